@@ -45,15 +45,10 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
         chronological order.
     """
     if not isinstance(frame, pd.DataFrame):
-        raise TypeError(
-            f"The predictions are a {type(frame).__name__}; pass the DataFrame that predict_raw "
-            "returns."
-        )
+        raise TypeError(f"Pass the DataFrame of predict_raw, not a {type(frame).__name__}.")
     missing = [name for name in ("onset", "duration", "label") if name not in frame]
     if missing:
-        raise ValueError(
-            f"The predictions lack {', '.join(missing)}; their columns are {list(frame.columns)}."
-        )
+        raise ValueError(f"The predictions lack {', '.join(missing)}; they have {list(frame)}.")
     if frame.empty:
         raise ValueError("The predictions have no rows.")
     frame = frame.reset_index(drop=True)
@@ -61,10 +56,7 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError("onset and duration must be seconds, with positive durations.")
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
-        raise ValueError(
-            "The windows overlap, or are not in chronological order; pass the predictions of one "
-            "recording, sorted by onset."
-        )
+        raise ValueError("The windows overlap; pass one recording's predictions in order of onset.")
     classes = [str(name).removeprefix(PROBABILITY) for name in frame]
     labels: list[str | None] = []
     for label in frame["label"].tolist():
@@ -219,18 +211,14 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     probabilities = [str(name) for name in rows if str(name).startswith(PROBABILITY)]
     columns = {name: re.sub(r"\W+", "_", name) for name in probabilities}
     if len(set(columns.values())) < len(columns):
-        raise ValueError(
-            f"The columns of {', '.join(columns)} would have the same names; rename the classes."
-        )
+        raise ValueError(f"Rename the classes; the columns {', '.join(columns)} would coincide.")
     kept = ["onset", "duration", "label", *columns, *(["entropy"] if "entropy" in rows else [])]
     table = rows[kept].rename(columns={"label": "trial_type", **columns})
     table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
     sidecar = path.with_suffix(".json")
     existing = [str(file) for file in (path, sidecar) if file.exists()]
     if existing and not overwrite:
-        raise FileExistsError(
-            f"{existing[0]} exists; pass another path, or overwrite=True to replace it."
-        )
+        raise FileExistsError(f"{existing[0]} exists; pass another path, or overwrite=True.")
     text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
     described = to_json(_description(classes_of(rows), columns, "entropy" in kept))
     replace_files(path.parent, {path.name: text.encode(), sidecar.name: described.encode()})
@@ -246,8 +234,8 @@ def _checked_name(path: str | Path) -> Path:
         )
     if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
-            f"{path.name} is no name of BIDS, which has sub, ses if there are sessions, and task, "
-            "in this order, each with letters and digits only."
+            f"{path.name} is no name of BIDS: sub, ses if there are sessions, and task, in this "
+            "order, of letters and digits only."
         )
     return path
 
@@ -271,29 +259,18 @@ def _description(
         _one_line(name): _STAGES[str(stage_of(name))] if sleep else f"class {name}"
         for name in classes
     }
+    what = "Most probable class by a model; n/a in gaps and where the recording is marked as bad."
     described: dict[str, dict[str, Any]] = {
-        "onset": {
-            "Description": "Start of the window, from the first sample of the recording.",
-            "Units": "s",
-        },
+        "onset": {"Description": "Start, from the first sample of the recording.", "Units": "s"},
         "duration": {"Description": "Length of the window.", "Units": "s"},
-        "trial_type": {
-            "LongName": "Predicted class",
-            "Description": "Most probable class of the window by a model; n/a where the recording "
-            "has a gap or is marked as bad.",
-            "Levels": levels,
-        },
+        "trial_type": {"LongName": "Predicted class", "Description": what, "Levels": levels},
     }
     for name, column in columns.items():
-        described[column] = {
-            "Description": f"Probability of the class {name.removeprefix(PROBABILITY)} by the "
-            "model, between 0 and 1."
-        }
+        of_class = f"Probability of the class {name.removeprefix(PROBABILITY)} by the model."
+        described[column] = {"Description": of_class}
     if has_entropy:
-        described["entropy"] = {
-            "Description": "Entropy of the probabilities: 0 where the model is certain.",
-            "Units": "nat",
-        }
+        certain = "Entropy of the probabilities: 0 where the model is certain."
+        described["entropy"] = {"Description": certain, "Units": "nat"}
     return described
 
 
@@ -426,9 +403,7 @@ def _read(
     else:
         names = np.asarray(stages, dtype=object).tolist()
         if np.ndim(stages) != 1 or not names:
-            raise ValueError(
-                f"stages has shape {np.shape(stages)}; pass the stages of one night, (n_windows,)."
-            )
+            raise ValueError(f"stages has shape {np.shape(stages)}; pass those of one night.")
         scale = []
         starts = np.arange(len(names)) * window_seconds / 60
         lengths = np.full(len(names), window_seconds / 60)
@@ -627,8 +602,7 @@ def top_to_bottom(names: Iterable[object]) -> list:
     ['Wake', 'REM', 'N1', 'N2', 'N3']
     """
     names = list(names)
-    example = [str(name) for name in names]
-    stages = known_stages(names, f"give the order from top to bottom, such as order={example}")
-    rank = {stage: number for number, stage in enumerate(_TEXTS)}
-    order = sorted(range(len(names)), key=lambda i: rank[stages[i]])
-    return [names[i] for i in order]
+    remedy = f"give the order from top to bottom, such as order={list(map(str, names))}"
+    stage = dict(zip(names, known_stages(names, remedy), strict=True))
+    ranks = list(_TEXTS)
+    return sorted(names, key=lambda name: ranks.index(stage[name]))

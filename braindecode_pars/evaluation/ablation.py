@@ -166,11 +166,9 @@ def ablation(
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
 
     def split(corpus: Corpus) -> Split:
-        if cv is not None:
-            return split_by(cv, corpus, test_subjects=test_subjects)
-        if test_subjects is not None:
-            return given_split(corpus, test_subjects)
-        return _default_split(corpus, estimators)
+        if cv is None and test_subjects is None:
+            return _default_split(corpus, estimators)
+        return split_by(cv, corpus, test_subjects)
 
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
@@ -199,8 +197,8 @@ def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> S
     for name, estimator in estimators.items():
         if validates_by_split(estimator):
             raise ValueError(
-                f"{name} has validation='split', but the validation subjects are the test subjects "
-                "of an ablation; pass test_subjects, or a share such as validation=0.2."
+                f"{name} has validation='split', but split 'valid' is what an ablation tests on; "
+                "pass test_subjects, or a share such as validation=0.2."
             )
     tested = in_order(draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
     # Validation subjects that were not drawn are not trained on either.
@@ -224,20 +222,14 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ['n_patches=20, decoder=mlp', 'n_patches=40, decoder=mlp']
     """
     if not isinstance(grid, Mapping):
-        raise TypeError(
-            f"grid is a {type(grid).__name__}; pass a dict of names and settings, or of parameters "
-            "and lists of values."
-        )
+        raise TypeError(f"grid must be a dict of settings or lists, not a {type(grid).__name__}.")
     # Names and settings, or parameters and values
     if all(isinstance(value, Mapping) for value in grid.values()):
         named = {str(name): dict(settings) for name, settings in grid.items()}
     else:
         for name, values in grid.items():
             if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
-                raise TypeError(
-                    f"{name} has the value {values!r} in the grid; pass a list of values for each "
-                    "parameter, or a dict of settings for each name."
-                )
+                raise TypeError(f"{name} is {values!r} in the grid; pass a list of values.")
         combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         named = {", ".join(f"{k}={v}" for k, v in c.items()): c for c in combinations}
     if not named:
@@ -341,9 +333,6 @@ def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> tuple[Any, 
         with suppress(FileNotFoundError):  # a killed process leaves an empty folder
             return str(folder), history_of(PARSEmbedder.load(folder))
     if not len(fold.pretrain):
-        raise ValueError(
-            "There is no window to pretrain on: all training subjects are of split 'test'; use "
-            "other training subjects."
-        )
+        raise ValueError("There is no window to pretrain on; all are of split 'test'.")
     fitted = with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
     return (fitted if folder is None else str(fitted.save(folder))), history_of(fitted)

@@ -42,11 +42,9 @@ from braindecode_pars._common.files import (
     checksum_of_file,
     differences,
     locked,
-    read_checked,
     read_json,
     replace_file,
     to_json,
-    write_checked,
 )
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.tables import SCORES
@@ -63,8 +61,8 @@ class FoldStore:
     """Folder of results, with one JSON file for each fold in ``folder/cache``.
 
     Files are written under a temporary name and then renamed, so that no file is incomplete. Each
-    file contains the name of its fold and a checksum. Several processes may use the folder at the
-    same time. ``cache`` can be deleted: everything is then computed again.
+    file contains a checksum. Several processes may use the folder at the same time. ``cache`` can be
+    deleted: everything is then computed again.
 
     Attributes
     ----------
@@ -108,8 +106,9 @@ class FoldStore:
                 "another folder to compute them again."
             )
         file = folder / "cache" / "settings.json"
-        # A killed process leaves an empty cache.
-        is_ours = file.is_file() or _has_scores(folder)
+        # A killed process leaves an empty cache, and the cache of finished scores may be deleted.
+        table, header = folder / "scores.csv", ",".join(SCORES)
+        is_ours = file.is_file() or (table.is_file() and table.read_text().startswith(header))
         check_may_write(folder, "an evaluation", is_ours=is_ours, beside=("cache",))
         # Another process may add its methods at the same moment.
         with locked(folder, f"{folder} is locked by another process.", wait=60):
@@ -137,27 +136,6 @@ class FoldStore:
         settings = self.settings["datasets"][fold.dataset], self.settings["methods"][fold.method]
         return digest(settings, *map(digest_array, windows))
 
-    @staticmethod
-    def read(file: Path) -> dict[str, Any]:
-        """Read a finished fold.
-
-        Raises
-        ------
-        FileNotFoundError
-            When it is not finished.
-        ValueError
-            When the file is damaged, was edited, or is the file of another fold.
-        """
-        content = read_checked(file)
-        if content.pop("fold", None) != file.stem:
-            raise ValueError(f"{file} was saved under another name.")
-        return content
-
-    @staticmethod
-    def write(file: Path, result: Mapping[str, Any]) -> None:
-        """Save a finished fold."""
-        write_checked(file, {"fold": file.stem, **result})
-
 
 def _grown(file: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return datasets and methods of the earlier and of this run, which must agree."""
@@ -175,12 +153,6 @@ def _grown(file: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
 def _file_name(text: str) -> str:
     """Return a text as the beginning of a file's name, whose length file systems limit."""
     return re.sub(r"[^\w.+=-]+", "-", text)[:120]
-
-
-def _has_scores(folder: Path) -> bool:
-    """Whether a folder has scores of an evaluation whose cache was deleted."""
-    file = folder / "scores.csv"
-    return file.is_file() and file.read_text().startswith(",".join(SCORES))
 
 
 #: Parameters that do not change what is learned.
@@ -303,7 +275,15 @@ class _Walk:
             return kind
         if hasattr(value, "get_params"):
             return {"class": kind, **self._parameters(value)}
-        return f"{type(value).__name__} {digest(kind, self.describe(_state_of(value)))}"
+        if isinstance(value, nn.Module):  # also one that cannot be pickled
+            state: Any = {k: v for k, v in vars(value).items() if k not in _OF_EVERY_MODULE}
+        else:
+            try:
+                state = value.__reduce_ex__(4)  # what pickle would store
+            except Exception:  # an object that cannot be pickled, such as a lock
+                state = ()
+            state = [list(part) if isinstance(part, Iterator) else part for part in state]
+        return f"{type(value).__name__} {digest(kind, self.describe(state))}"
 
     def _code(self, thing: Any) -> str:
         """Return the name of a class or function, and a digest of what a function was made with."""
@@ -367,17 +347,6 @@ class _Walk:
             for name in sorted(used & known.keys()):
                 described = self.describe(known[name])
                 self.sources.setdefault(f"{module}.{name}", digest(described))
-
-
-def _state_of(value: Any) -> Any:
-    """Return what pickle would store of an object; of a torch module only what it computes with."""
-    if isinstance(value, nn.Module):
-        return {k: v for k, v in vars(value).items() if k not in _OF_EVERY_MODULE}
-    try:
-        reduced = value.__reduce_ex__(4)
-    except Exception:  # an object that cannot be pickled, such as a lock
-        return None
-    return [list(part) if isinstance(part, Iterator) else part for part in reduced]
 
 
 def _saved_encoder(encoder: str | Path) -> str:

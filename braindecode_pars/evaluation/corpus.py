@@ -92,10 +92,7 @@ class Corpus:
         """
         X, y, groups = as_sklearn(windows_ds)
         if POOLED in groups.tolist():
-            raise ValueError(
-                f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
-                "subjects; rename the subject."
-            )
+            raise ValueError(f"Rename the subject {POOLED!r}, the name of rows over all subjects.")
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
@@ -164,9 +161,7 @@ class Corpus:
         subjects = list(subjects)
         labeled = set(self.subjects_of(self.labeled))
         if absent := [str(subject) for subject in subjects if subject not in labeled]:
-            raise ValueError(
-                f"There is no labelled window to score of the test subjects {', '.join(absent)}."
-            )
+            raise ValueError(f"There are no labelled windows to test of {', '.join(absent)}.")
         windows = self.windows_of(subjects)
         return windows[self.labeled[windows]]
 
@@ -275,18 +270,12 @@ def check_arguments(
         ``n_jobs`` is 0.
     """
     if not isinstance(estimators, Mapping):
-        raise TypeError(
-            f"estimators is a {type(estimators).__name__}; give a dict of method names and "
-            "estimators."
-        )
+        raise TypeError(f"estimators must be a dict of names, not a {type(estimators).__name__}.")
     check_list("estimators", list(estimators), instance("names of methods as text", str))
     for method, estimator in estimators.items():
         missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
         if missing or isinstance(estimator, type):
-            raise TypeError(
-                f"{method} must be an instance of a scikit-learn classifier, with fit, predict and "
-                f"get_params; got {estimator!r}."
-            )
+            raise TypeError(f"{method} must be a scikit-learn classifier, got {estimator!r}.")
     check_list("metrics", metrics, choice(*METRICS))
     check_list("seeds", seeds, integer(0))
     is_number = Rule("a number of processes, or -1 for all cores", (Integral,), lambda n: n != 0)
@@ -323,10 +312,8 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
         raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
     asked, there = [normalized(subject) for subject in asked], list(there)
     if absent := [repr(subject) for subject in asked if subject not in there]:
-        raise ValueError(
-            f"{name} has {listed(absent)}, not in the data, whose subjects are "
-            f"{listed(list(map(repr, there)), most=20)}."
-        )
+        known = listed(list(map(repr, there)), most=20)
+        raise ValueError(f"{name} has {listed(absent)}, but the data have the subjects {known}.")
     if not asked or len(set(asked)) < len(asked):
         raise ValueError(f"{name} must have a subject, and each once; got {asked}.")
     return asked

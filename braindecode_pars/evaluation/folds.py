@@ -26,7 +26,7 @@ from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.files import replace_file
+from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import SCORES, loss_columns
@@ -195,12 +195,14 @@ def run_folds(
     [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
     """
     # Read the finished folds
-    store = None if out is None else _open(folds, corpora, out)
+    estimators = {fold.method: fold.estimator for fold in folds}
+    store = None if out is None else _open(out, folds[0].protocol, corpora, estimators)
     files = [None if store is None else store.file_of(fold) for fold in folds]
     results = _read_finished(folds, files, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    announced = _warn_of_leaks(folds, _seen_by_given(folds, corpora))
+    announced: set[str] = set()
+    _warn_of_leaks(folds, _seen_by_given(folds, corpora, estimators), announced)
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
@@ -221,7 +223,7 @@ def run_folds(
                 results[i] = _scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if (file := files[i]) is not None and not file.exists():
-                    FoldStore.write(file, result)
+                    write_checked(file, result)
                 bar.update()
                 warn_once(found, shown)
         except FoldError as error:
@@ -242,16 +244,15 @@ def run_folds(
     return run
 
 
-def _open(folds: Sequence[Fold], corpora: Mapping[str, Corpus], out: str | Path) -> FoldStore:
-    estimators: dict[str, BaseEstimator] = {}
-    for fold in folds:
-        estimators.setdefault(fold.method, fold.estimator)
-    return FoldStore.open(
-        out,
-        protocol=folds[0].protocol,
-        datasets={name: describe_corpus(corpus) for name, corpus in corpora.items()},
-        methods={name: describe_estimator(estimator) for name, estimator in estimators.items()},
-    )
+def _open(
+    out: str | Path,
+    protocol: str,
+    corpora: Mapping[str, Corpus],
+    estimators: Mapping[str, BaseEstimator],
+) -> FoldStore:
+    datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
+    methods = {name: describe_estimator(estimator) for name, estimator in estimators.items()}
+    return FoldStore.open(out, protocol=protocol, datasets=datasets, methods=methods)
 
 
 def _read_finished(
@@ -263,7 +264,10 @@ def _read_finished(
     for i, file in enumerate(files):
         if file is not None and file.exists():
             try:
-                results[i] = _scored(folds[i], FoldStore.read(file), metrics)
+                result = read_checked(file)
+                if result["key"] != as_read(folds[i].key):
+                    raise ValueError(f"{file} has the result of another fold.")
+                results[i] = _scored(folds[i], result, metrics)
             except ValueError as error:
                 refused.append(str(error))
                 file.unlink()
@@ -318,7 +322,7 @@ def _run(
         message = str(error).strip().rstrip(".")
         raise FoldError(f"{fold} failed with {type(error).__name__}: {message}.") from error
     if file is not None and file.parent.is_dir():
-        FoldStore.write(file, result)
+        write_checked(file, result)
     return i, result, found
 
 
@@ -457,24 +461,23 @@ def warn_once(found: Iterable[tuple], shown: set[tuple]) -> None:
 
 
 def _warn_of_leaks(
-    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: Sequence[str] = ()
-) -> list[str]:
-    """Warn of test subjects that encoders have seen, unless it was announced."""
-    sentences = [each for each in leak_sentences(folds, seen) if each not in announced]
-    for sentence in sentences:
-        warn_user(sentence)
-    return sentences
+    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: set[str]
+) -> None:
+    """Warn of test subjects that encoders have seen, each method once."""
+    for sentence in leak_sentences(folds, seen):
+        if sentence not in announced:
+            announced.add(sentence)
+            warn_user(sentence)
 
 
-def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list[dict[str, Any]]:
+def _seen_by_given(
+    folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
+) -> list[dict[str, Any]]:
     """Return the test subjects of each fold on the cards of the encoders that it is given."""
-    estimators = {id(fold.estimator): fold.estimator for fold in folds}
-    cards = {key: given_cards(estimator) for key, estimator in estimators.items()}
-    found = []
-    for fold in folds:
-        people = corpora[fold.dataset].people_of(fold.test_subjects)
-        found.append({"subjects": seen_by(cards[id(fold.estimator)], people), "unknown": False})
-    return found
+    cards = {method: given_cards(estimator) for method, estimator in estimators.items()}
+    people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
+    seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
+    return [{"subjects": subjects, "unknown": False} for subjects in seen]
 
 
 def history_of(fitted: Any) -> list[dict[str, Any]]:
@@ -559,12 +562,10 @@ def leak_sentences(folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]]) -> 
             )
         if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
             sentences.append(
-                f"{method} was pretrained on windows of test subject"
-                f"{'s' if len(leaked) > 1 else ''} {', '.join(leaked)}. Its scores of these "
-                "subjects are not held-out scores, unless another dataset used the same names for "
-                "different subjects; then name the corpus of the recordings with an entry 'corpus' "
-                "in their descriptions. Use the name on the encoder's card if it is the same "
-                "corpus."
+                f"{method} was pretrained on windows of test subjects {', '.join(leaked)}; their "
+                "scores are not held-out scores. If they are other people of the same names, give "
+                "the recordings 'corpus' in their descriptions: the name on the encoder's card, if "
+                "it is the same corpus."
             )
     return sentences
 

@@ -58,9 +58,7 @@ METRICS = (*_OF_LABELS, *PROBABILITY_METRICS)
 _OF_SEVERAL_CLASSES = ("kappa", *PROBABILITY_METRICS)
 
 
-def undefined_because(
-    y_true: np.ndarray, metric: str, classes: Sequence | None = None
-) -> str | None:
+def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -> str | None:
     """Return the reason why a metric is undefined for these labels, or None if it is defined.
 
     Parameters
@@ -69,9 +67,8 @@ def undefined_because(
         True labels.
     metric : str
         Name of the metric, as in :func:`~braindecode_pars.evaluation.score_predictions`.
-    classes : sequence | None
-        Labels that have a probability; None when there are no probabilities. Only AUROC and
-        average precision use them.
+    classes : sequence
+        Labels that have a probability. Only AUROC and average precision use them.
 
     Returns
     -------
@@ -93,11 +90,9 @@ def undefined_because(
     name = metric.replace("_", " ")
     if metric in _OF_SEVERAL_CLASSES and len(found) == 1:
         return f"all {len(y_true)} true labels are {found[0]!r}, and {name} needs two classes"
-    if metric in PROBABILITY_METRICS:
-        if classes is None:
-            return f"{name} needs probabilities, and there are none"
-        if absent := [label for label in found if label not in list(classes)]:
-            return f"{absent[0]!r} has no probability, because it was not in the training"
+    absent = [label for label in found if label not in list(classes)]
+    if metric in PROBABILITY_METRICS and absent:
+        return f"{absent[0]!r} has no probability, because it was not in the training"
     return None
 
 
@@ -167,10 +162,7 @@ def score_predictions(
     choice(*METRICS).check("metric", metric)
     y_true = np.asarray(y_true)
     if len(y_true) != len(y_pred):
-        raise ValueError(
-            f"There are {len(y_true)} labels and {len(y_pred)} predictions; pass one prediction "
-            "for each label."
-        )
+        raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
         return _of_probabilities(y_true, metric, probabilities, classes)
     if undefined_because(y_true, metric):
@@ -186,17 +178,12 @@ def _of_probabilities(
     y_true: np.ndarray, metric: str, probabilities: Any, classes: Sequence | None
 ) -> float:
     if probabilities is None or classes is None:
-        raise ValueError(
-            f"{metric} needs the probability of each class; pass probabilities= from predict_proba "
-            "and classes= from classes_."
-        )
+        raise ValueError(f"{metric} needs probabilities= of predict_proba, and classes=.")
     # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
     columns = torch.as_tensor(np.asarray(probabilities)).clamp(0, 1)
     if columns.shape != (len(y_true), len(classes)):
-        raise ValueError(
-            f"The probabilities have shape {tuple(columns.shape)}; {len(y_true)} labels and "
-            f"{len(classes)} classes need ({len(y_true)}, {len(classes)})."
-        )
+        needed = (len(y_true), len(classes))
+        raise ValueError(f"The probabilities have shape {tuple(columns.shape)}, not {needed}.")
     if undefined_because(y_true, metric, classes):
         return float("nan")
     code_of = {label: code for code, label in enumerate(classes)}
@@ -255,8 +242,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
       method  mean     sd  n
     0   PARS   0.6  0.141  2
     """
-    if over not in ("subjects", "seeds"):
-        raise ValueError(f"over must be 'subjects' or 'seeds', got {over!r}.")
+    choice("subjects", "seeds").check("over", over)
     units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
@@ -358,10 +344,8 @@ def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
         names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
     reasons = [f"{listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
     number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
-    return (
-        f"{number} undefined and NaN. {'; '.join(reasons[:3])}. scores.attrs['undefined'] lists "
-        "all of them."
-    )
+    which = "; ".join(reasons[:3])
+    return f"{number} undefined and NaN. {which}. scores.attrs['undefined'] lists all of them."
 
 
 def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -371,19 +355,15 @@ def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | Non
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
         return predictions(fitted[-1], fitted[:-1].transform(windows))
-    if isinstance(fitted, LogitClassifier) and _predicts_as_here(type(fitted)):
-        return fitted._predictions(windows)
+    if isinstance(fitted, LogitClassifier):
+        methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
+        if all(method.__module__.startswith("braindecode_pars.") for method in methods):
+            return fitted._predictions(windows)  # not where a subclass predicts otherwise
     if not hasattr(fitted, "predict_proba"):
         return np.asarray(fitted.predict(windows)), None
     if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
         windows = windows.read_by([*windows])
     return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
-
-
-def _predicts_as_here(kind: type) -> bool:
-    """Whether a subclass of our classifiers has not changed what it predicts."""
-    methods = (getattr(kind, name) for name in ("predict", "predict_proba"))
-    return all(method.__module__.startswith("braindecode_pars.") for method in methods)
 
 
 def saved_probabilities(

@@ -19,13 +19,7 @@ from braindecode_pars._common.checks import instance, integer
 from braindecode_pars.estimators.costs import check_equal_sizes
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.folds import Prepare, Run, run_folds
-from braindecode_pars.evaluation.splitting import (
-    Split,
-    given_split,
-    make_folds,
-    one_subject_out,
-    split_by,
-)
+from braindecode_pars.evaluation.splitting import Split, make_folds, one_subject_out, split_by
 
 
 def leave_one_subject_out(
@@ -210,9 +204,9 @@ equal_sizes
         )
 
     def split(corpus: Corpus) -> Split:
-        if cv is not None:
-            return split_by(cv, corpus, test_subjects=test_subjects)
-        return one_subject_out(corpus, test_subjects)
+        if cv is None:
+            return one_subject_out(corpus, test_subjects)
+        return split_by(cv, corpus, test_subjects)
 
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol("compare", estimators, {dataset: windows_ds}, split, shared).scores
@@ -316,9 +310,7 @@ def label_efficiency(
     check_list("n_train_subjects", n_train_subjects, integer(1))
 
     def split(corpus: Corpus) -> Split:
-        if cv is None:
-            return given_split(corpus, test_subjects, train_subjects)
-        return split_by(cv, corpus, test_subjects=test_subjects, train_subjects=train_subjects)
+        return split_by(cv, corpus, test_subjects, train_subjects)
 
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     numbers = list(n_train_subjects)
@@ -412,10 +404,7 @@ def transfer(
     tested = _by_dataset("test_subjects", test_subjects, datasets)
 
     def split(corpus: Corpus) -> Split:
-        test = tested.get(corpus.name)
-        if (cv_of_dataset := cvs.get(corpus.name)) is not None:
-            return split_by(cv_of_dataset, corpus, test_subjects=test)
-        return given_split(corpus, test)
+        return split_by(cvs.get(corpus.name), corpus, tested.get(corpus.name))
 
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol("transfer", estimators, datasets, split, shared).scores

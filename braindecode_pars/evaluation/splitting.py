@@ -49,10 +49,7 @@ def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Sp
     """
     subjects = corpus.subjects
     if len(subjects) < 2:
-        raise ValueError(
-            "Holding out one subject needs at least two subjects; all windows are from subject "
-            f"{subjects[0]}."
-        )
+        raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
     tested = subjects
     if test_subjects is not None:
         tested = check_subjects(test_subjects, subjects, "test_subjects")
@@ -105,29 +102,36 @@ def given_split(
     return Split(cv, subjects, chosen, pooled=True)
 
 
-def split_by(cv: Any, corpus: Corpus, **instead: Any) -> Split:
-    """Return the split of a cross-validator.
+def split_by(
+    cv: Any,
+    corpus: Corpus,
+    test_subjects: Iterable | None = None,
+    train_subjects: Iterable | None = None,
+) -> Split:
+    """Return the split of a cross-validator; without one, the split of the given subjects.
 
     Parameters
     ----------
-    cv : int | cross-validator | iterable
+    cv : int | cross-validator | iterable | None
         scikit-learn cross-validator, pairs of training and test indices, or the number of folds
         of whole subjects.
     corpus : Corpus
         Windows to split.
-    **instead
-        Arguments of the protocol that also choose the subjects, which must be None.
+    test_subjects, train_subjects : iterable | None
+        As in :func:`given_split`; None with a cross-validator.
 
     Raises
     ------
     ValueError
-        When one of the other arguments is given.
+        When a cross-validator and subjects are given, and in the cases of :func:`given_split`.
     TypeError
         When ``cv`` is not a cross-validator, an integer or an iterable of pairs.
     """
-    both = [name for name, value in instead.items() if value is not None]
-    if both:
-        raise ValueError(f"cv and {both[0]} both choose the test subjects; pass one of them.")
+    if cv is None:
+        return given_split(corpus, test_subjects, train_subjects)
+    if test_subjects is not None or train_subjects is not None:
+        given = "train_subjects" if test_subjects is None else "test_subjects"
+        raise ValueError(f"cv and {given} both choose the subjects; pass one of them.")
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         cv = GroupKFold(int(cv))
     try:
@@ -156,10 +160,8 @@ def draw_subjects(candidates: Sequence, n: int, seed: int) -> list:
     True
     """
     if not 1 <= n <= len(candidates):
-        raise ValueError(
-            f"n_train_subjects is {n}, but there are {len(candidates)} training subjects with "
-            f"labels; use 1 to {len(candidates)}."
-        )
+        most = f"1 to {len(candidates)}, the training subjects with labels"
+        raise ValueError(f"n_train_subjects is {n}; use {most}.")
     order = np.random.RandomState(seed).permutation(len(candidates))
     return [candidates[i] for i in order[:n]]
 

@@ -151,7 +151,7 @@ def test_named_settings_can_set_different_parameters(nights, tmp_path):
 @pytest.mark.parametrize(
     ("grid", "error", "message"),
     [
-        ([1], TypeError, "grid is a list"),
+        ([1], TypeError, "list"),
         ({}, ValueError, "grid is empty"),
         ({"strength": ()}, ValueError, "grid is empty"),
         ({"strength": 3}, TypeError, "strength .* 3"),

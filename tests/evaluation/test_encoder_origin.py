@@ -35,7 +35,7 @@ def test_each_method_gets_one_warning():
     seen = [{"subjects": [], "unknown": unknown} for unknown in (0, 0, 0, 1, 1, 0)]
     seen[0]["subjects"], seen[1]["subjects"] = ["2"], ["3", "2"]
     leak, unknown = leak_sentences(folds, seen)
-    assert leak.startswith("A was pretrained on windows of test subjects 2, 3.")
+    assert leak.startswith("A was pretrained on windows of test subjects 2, 3;")
     assert "encoder of B" in unknown
 
 

@@ -128,7 +128,6 @@ def test_where_scores_of_probabilities_are_undefined(name):
     true = np.array(["W", "N2", "W", "N1"])
     assert np.isnan(score_predictions(true, true, name, **of_columns))
     assert "'N2'" in undefined_because(true, name, ["N1", "W"])
-    assert "needs probabilities" in undefined_because(true, name)
 
 
 def test_probabilities_of_another_shape_raise():

@@ -73,7 +73,7 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
     embedder = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
     embedder.save(tmp_path / "encoder")
     probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **TINY), DummyClassifier())
-    with pytest.warns(UserWarning, match=r"probe .* test subject 1\.") as w:
+    with pytest.warns(UserWarning, match=r"probe .* test subjects 1;") as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
 
@@ -85,7 +85,7 @@ def test_a_leak_is_warned_of_before_the_first_fit(nights):
 
     donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
     probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
-    with pytest.warns(UserWarning, match=r"test subject 1\."), pytest.raises(FoldError):
+    with pytest.warns(UserWarning, match="test subjects 1;"), pytest.raises(FoldError):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
@@ -122,14 +122,14 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
         leave_one_subject_out({"search": search}, nights, verbose=0)
     leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert len(leaks) == 1
-    assert "test subjects 2, 3." in leaks[0]
+    assert "test subjects 2, 3;" in leaks[0]
 
 
 def test_leaks_are_found_in_feature_unions(nights):
     donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
     features = make_union(PARSEmbedder(encoder=donor, **TINY), LogBandPower())
     probe = make_pipeline(features, DummyClassifier())
-    with pytest.warns(UserWarning, match=r"both .* test subject 1\."):
+    with pytest.warns(UserWarning, match=r"both .* test subjects 1;"):
         leave_one_subject_out({"both": probe}, nights, verbose=0)
 
 

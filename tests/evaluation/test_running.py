@@ -197,7 +197,7 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
             tables.append(run(nights, None, estimators=estimators, seeds=[0], **arguments))
         leaks = [str(w.message) for w in caught if "pretrained on" in str(w.message)]
         (leak,) = leaks
-        assert leak.startswith("leaky was pretrained on windows of test subjects 1, 2. ")
+        assert leak.startswith("leaky was pretrained on windows of test subjects 1, 2;")
     pd.testing.assert_frame_equal(*tables)
     # With two processes each has half of the threads, which sum floats in another order.
     curves = [pd.read_csv(tmp_path / n / "curves.csv") for n in "12"]

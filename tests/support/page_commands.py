@@ -82,9 +82,11 @@ def _run_until(arguments: list[str], moment: str, nth: int) -> None:
     # A lock that is shared with the process that goes on would stay locked after the kill.
     tqdm.set_lock(threading.RLock())
     module, _, path = moment.partition(":")
-    owner_name, _, name = path.partition(".")
-    owner, calls = getattr(import_module(module), owner_name), itertools.count(1)
-    original = getattr(owner, name)
+    owner: Any = import_module(module)
+    *owners, name = path.split(".")
+    for part in owners:
+        owner = getattr(owner, part)
+    original, calls = getattr(owner, name), itertools.count(1)
 
     def watched(*given: Any, **named: Any) -> Any:
         if next(calls) == nth:
