@@ -275,10 +275,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
     table = _table(source)
     column = next((c for c in table if c.lower().startswith(("staging", "scoring"))), "trial_type")
     if not {"onset", column} <= set(table):
-        raise ValueError(
-            f"{source.name} has the columns {', '.join(table)}; the columns onset and staging "
-            "are required."
-        )
+        raise ValueError(f"{source.name} lacks onset or staging; it has {', '.join(table)}.")
     codes = table[column].str.strip().str.upper().str.removesuffix(".0")
     stages = codes.map({**_CODES, **_NAMES})
     if stages.isna().all():
@@ -294,10 +291,9 @@ def _read_scoring(file: Path) -> mne.Annotations:
         if abs(onsets[0]) < abs(onsets[0] - lights_off):
             onsets = onsets + lights_off
     # A missing, zero or shorter duration becomes one window.
-    durations = pd.Series(0.0, table.index)
-    if "duration" in table:
-        durations = pd.to_numeric(table["duration"], errors="coerce").fillna(0.0)
-    return mne.Annotations(onsets, durations.clip(WINDOW_SECONDS), stages.fillna("none"))
+    durations = table.reindex(columns=["duration"])["duration"]
+    durations = pd.to_numeric(durations, errors="coerce").fillna(0.0).clip(WINDOW_SECONDS)
+    return mne.Annotations(onsets, durations, stages.fillna("none"))
 
 
 def _table(file: Path) -> pd.DataFrame:

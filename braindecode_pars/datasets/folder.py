@@ -35,8 +35,7 @@ from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.search import (
     Subject,
-    check_first_folders,
-    check_one_person_each,
+    check_guessed_subjects,
     is_recording,
     list_files,
     subject_finder,
@@ -96,14 +95,8 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     root = Path(path).expanduser()
     found = _with_subjects(root, [Recording(file, {}) for file in _files(root)], subject)
     if subject is None:
-        _check_guessed(root, found)
+        check_guessed_subjects(root, [recording.file.relative_to(root) for recording in found])
     return found
-
-
-def _check_guessed(root: Path, found: Iterable[Recording]) -> None:
-    paths = [recording.file.relative_to(root) for recording in found]
-    check_first_folders(root, paths)
-    check_one_person_each(paths)
 
 
 def _with_subjects(root: Path, found: Iterable[Recording], subject: Subject) -> list[Recording]:
@@ -270,7 +263,7 @@ def load(
     chosen = choose_subjects(found, subjects, path)
     if subject is None and not are_named:
         _check_subjects_are_no_labels(found)
-        _check_guessed(root, chosen)
+        check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
     cutting: dict[str, Any] = dict(
         window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains

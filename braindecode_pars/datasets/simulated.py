@@ -20,12 +20,11 @@ from typing import Any
 
 import mne
 import numpy as np
-import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from numpy.random import Generator
 from scipy import signal
 
-from braindecode_pars.recordings.cutting import name_classes
+from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 
 __all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
 
@@ -179,7 +178,9 @@ def _recording(
     # From sources to electrodes; gains of the subject and of each channel, in volts.
     sources = _SubjectRhythms(sfreq, rng).sources(stages)  # (2, n_times)
     noise = rng.normal(size=(n_chans, sources.shape[1]))
-    samples = _mixing(n_chans, rng) @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
+    front_to_back = np.linspace(0.9, 0.3, n_chans)
+    mixing = np.stack([front_to_back, 1.2 - front_to_back], 1) * rng.uniform(0.8, 1.2, (n_chans, 2))
+    samples = mixing @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
     samples *= 12e-6 * np.exp(rng.normal(0, 0.35)) * np.exp(rng.normal(0, 0.25, (n_chans, 1)))
     _add_drifts(samples, sfreq, rng)
     _add_artefacts(samples, window_size, rng)
@@ -187,17 +188,9 @@ def _recording(
     # Windows in braindecode's format
     info = mne.create_info(list(CHANNELS[:n_chans]), sfreq, "eeg")
     raw = mne.io.RawArray(samples.astype(np.float32), info, verbose="error")
-    starts = np.arange(n_windows) * window_size
-    metadata = pd.DataFrame(
-        dict(
-            i_window_in_trial=np.arange(n_windows),
-            i_start_in_trial=starts,
-            i_stop_in_trial=starts + window_size,
-            target=stages,
-        )
-    )
-    windows = EEGWindowsDataset(raw, metadata, description={"subject": subject})
-    return name_classes(windows, STAGES)
+    windows = fixed_windows(raw, WINDOW_SECONDS, stages)
+    assert windows is not None  # a night has at least one
+    return name_classes(EEGWindowsDataset(raw, windows.metadata, {"subject": subject}), STAGES)
 
 
 class _SubjectRhythms:
@@ -205,6 +198,7 @@ class _SubjectRhythms:
 
     def __init__(self, sfreq: float, rng: Generator):
         self.sfreq = sfreq
+        self.length = round(WINDOW_SECONDS * sfreq)
         self.rng = rng
         self.alpha_hz = rng.uniform(8.5, 11.5)
         self.spindle_hz = rng.uniform(11.8, 14.2)
@@ -215,27 +209,21 @@ class _SubjectRhythms:
     def sources(self, stages: np.ndarray) -> np.ndarray:
         """Return two source signals with a standard deviation near 1, shape (2, n_times)."""
         sfreq, rng = self.sfreq, self.rng
-        n = round(WINDOW_SECONDS * sfreq) * len(stages)
-        background = _pink(rng.normal(size=(2, n)), sfreq, self.slope)
+        n = self.length * len(stages)
+        total = _pink(rng.normal(size=(2, n)), sfreq, self.slope)
 
-        # Strength of each rhythm in the order of STAGES, and its frequency band in Hz.
-        levels = {
-            "alpha": (0.9 * self.alpha, 0.25 * self.alpha, 0.05, 0.02, 0.12 * self.alpha),
-            "theta": (0.15, 0.55, 0.35, 0.2, 0.5),
-            "slow": (0.1, 0.2, 0.55 * self.slow, 1.7 * self.slow, 0.2),
-            "muscle": (0.45, 0.25, 0.15, 0.12, 0.06),
-        }
-        bands = {
-            "alpha": (self.alpha_hz - 1, self.alpha_hz + 1),
-            "theta": (4, 7.5),
-            "slow": (0.5, 2.0),
-            "muscle": (20, min(45, 0.45 * sfreq)),
-        }
-
-        total = background
-        for name, (low, high) in bands.items():
+        # Alpha, theta, slow waves and muscle: band in Hz, and strength in the order of STAGES.
+        alpha = (0.9 * self.alpha, 0.25 * self.alpha, 0.05, 0.02, 0.12 * self.alpha)
+        slow = (0.1, 0.2, 0.55 * self.slow, 1.7 * self.slow, 0.2)
+        rhythms = (
+            (self.alpha_hz - 1, self.alpha_hz + 1, alpha),
+            (4, 7.5, (0.15, 0.55, 0.35, 0.2, 0.5)),
+            (0.5, 2.0, slow),
+            (20, min(45, 0.45 * sfreq), (0.45, 0.25, 0.15, 0.12, 0.06)),
+        )
+        for low, high, levels in rhythms:
             rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
-            strength = self._stage_envelope(levels[name], stages) * self._infraslow(n)
+            strength = self._stage_envelope(levels, stages) * self._infraslow(n)
             total = total + strength * rhythm
         total = total + self._spindles_and_k_complexes(stages, n)
         return total + self._sawtooth(stages, n)
@@ -245,8 +233,7 @@ class _SubjectRhythms:
         # Strength varies within a stage, and stages change at any time within a window.
         per_window = np.asarray(by_stage)[stages] * np.exp(self.rng.normal(0, 0.35, len(stages)))
         centres = np.arange(len(stages)) + 0.5 + self.rng.uniform(-0.3, 0.3, len(stages))
-        length = round(WINDOW_SECONDS * self.sfreq)
-        times = np.arange(length * len(stages)) / length
+        times = np.arange(self.length * len(stages)) / self.length
         return np.interp(times, centres, per_window)
 
     def _infraslow(self, n: int) -> np.ndarray:
@@ -257,11 +244,10 @@ class _SubjectRhythms:
 
     def _events(self, stages: np.ndarray, stage: str, per_minute: float) -> np.ndarray:
         """Return start samples of Poisson events in the windows of a stage, shape (n_events,)."""
-        length = round(WINDOW_SECONDS * self.sfreq)
         counts = self.rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
         counts[stages != STAGES.index(stage)] = 0
         windows = np.repeat(np.arange(len(stages)), counts)
-        return windows * length + self.rng.integers(0, length, len(windows))
+        return windows * self.length + self.rng.integers(0, self.length, len(windows))
 
     def _spindles_and_k_complexes(self, stages: np.ndarray, n: int) -> np.ndarray:
         events = np.zeros((2, n))
@@ -308,14 +294,6 @@ def _band_noise(white: np.ndarray, low: float, high: float, sfreq: float) -> np.
     sos = signal.butter(2, (low, high), "bandpass", fs=sfreq, output="sos")
     filtered = signal.sosfilt(sos, white)
     return filtered / filtered.std(axis=-1, keepdims=True)
-
-
-def _mixing(n_chans: int, rng: Generator) -> np.ndarray:
-    """Return the mixing matrix from sources to electrodes, shape (n_chans, 2)."""
-    front_to_back = np.linspace(0.9, 0.3, n_chans)
-    return np.column_stack([front_to_back, 1.2 - front_to_back]) * rng.uniform(
-        0.8, 1.2, (n_chans, 2)
-    )
 
 
 def _add_drifts(samples: np.ndarray, sfreq: float, rng: Generator) -> None:

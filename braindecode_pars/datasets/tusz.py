@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
+from braindecode_pars._common.checks import check_parameters, choice, positive
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import continuous_stretches, fixed_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
@@ -175,7 +176,7 @@ def cut(
     >>> first = datasets.tusz.recordings("tuh_eeg_seizure/v2.0.3")[0]  # doctest: +SKIP
     >>> windows = datasets.tusz.cut(first)  # doctest: +SKIP
     """
-    _check(annotations, min_overlap)
+    _check(annotations=annotations, min_overlap=min_overlap)
     # A recording without annotations fails before its signals are loaded, which is slow.
     seizures = read_seizures(recording.file.with_suffix(f".{annotations}"))
 
@@ -192,14 +193,9 @@ def cut(
     return fixed_windows(raw, seconds=WINDOW_SECONDS, target=target)
 
 
-def _check(annotations: str, min_overlap: float) -> None:
-    if annotations not in ("csv_bi", "csv"):
-        raise ValueError(f"annotations must be 'csv_bi' or 'csv', got {annotations!r}.")
-    if not 0 < min_overlap <= WINDOW_SECONDS:
-        raise ValueError(
-            f"min_overlap must be more than 0 and at most {WINDOW_SECONDS:g} seconds, "
-            f"got {min_overlap!r}."
-        )
+def _check(**settings: Any) -> None:
+    rules = dict(annotations=choice("csv_bi", "csv"), min_overlap=positive(most=WINDOW_SECONDS))
+    check_parameters(settings, rules)
 
 
 @with_keywords_of(read_recipe)

@@ -84,6 +84,7 @@ def preprocessed_signals(
     >>> preprocessed_signals(raw, [c3], 100.0, Preprocessing(band=(None, 35.0))).shape
     (1, 1000)
     """
+    old_sfreq = raw.info["sfreq"]
     signals = np.zeros((len(derivations), new_sample(raw.n_times, raw, sfreq)), np.float32)
     for start, stop in continuous_stretches(raw):
         first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
@@ -96,12 +97,9 @@ def preprocessed_signals(
         }
         for row, derivation in enumerate(derivations):
             # Nothing else refers to the signal at the old rate, so that its memory is soon free.
+            reference = references.get(derivation.reference)
             signal = resampled(
-                _weighted_sum(
-                    raw, start, stop, derivation.weights, references.get(derivation.reference)
-                ),
-                sfreq,
-                raw.info["sfreq"],
+                _weighted_sum(raw, start, stop, derivation.weights, reference), sfreq, old_sfreq
             )
             if derivation.is_eeg:
                 signal = _filtered(signal, sfreq, preprocessing)
@@ -178,17 +176,15 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
     """
     band, had = trained.band or (None, None), found.band or (None, None)
-    references = trained.reference, found.reference
     low, high = (None if _is_same(*pair) else pair[0] for pair in zip(band, had, strict=True))
+    notches = found.notch or ()
+    lacking = [f for f in trained.notch or () if not any(_is_same(f, other) for other in notches)]
+    has_reference = is_same_reference(trained.reference, found.reference)
     return replace(
         trained,
         band=(low, high),
-        notch=tuple(
-            freq
-            for freq in trained.notch or ()
-            if not any(_is_same(freq, other) for other in found.notch or ())
-        ),
-        reference=None if is_same_reference(*references) else trained.reference,
+        notch=tuple(lacking),
+        reference=None if has_reference else trained.reference,
         scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
     )
 

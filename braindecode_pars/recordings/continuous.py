@@ -12,22 +12,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any
 
 import mne
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.loading import Recording
-
-
-class _Recipe(Protocol):
-    """A module as in :mod:`braindecode_pars.datasets`."""
-
-    __name__: str
-    CARD: Mapping[str, Any]
-    recordings: Callable[..., list[Recording]]
-    prepare: Callable[..., mne.io.BaseRaw]
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,7 @@ class ContinuousCorpus:
     @classmethod
     def of(
         cls,
-        recipe: _Recipe,
+        recipe: ModuleType,
         path: str | Path,
         *,
         exclude: Sequence[str | PathLike | Iterable] = (),
@@ -142,7 +134,7 @@ class ContinuousCorpus:
                 "subjects with other corpora; pass a list of its subjects."
             )
         if folders:
-            kept, excluded = recipe.leave_out(kept, folders)  # type: ignore[attr-defined]
+            kept, excluded = recipe.leave_out(kept, folders)
 
         # Lists of subjects, of which some may be in other corpora only.
         listed = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
@@ -177,13 +169,8 @@ class ContinuousCorpus:
         """A line that counts who is stored and who is left out, with the reasons."""
         total = "" if self.n_published is None else f" of the {self.n_published:,} published"
         line = f"{self.name}: {count_subjects(self.recordings)}{total}."
-        reasons = {
-            "in its validation and test sets": self.held_out,
-            "excluded": self.excluded,
-        }
-        phrases = [
-            f"{count_subjects(found)} {reason}" for reason, found in reasons.items() if found
-        ]
+        reasons = {"in its validation and test sets": self.held_out, "excluded": self.excluded}
+        phrases = [f"{count_subjects(who)} {reason}" for reason, who in reasons.items() if who]
         return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
 
 
@@ -199,16 +186,11 @@ def folders_and_lists(
     """
     if isinstance(exclude, str | PathLike):
         raise TypeError(f"exclude is the path {str(exclude)!r}; pass a list of folders and lists.")
-    folders: list[str | PathLike] = []
-    lists: list[list] = []
     for item in exclude:
-        if isinstance(item, str | PathLike):
-            folders.append(item)
-        elif isinstance(item, Iterable):
-            lists.append(list(item))
-        else:
+        if not isinstance(item, str | PathLike | Iterable):
             raise TypeError(f"exclude contains {item!r}; put subjects into a list: [[{item!r}]].")
-    return folders, lists
+    folders = [item for item in exclude if isinstance(item, str | PathLike)]
+    return folders, [list(item) for item in exclude if not isinstance(item, str | PathLike)]
 
 
 def count_subjects(recordings: Sequence[Recording]) -> str:
@@ -225,7 +207,7 @@ HELD_OUT = ("valid", "test")
 
 
 def divided(
-    recipe: Any, read: Callable[..., Any], settings: Mapping[str, Any]
+    recipe: ModuleType, read: Callable[..., Any], settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide settings into arguments of a recipe's ``recordings`` and of its reading function.
 

@@ -35,7 +35,7 @@ def holds_a_window(duration: float, seconds: float) -> bool:
 def fixed_windows(
     raw: mne.io.BaseRaw,
     seconds: float = 30.0,
-    target: Callable[[np.ndarray, np.ndarray], np.ndarray] | int = -1,
+    target: Callable[[np.ndarray, np.ndarray], np.ndarray] | np.ndarray | int = -1,
     *,
     stride_seconds: float | None = None,
 ) -> EEGWindowsDataset | None:
@@ -49,10 +49,10 @@ def fixed_windows(
         Continuous recording.
     seconds : float
         Length of a window in seconds.
-    target : int | callable
-        Target of all windows, or a function that returns the targets. The function receives the
-        start and stop times of all windows in seconds, two arrays of shape (n_windows,). For the
-        estimators, -1 marks an unlabelled window.
+    target : int | ndarray | callable
+        Target of all windows, of each window, or a function that returns the targets. It receives
+        the start and stop times of all windows in seconds, two arrays of shape (n_windows,). For
+        the estimators, -1 marks an unlabelled window.
     stride_seconds : float | None
         Time in seconds from the start of one window to the start of the next. None means the
         length of a window, so that windows do not overlap.
@@ -83,14 +83,9 @@ def fixed_windows(
     stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
     if stride < 1:
         raise ValueError(f"stride_seconds must be positive, got {stride_seconds}.")
-    starts = np.array(
-        [
-            first
-            for start, stop in continuous_stretches(raw)
-            for first in range(start, stop - length + 1, stride)
-        ],
-        dtype=int,
-    )
+    stretches = continuous_stretches(raw)
+    of_each = [np.arange(start, stop - length + 1, stride) for start, stop in stretches]
+    starts = np.concatenate(of_each or [[]]).astype(int)
     if not len(starts):
         return None
     # As braindecode's create_fixed_length_windows, which cuts across gaps, and sets one target per
@@ -228,14 +223,11 @@ def name_classes(
     >>> windows.window_kwargs
     [('name_classes', {'mapping': {'rest': 0, 'task': 1}})]
     """
-    mapping = (
-        dict(classes)
-        if isinstance(classes, Mapping)
-        else {name: target for target, name in enumerate(classes)}
-    )
-    if mapping:
+    if not isinstance(classes, Mapping):
+        classes = {name: target for target, name in enumerate(classes)}
+    if classes:
         earlier = getattr(windows, "window_kwargs", None) or []
-        windows.window_kwargs = [*earlier, ("name_classes", dict(mapping=mapping))]
+        windows.window_kwargs = [*earlier, ("name_classes", dict(mapping=dict(classes)))]
     return windows
 
 
@@ -364,12 +356,9 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # a moment is one sample
     stretches = continuous_stretches(raw)
-    for bad_stretch in bad:
-        stretches = [part for stretch in stretches for part in _without(stretch, bad_stretch)]
+    for first, last in bad:
+        # Of each stretch is left what is before and what is after.
+        parts = ((a, min(b, first), max(a, last), b) for a, b in stretches)
+        pairs = [pair for a, b, c, d in parts for pair in ((a, b), (c, d))]
+        stretches = [(start, stop) for start, stop in pairs if start < stop]
     return stretches
-
-
-def _without(stretch: tuple[int, int], bad: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return what is left of a stretch: nothing, one part or two."""
-    parts = [(stretch[0], min(stretch[1], bad[0])), (max(stretch[0], bad[1]), stretch[1])]
-    return [(start, stop) for start, stop in parts if start < stop]

@@ -287,7 +287,7 @@ def given_classes(
 _TOLERANCE = 1e-3
 
 #: A whole number as pandas and spreadsheets write it in a column with empty cells.
-_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
+_WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")
 
 
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
@@ -332,6 +332,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
             sep=max(",;\t", key=header.count),
             dtype=str,
             encoding="utf-8-sig",
+            # "None" and "NA", which pandas takes for missing values, may be names of classes.
             keep_default_na=False,
             na_values=["", "n/a"],
             skipinitialspace=True,
@@ -398,8 +399,7 @@ def labels_in_table(
     without = [file.relative_to(root).as_posix() for file, rows in rows_of.items() if not rows]
     if without:
         raise ValueError(
-            f"{where} has no row of {listed(without, most=5)}; add the label, or a row with an "
-            "empty label, which leaves the file out."
+            f"{where} has no row of {listed(without, most=5)}; an empty label leaves a file out."
         )
     return [_labelled(file, rows, seconds, where) for file, rows in rows_of.items()]
 
@@ -432,9 +432,8 @@ def _file_of(row: dict[str, Any], known: dict[str, list[Path]], where: str) -> P
 
 def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str) -> LabelledFile:
     """Return a file with the labels in its rows."""
-    subjects = [row["subject"] for row in rows if "subject" in row]
-    subjects = [_text(s) or None if isinstance(s, str) else s for s in subjects]
-    subjects = list(dict.fromkeys(subjects))
+    given = [row["subject"] for row in rows if "subject" in row]
+    subjects = list(dict.fromkeys(_text(s) or None if isinstance(s, str) else s for s in given))
     if len(subjects) > 1 or any(map(pd.isna, subjects)):
         named = " and ".join("none" if pd.isna(s) else str(s) for s in subjects)
         raise ValueError(
@@ -443,7 +442,7 @@ def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str
     stretches = tuple(
         (_seconds(row, "onset", where), _seconds(row, "duration", where) or None, label)
         for row in rows
-        if (label := _label_of(row["label"]))
+        if (label := _WHOLE.sub(r"\1", "" if pd.isna(row["label"]) else _text(row["label"])))
     )
     _check_stretches(f"{where}: {file.name}", stretches, seconds)
     return LabelledFile(file, {"subject": subjects[0]} if subjects else {}, stretches)
@@ -452,13 +451,6 @@ def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str
 def _text(value: Any) -> str:
     """Return a text in one spelling: in one Unicode form, and without blanks around it."""
     return normalized(str(value)).strip()
-
-
-def _label_of(value: Any) -> str:
-    """Return a label in one spelling; an empty text for an empty cell."""
-    text = "" if pd.isna(value) else _text(value)
-    whole = _WHOLE.fullmatch(text)
-    return whole[1] if whole else text
 
 
 def _seconds(row: dict[str, Any], column: str, where: str) -> float | None:
@@ -485,8 +477,8 @@ def _check_stretches(name: str, stretches: Sequence[Stretch], seconds: float) ->
     if len(timed) < len(stretches) and (len(stretches) > 1 or stretches[0][1] is not None):
         labels = ", ".join(dict.fromkeys(repr(label) for _, _, label in stretches))
         raise ValueError(
-            f"{name} has a label without an onset beside other labels or with a duration (labels "
-            f"{labels}); give each row an onset, or the file one row for the whole recording."
+            f"{name} has labels without an onset beside others or with a duration ({labels}); "
+            "give each row an onset, or the file one row for the whole recording."
         )
     for (start, lasts, first), (next_start, _, second) in pairwise(timed):
         end = start + (lasts or 0)
@@ -498,9 +490,8 @@ def _check_stretches(name: str, stretches: Sequence[Stretch], seconds: float) ->
     for start, lasts, label in timed:
         if lasts is not None and not holds_a_window(lasts, seconds):
             raise ValueError(
-                f"{name} has the label {label!r} at {start:g} s, whose {lasts:g} s are shorter "
-                f"than a window of {seconds:g} s; pass a shorter window_seconds, or remove such "
-                "rows."
+                f"{name} has the label {label!r} for {lasts:g} s at {start:g} s, less than a "
+                f"window of {seconds:g} s; pass a shorter window_seconds, or remove such rows."
             )
 
 
@@ -557,14 +548,12 @@ def labels_in_names(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
                 "the pattern, or move the file out of the folder."
             )
         # A name that the longest and the shortest fields match differently can be read in two ways.
-        unclear = [name for name in fields if match[name] != other[name]]
-        if unclear:
-            field = unclear[0]
-            raise ValueError(
-                f"The {field} of {path} may be {other[field]!r} or {match[field]!r} by "
-                f"labels={pattern!r}; pass a regular expression, such as "
-                "'(?P<subject>[^/_]+)_(?P<label>[^/.]+)'."
-            )
+        for field in fields:
+            if match[field] != other[field]:
+                raise ValueError(
+                    f"The {field} of {path} may be {other[field]!r} or {match[field]!r}; pass "
+                    "labels as a regular expression, as '(?P<subject>[^/_]+)_(?P<label>[^/.]+)'."
+                )
         label = fields.pop("label")
         found.append(LabelledFile(file, fields, ((None, None, label),)))
     return found
@@ -608,8 +597,7 @@ def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
     raw : Raw
         What its reader returned. With gaps, only this has the annotations at their samples.
     """
-    table = table_beside(file, "events")
-    if table is not None:
+    if table := table_beside(file, "events"):
         return _of_table(table)
     notes = raw.annotations
     return mne.Annotations(notes.onset - raw.first_time, notes.duration, notes.description)
@@ -629,9 +617,7 @@ def _in_file(file: Path) -> mne.Annotations:
 
 
 def _of_table(table: Path) -> mne.Annotations:
-    # "None" and "NA", which pandas takes for missing values, may be names of classes.
-    missing = dict(keep_default_na=False, na_values=["", "n/a"])
-    events = pd.read_csv(table, sep="\t", dtype=str, **missing)
+    events = read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
@@ -669,7 +655,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     long, instant = set(), set()
     for file in files:
         table = table_beside(file, "events")
-        for one in _in_file(file) if table is None else _of_table(table):
+        for one in _of_table(table) if table else _in_file(file):
             name = str(one["description"])
             if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
                 continue
@@ -731,7 +717,7 @@ def to_annotations(
     N2
     """
     length = raw.n_times / raw.info["sfreq"]
-    rows = []
+    notes = mne.Annotations([], [], [])
     for onset, duration, label in stretches:
         start = 0.0 if onset is None else onset
         lasts = (length if onset is None else seconds) if duration is None else duration
@@ -742,6 +728,5 @@ def to_annotations(
                 f"recording has {length:g} s; correct its times, or remove it."
             )
         if label in classes:
-            rows.append((start, lasts, classes[label]))
-    onsets, durations, labels = zip(*rows, strict=True) if rows else ((), (), ())
-    return mne.Annotations(onsets, durations, labels)
+            notes.append(start, lasts, classes[label])
+    return notes

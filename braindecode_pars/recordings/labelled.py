@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, TypeVar
+from types import ModuleType
+from typing import Any, TypedDict, TypeVar
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
@@ -16,15 +17,6 @@ from braindecode_pars.recordings.loading import Recording, choose_subjects, read
 
 #: Split of recordings whose labels are not published, such as the test set of YSYW's challenge.
 _UNLABELED = "unlabeled"
-
-
-class _Recipe(Protocol):
-    """A module as in :mod:`braindecode_pars.datasets`."""
-
-    __name__: str
-    CARD: Mapping[str, Any]
-    recordings: Callable[..., list[Recording]]
-    cut: Callable[..., EEGWindowsDataset | None]
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class LabelledCorpus(ContinuousCorpus):
 
     @classmethod
     def of(  # type: ignore[override]
-        cls, recipe: _Recipe, path: str | Path, subjects: Iterable | None = None, **settings: Any
+        cls, recipe: ModuleType, path: str | Path, subjects: Iterable | None = None, **settings: Any
     ) -> LabelledCorpus:
         """Find the labelled recordings of a corpus.
 
@@ -96,7 +88,6 @@ class LabelledCorpus(ContinuousCorpus):
         ValueError
             When the corpus has no labels, or all recordings are without.
         """
-        name = recipe.__name__.rpartition(".")[-1]
         if not hasattr(recipe, "cut"):
             raise ValueError(
                 f"{recipe.CARD['name']} has no labels: its recipe has no function cut. Store it "
@@ -110,23 +101,19 @@ class LabelledCorpus(ContinuousCorpus):
                 f"The labels of all {len(found)} recordings in {path} are unpublished."
             )
         classes = _class_names(recipe, cutting)
+        card = dict(corpus=recipe.CARD["name"], version=recipe.CARD["version"])
         return cls(
-            name,
+            recipe.__name__.rpartition(".")[-1],
             Path(path).expanduser(),
             tuple(labelled),
             partial(recipe.cut, **cutting),
-            dict(
-                corpus=recipe.CARD["name"],
-                version=recipe.CARD["version"],
-                classes=list(classes),
-                **settings,
-            ),
+            dict(**card, classes=list(classes), **settings),
             n_published=recipe.CARD.get("subjects"),
             classes=classes,
         )
 
 
-def _class_names(recipe: _Recipe, cutting: Mapping[str, Any]) -> tuple[str, ...]:
+def _class_names(recipe: ModuleType, cutting: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the targets, which may depend on settings of the recipe."""
     names = getattr(recipe, "class_names", None)
     if names is None:
@@ -142,54 +129,6 @@ class Reading(TypedDict, total=False):
     cache: str | Path | None
     on_error: str
     verbose: int
-
-
-def read_recipe(
-    card: Mapping[str, Any],
-    recordings: Iterable[Recording],
-    cut: Callable[..., EEGWindowsDataset | None],
-    check: Callable[..., None] | None = None,
-    classes: Sequence[str] | None = None,
-    *,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
-    **settings: Any,
-) -> BaseConcatDataset:
-    """Read the recordings of a recipe into one dataset of windows: the second half of ``load``.
-
-    Parameters
-    ----------
-    card : mapping
-        Card of the recipe.
-    recordings : iterable of Recording
-        Recordings to read.
-    cut : callable
-        Function of a recording and the settings that returns its windows.
-    check : callable | None
-        Function that checks the settings before a file is opened.
-    classes : sequence of str | None
-        Names of the targets; None takes those of the card.
-    n_jobs, cache, on_error, verbose
-        As in :func:`read_corpus`.
-    **settings
-        Keyword arguments of ``cut``. All of them are settings of a cache, with their defaults.
-    """
-    call = inspect.signature(cut).bind(None, **settings)
-    call.apply_defaults()
-    if check is not None:
-        check(**call.kwargs)
-    return read_corpus(
-        recordings,
-        partial(cut, **call.kwargs),
-        dict(corpus=card["name"], version=card["version"], **call.kwargs),
-        classes=card["classes"] if classes is None else classes,
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -221,3 +160,45 @@ def with_keywords_of(*others: Callable[..., Any]) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+@with_keywords_of(read_corpus)
+def read_recipe(
+    card: Mapping[str, Any],
+    recordings: Iterable[Recording],
+    cut: Callable[..., EEGWindowsDataset | None],
+    check: Callable[..., None] | None = None,
+    classes: Sequence[str] | None = None,
+    **settings: Any,
+) -> BaseConcatDataset:
+    """Read the recordings of a recipe into one dataset of windows: the second half of ``load``.
+
+    Parameters
+    ----------
+    card : mapping
+        Card of the recipe.
+    recordings : iterable of Recording
+        Recordings to read.
+    cut : callable
+        Function of a recording and the settings that returns its windows.
+    check : callable | None
+        Function that checks the settings before a file is opened.
+    classes : sequence of str | None
+        Names of the targets; None takes those of the card.
+    n_jobs, cache, on_error, verbose
+        As in :func:`read_corpus`.
+    **settings
+        Keyword arguments of ``cut``. All of them are settings of a cache, with their defaults.
+    """
+    reading = {name: settings.pop(name) for name in Reading.__annotations__ if name in settings}
+    call = inspect.signature(cut).bind(None, **settings)
+    call.apply_defaults()
+    if check is not None:
+        check(**call.kwargs)
+    return read_corpus(
+        recordings,
+        partial(cut, **call.kwargs),
+        dict(corpus=card["name"], version=card["version"], **call.kwargs),
+        card["classes"] if classes is None else classes,
+        **reading,
+    )

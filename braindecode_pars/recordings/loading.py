@@ -121,7 +121,6 @@ def choose_subjects(
     ['P02', 'P03']
     """
     recordings = list(recordings)
-    found = list(dict.fromkeys(recording.subject for recording in recordings))
     if subjects is None:
         if not recordings:
             raise FileNotFoundError(f"{where} contains no recording of this corpus.")
@@ -132,6 +131,7 @@ def choose_subjects(
     subjects = list(subjects)
     if not subjects:
         raise ValueError("subjects is an empty list; omit it to read all subjects.")
+    found = list(dict.fromkeys(recording.subject for recording in recordings))
     known = {*found, *(recording.person for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent:
@@ -147,8 +147,8 @@ def read_corpus(
     recordings: Iterable[Recording],
     read: Callable[[Recording], EEGWindowsDataset | None],
     settings: Mapping[str, Any],
-    *,
     classes: Sequence[str] | Mapping[str, int] = (),
+    *,
     n_jobs: int = 1,
     cache: str | Path | None = None,
     on_error: str = "raise",
@@ -271,8 +271,7 @@ def _read_one(
     cache: Path | None,
 ) -> tuple[EEGWindowsDataset | None, str | None]:
     """Return the windows of a recording, or why it cannot be read."""
-    problem = why_unreadable(recording.file)
-    if problem is not None:
+    if problem := why_unreadable(recording.file):
         return None, problem
     entry = None if cache is None else _CacheEntry.of(recording.file, cache)
     if entry is not None and entry.is_valid():
@@ -281,10 +280,10 @@ def _read_one(
         windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
         return None, f"{error or type(error).__name__}"
-    if entry is None:
-        return windows, None
-    entry.write(windows)
-    return entry.windows(), None
+    if entry is not None:
+        entry.write(windows)
+        windows = entry.windows()
+    return windows, None
 
 
 def split_subjects(
@@ -329,8 +328,8 @@ def split_subjects(
     shuffled = sorted(set(subjects), key=str)
     shuffled = [shuffled[i] for i in np.random.RandomState(seed).permutation(len(shuffled))]
     ends = np.round(np.cumsum(list(shares.values())) * len(shuffled)).astype(int)
-    parts = np.split(np.arange(len(shuffled)), ends[:-1])
-    return {shuffled[i]: name for name, part in zip(shares, parts, strict=True) for i in part}
+    names = np.repeat(list(shares), np.diff(ends, prepend=0)).tolist()
+    return dict(zip(shuffled, names, strict=True))
 
 
 def set_splits(
@@ -477,12 +476,11 @@ class _CacheEntry:
         """Whether the entry is whole and of this state of the recording. Its signals are read."""
         try:
             content = read_checked(self.file)
-            found = {
-                name: checksum_of_file(self.file.with_name(name)) for name in content["signals"]
-            }
+            signals = content["signals"].items()
+            whole = all(checksum_of_file(self.file.with_name(n)) == found for n, found in signals)
         except (OSError, ValueError):
             return False
-        return content["source"] == self.source and content["signals"] == found
+        return whole and content["source"] == self.source
 
     def write(self, windows: EEGWindowsDataset | None) -> None:
         """Write a prepared recording; ``windows`` is None if it has no window."""

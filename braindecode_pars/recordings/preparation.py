@@ -323,16 +323,14 @@ def count_left_out(left_out: Iterable[Mapping[str, str]]) -> str | None:
     'Channels left out of 2 of 3 recordings: 2 ECG (ECG, EKG1), 2 EOG (E1-M2, E2-M1).'
     """
     recordings = list(left_out)
-    counts = dict.fromkeys(_KINDS, 0)
-    names: dict[str, dict[str, None]] = {kind: {} for kind in _KINDS}
+    names: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for recording in recordings:
         for name, kind in recording.items():
-            counts[kind] += 1
-            names[kind][name] = None
+            names[kind].append(name)
     phrases = [
-        f"{n} {_KINDS[kind]} ({listed(list(names[kind]), _SHOWN)})"
-        for kind, n in counts.items()
-        if n
+        f"{len(found)} {_KINDS[kind]} ({listed(list(dict.fromkeys(found)), _SHOWN)})"
+        for kind, found in names.items()
+        if found
     ]
     if not phrases:
         return None

@@ -49,25 +49,17 @@ def _is_band(band: tuple) -> bool:
     return len(band) == 2 and _are_positive(edges) and edges == sorted(set(edges))
 
 
+def _are_names(values: Sequence[Any]) -> bool:
+    return len(values) > 0 and all(isinstance(value, str) for value in values)
+
+
 _RULES = dict(
     sfreq=optional(positive()),
-    band=optional(
-        Rule(
-            "a lower and a higher frequency in Hz, such as (0.3, 35) or (0.3, None)",
-            (tuple,),
-            _is_band,
-        )
-    ),
+    band=optional(Rule("two rising edges in Hz, such as (0.3, None)", (tuple,), _is_band)),
     notch=optional(Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
     reference=optional(instance("a text", str)),
     scale=optional(positive()),
-    channels=optional(
-        Rule(
-            "a list of names",
-            (tuple,),
-            lambda names: len(names) > 0 and all(isinstance(name, str) for name in names),
-        )
-    ),
+    channels=optional(Rule("a list of names", (tuple,), _are_names)),
     window_seconds=optional(positive()),
     filter=choice("fir", "iir", None),
 )
@@ -162,13 +154,7 @@ class Preprocessing:
         """
         if isinstance(value, Preprocessing):
             return value
-        entries = value or {}
-        unknown = [name for name in entries if name not in FIELDS]
-        if unknown:
-            raise ValueError(
-                f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(FIELDS)}."
-            )
-        return cls(**entries)
+        return cls(**(value or {}))
 
     def known(self) -> dict[str, Any]:
         """Return the entries that are known, as JSON takes them.
@@ -184,12 +170,8 @@ class Preprocessing:
         >>> Preprocessing(sfreq=100.0, notch=[50.0]).known()
         {'sfreq': 100.0, 'notch': [50.0]}
         """
-        entries = ((name, getattr(self, name)) for name in FIELDS)
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in entries
-            if value is not None
-        }
+        known = {name: value for name, value in vars(self).items() if value is not None}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in known.items()}
 
     def steps(self) -> list[dict[str, Any]]:
         """Return the steps that prepare a recording in this way, as far as they are known.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -63,14 +64,10 @@ def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | No
     def add_unlisted(error: OSError) -> None:
         found[Path(error.filename)] = f"its files cannot be listed ({error.strerror})."
 
-    for folder, folders, files in os.walk(root, onerror=add_unlisted):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for path in (Path(folder, name) for name in files if not name.startswith(".")):
-            if wanted(path.name):
-                found[path] = why_unreadable(path)
-        for path in (Path(folder, name) for name in folders):
-            reason = _why_not_searched(path, root, wanted)
-            if reason is not None:
+    for folders, files in _walk(root, add_unlisted):
+        found |= {path: why_unreadable(path) for path in files if wanted(path.name)}
+        for path in folders:
+            if reason := _why_not_searched(path, root, wanted):
                 found[path] = reason
     return dict(sorted(found.items()))
 
@@ -129,16 +126,15 @@ def find_named(
     >>> file.name, match.groups()
     ('S007R04.edf', ('007', '04'))
     """
-    by_name: dict[str, Path] = {}
-    for file in list_files(Path(path).expanduser(), lambda name: bool(pattern.fullmatch(name))):
-        first = by_name.setdefault(file.name, file)
-        if first != file:
+    files = list_files(Path(path).expanduser(), lambda name: bool(pattern.fullmatch(name)))
+    files.sort(key=lambda file: file.name)
+    for first, file in pairwise(files):
+        if first.name == file.name:
             raise ValueError(
                 f"{path} has two recordings with the name {file.name}: {first} and {file}. Pass a "
                 "folder that has one of them."
             )
-    named = ((by_name[name], pattern.fullmatch(name)) for name in sorted(by_name))
-    found = [(file, match) for file, match in named if match]
+    found = [(file, match) for file in files if (match := pattern.fullmatch(file.name))]
     if not found:
         raise FileNotFoundError(
             f"{path} contains {what}; expected files such as {example}, at any depth."
@@ -180,10 +176,7 @@ def _has_part(first: Path, file: Path) -> bool:
 def why_unreadable(file: Path) -> str | None:
     """Return the reason why a path is not a file that can be opened; None if it is one."""
     if file.is_symlink() and not file.exists():
-        return (
-            "it is a link to a file that does not exist; download the file first, for example "
-            "with 'datalad get' or 'git annex get'."
-        )
+        return "it is a link to a file that does not exist; download the file first (datalad get)."
     if not file.exists():
         return "it does not exist."
     return None if file.is_file() else "it is not a file."
@@ -207,11 +200,19 @@ def _why_not_searched(folder: Path, root: Path, wanted: Callable[[str], bool]) -
 
 
 def _contains(folder: Path, wanted: Callable[[str], bool]) -> bool:
-    for _, folders, files in os.walk(folder):
+    return any(wanted(file.name) for _, files in _walk(folder) for file in files)
+
+
+def _walk(
+    root: Path, onerror: Callable[[OSError], None] | None = None
+) -> Iterator[tuple[list[Path], list[Path]]]:
+    """Yield the folders and files in each folder that are not hidden."""
+    for folder, folders, files in os.walk(root, onerror=onerror):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        if any(wanted(name) for name in files if not name.startswith(".")):
-            return True
-    return False
+        yield (
+            [Path(folder, name) for name in folders],
+            [Path(folder, name) for name in files if not name.startswith(".")],
+        )
 
 
 def files_beside(recording: Path) -> list[Path]:
@@ -324,9 +325,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     def find(file: PurePath) -> str:
         found = expression.search(normalized(file.as_posix()))
         if found is None or not found[1]:
-            raise ValueError(
-                f"The pattern of the subject, {subject!r}, finds no subject in {file}."
-            )
+            raise ValueError(f"The pattern {subject!r} finds no subject in {file}.")
         return found[1]
 
     return find
@@ -359,8 +358,7 @@ def check_one_person_each(paths: Iterable[PurePath]) -> None:
     people: dict[str, tuple[str, PurePath]] = {}
     for path in paths:
         name = _guessed(path)
-        found = None if name is None else _person(name)
-        if name is None or found is None:
+        if name is None or (found := _person(name)) is None:
             continue
         person, pattern = found
         first, other = people.setdefault(person, (name, path))
@@ -373,39 +371,39 @@ def check_one_person_each(paths: Iterable[PurePath]) -> None:
             )
 
 
-def check_first_folders(root: PurePath, paths: Iterable[PurePath]) -> None:
-    """Check that first folders such as ``edf`` or ``train`` are not taken for subjects.
+def check_guessed_subjects(root: PurePath, paths: Sequence[PurePath]) -> None:
+    """Check that neither first folders such as ``edf`` nor names of recordings become subjects.
 
     Parameters
     ----------
     root : PurePath
         Folder that contains all recordings, for the error message.
-    paths : iterable of PurePath
+    paths : sequence of PurePath
         Paths of recordings relative to this folder.
 
     Raises
     ------
     ValueError
-        When one or two first folders would be the subjects of ten or more recordings.
+        When one or two first folders would be the subjects of ten or more recordings, and as in
+        :func:`check_one_person_each`.
 
     Examples
     --------
     >>> from pathlib import PurePath
-    >>> from braindecode_pars.recordings.search import check_first_folders
-    >>> check_first_folders(PurePath("data"), [PurePath("anna/night1.edf")])
+    >>> from braindecode_pars.recordings.search import check_guessed_subjects
+    >>> check_guessed_subjects(PurePath("data"), [PurePath("anna/night1.edf")])
     """
     below = [path for path in paths if len(path.parts) > 1]
     guesses = {path: name for path in below if (name := _guessed(path)) is not None}
     subjects = sorted(set(guesses.values()))
-    if len(subjects) > _FEW_SUBJECTS or len(guesses) < _MANY_RECORDINGS:
-        return
-    which = "one subject" if len(subjects) == 1 else "two subjects"
-    raise ValueError(
-        f"{len(guesses)} recordings in {root} would be of {which}, {' and '.join(subjects)}, the "
-        f"name of their first folder, such as {next(iter(guesses)).as_posix()}. State the subject "
-        "by a regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, "
-        f"'^([^/]+)/' for the first folder. {_WHERE_TO_PASS}"
-    )
+    if len(subjects) <= _FEW_SUBJECTS and len(guesses) >= _MANY_RECORDINGS:
+        raise ValueError(
+            f"{len(guesses)} recordings in {root} would be of {' and '.join(subjects)} by their "
+            f"first folder, such as {next(iter(guesses)).as_posix()}. State the subject by a "
+            "regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, "
+            f"'^([^/]+)/' for the first folder. {_WHERE_TO_PASS}"
+        )
+    check_one_person_each(paths)
 
 
 def _guessed(path: PurePath) -> str | None:
@@ -419,7 +417,6 @@ def _guessed(path: PurePath) -> str | None:
 def _person(name: str) -> tuple[str, str] | None:
     """Return the person in a name that numbers recordings, and the pattern that finds it."""
     for rule, pattern in _COUNTS:
-        found = re.fullmatch(rule + _ENDING, name, re.IGNORECASE)
-        if found:
+        if found := re.fullmatch(rule + _ENDING, name, re.IGNORECASE):
             return found["person"], pattern.replace("{what}", found["what"])
     return None

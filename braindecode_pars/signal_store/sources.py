@@ -28,8 +28,7 @@ from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.search import (
     Subject,
-    check_first_folders,
-    check_one_person_each,
+    check_guessed_subjects,
     files_beside,
     find_files,
     is_recording,
@@ -433,8 +432,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     if subject is subject_of_path:
         paths = [Path(source.name) for source in sources if "subject" in source.description]
-        check_first_folders(root, paths)
-        check_one_person_each(paths)
+        check_guessed_subjects(root, paths)
     return sources
 
 

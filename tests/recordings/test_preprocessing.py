@@ -76,9 +76,9 @@ def test_text():
     [
         (dict(sfreq=0), ValueError, "Preprocessing: sfreq must be a positive number, or None"),
         (dict(sfreq="100 Hz"), TypeError, "got '100 Hz'"),
-        (dict(band=(40, 0.5)), ValueError, r"band must be a lower and a higher .* got \(40, 0.5\)"),
+        (dict(band=(40, 0.5)), ValueError, r"band must be .* got \(40, 0.5\)"),
         (dict(band=[0.5]), ValueError, "band must be"),
-        (dict(band=(0, 40)), ValueError, r"such as \(0.3, 35\) or \(0.3, None\)"),
+        (dict(band=(0, 40)), ValueError, r"\(0, 40\)"),
         (dict(band=40), TypeError, "band must be"),
         (dict(notch=50.0), TypeError, "notch must be a list of positive numbers"),
         (dict(notch=[float("nan")]), ValueError, "notch must be"),
@@ -87,11 +87,7 @@ def test_text():
         (dict(channels="C3"), TypeError, "channels must be a list of names"),
         (dict(channels=[]), ValueError, "channels must be"),
         (dict(window_seconds=np.inf), ValueError, "window_seconds must be"),
-        (
-            dict(highpass=0.5),
-            ValueError,
-            "preprocessing has an entry 'highpass'; its entries are s",
-        ),
+        (dict(highpass=0.5), TypeError, "highpass"),
     ],
 )
 def test_what_is_refused(entries, error, message):

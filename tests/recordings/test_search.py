@@ -48,7 +48,7 @@ def test_dead_links_and_folders_named_like_files(tmp_path):
     touch(tmp_path / "with_recording.edf/night.edf")
     found = search(tmp_path)
     assert list(found) == ["dead.edf", "folder.edf", "real.edf", "with_recording.edf/night.edf"]
-    assert "a link to a file that does not exist; download the file first" in found["dead.edf"]
+    assert "a link to a file that does not exist" in found["dead.edf"]
     assert found["folder.edf"] == "it is a folder, not a file."
     assert found["real.edf"] is found["with_recording.edf/night.edf"] is None
 
