@@ -38,7 +38,6 @@ templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_ignore_module_all = False  # modules document the names in their __all__
 autodoc_typehints = "none"  # numpydoc's Parameters say the types
-autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"  # the table of contents is narrow
 # Cards of datasets and the paper's settings are shown as tables.
