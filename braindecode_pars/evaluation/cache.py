@@ -61,8 +61,8 @@ class FoldStore:
     """Folder of results, with one JSON file for each fold in ``folder/cache``.
 
     Files are written under a temporary name and then renamed, so that no file is incomplete. Each
-    file contains a checksum. Several processes may use the folder at the same time. ``cache`` can be
-    deleted: everything is then computed again.
+    file contains a checksum. Several processes may use the folder at the same time. ``cache`` can
+    be deleted: everything is then computed again.
 
     Attributes
     ----------

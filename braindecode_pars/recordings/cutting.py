@@ -85,9 +85,9 @@ def fixed_windows(
         raise ValueError(f"stride_seconds must be positive, got {stride_seconds}.")
     stretches = continuous_stretches(raw)
     of_each = [np.arange(start, stop - length + 1, stride) for start, stop in stretches]
-    starts = np.concatenate(of_each or [[]]).astype(int)
-    if not len(starts):
+    if not sum(map(len, of_each)):
         return None
+    starts = np.concatenate(of_each)
     # As braindecode's create_fixed_length_windows, which cuts across gaps, and sets one target per
     # recording; here each window gets its own.
     seconds_of = starts / raw.info["sfreq"]

@@ -56,7 +56,7 @@ class LabelledCorpus(ContinuousCorpus):
     classes: tuple[str, ...] = ()
 
     @classmethod
-    def of(  # type: ignore[override]
+    def of(
         cls, recipe: ModuleType, path: str | Path, subjects: Iterable | None = None, **settings: Any
     ) -> LabelledCorpus:
         """Find the labelled recordings of a corpus.
