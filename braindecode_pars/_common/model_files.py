@@ -60,16 +60,11 @@ class LoadReport:
 
     def __str__(self) -> str:
         total = len(self.loaded) + len(self.missing) + len(self.reshaped)
-        details = (
-            f"; {len(names)} {what} (such as {names[0]})"
-            for what, names in (
-                ("missing", self.missing),
-                ("of another shape", self.reshaped),
-                ("unexpected", self.unexpected),
-            )
-            if names
-        )
-        return f"{len(self.loaded)} of {total} tensors loaded{''.join(details)}"
+        text = f"{len(self.loaded)} of {total} tensors loaded"
+        for what in ("missing", "reshaped", "unexpected"):
+            if names := getattr(self, what):
+                text += f"; {len(names)} {what} (such as {names[0]})"
+        return text
 
 
 def load_tensors(

@@ -154,7 +154,8 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         return windows
     held = set(_places(valid))
     keep = np.array([place not in held for place in _places(windows)], dtype=bool)
-    held_out = [] if valid.groups is None else _held_out_people(train, valid)
+    trained_on = set(_people(train[train.known]))
+    held_out = [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
     known = np.flatnonzero(windows.known)
     if held_out and len(known) < len(windows):
         warn_user(
@@ -166,12 +167,6 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         keys = SubjectKeys(held_out)
         keep[known] &= [person not in keys for person in _people(windows.take(known))]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
-
-
-def _held_out_people(train: Windows, valid: Windows) -> list:
-    """Return the people of the held-out windows who have no training windows."""
-    trained_on = set(_people(train[train.known]))
-    return [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
 
 
 def _people(windows: Windows) -> list:
