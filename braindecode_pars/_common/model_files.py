@@ -318,11 +318,8 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
         ``share``, any other file.
     """
     found = kinds_in(folder)
-    for other in found:
-        if other != kind:
-            raise ValueError(
-                f"{folder} contains a saved {other}; save the {kind} in another folder."
-            )
+    if others := {*found} - {kind}:
+        raise ValueError(f"{folder} contains a saved {min(others)}; save the {kind} elsewhere.")
     beside = (*_BESIDE, *MODEL_FILES[kind]) if found else _BESIDE
     check_may_write(folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside)
 

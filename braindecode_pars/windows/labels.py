@@ -76,9 +76,7 @@ def check_class_labels(y: np.ndarray) -> None:
     """
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
-    if y.dtype.kind == "c":
-        raise ValueError("Labels are complex numbers; pass integers or names of classes.")
-    if y.dtype.kind == "f":
+    if y.dtype.kind in "cf":
         check_classification_targets(y)
 
 
