@@ -301,9 +301,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         patch_size = patch_size_for(patch_seconds, sfreq, _inferred(lambda: self.n_times))
         if sfreq is None:
             warn_user(
-                f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
-                "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
-                "EEGClassifier."
+                f"PARSNet: sampling rate unknown, so a patch is {patch_size} samples, a thirtieth "
+                "of the window; pass sfreq in Hz (module__sfreq to EEGClassifier)."
             )
         return patch_size
 

@@ -15,13 +15,7 @@ import pandas as pd
 from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.model_files import (
-    CLASSIFIER,
-    EMBEDDER,
-    ENCODER,
-    README,
-    write_model,
-)
+from braindecode_pars._common.model_files import CLASSIFIER, EMBEDDER, ENCODER, README, write_model
 from braindecode_pars._common.subjects import salt_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 

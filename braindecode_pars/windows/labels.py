@@ -129,9 +129,8 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
             )
         if not unlabeled.all():
             warn_user(
-                f"{unlabeled.sum()} of {len(y)} windows are taken as unlabelled because their "
-                "label is -1. If -1 is a class, pass unlabeled_label=None; if it marks unlabelled "
-                "windows, pass unlabeled_label=-1."
+                f"{unlabeled.sum()} of {len(y)} windows have label -1 and count as unlabelled: "
+                "pass unlabeled_label=None if -1 is a class, or unlabeled_label=-1 if it is none."
             )
     return unlabeled, label
 
