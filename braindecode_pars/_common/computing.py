@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -203,14 +203,10 @@ def count(run: Callable[[], object], encoder: nn.Module | None = None) -> Count:
         nonlocal tokens
         tokens += arguments[0].shape[0] * arguments[0].shape[1]
 
-    hook = None if encoder is None else encoder.register_forward_pre_hook(add)
-    try:
-        # torch has no count for its fast attention on the CPU; the plain one has the same products.
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-            run()
-    finally:
-        if hook is not None:
-            hook.remove()
+    hook = nullcontext() if encoder is None else encoder.register_forward_pre_hook(add)
+    # torch has no count for its fast attention on the CPU; the plain one has the same products.
+    with hook, sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        run()
     return Count(tokens, counter.get_total_flops())
 
 

@@ -22,6 +22,8 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from braindecode_pars._common.checks import listed
+
 _ASIDE = ".writing-"
 _LOCK = ".lock"
 #: Age in seconds below which a temporary folder is kept: its process may not have locked it yet.
@@ -228,10 +230,9 @@ def check_may_write(
     found = (file.name for file in folder.iterdir() if not is_leftover(file))
     others = sorted(name for name in found if name not in beside)
     if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise ValueError(
-            f"{folder} contains {others[0]}{more}, and is not the folder of {kind}; pass an empty "
-            "or new folder."
+            f"{folder} contains {listed(others, most=1)}, and is not the folder of {kind}; pass an "
+            "empty or new folder."
         )
 
 

@@ -60,16 +60,11 @@ class LoadReport:
 
     def __str__(self) -> str:
         total = len(self.loaded) + len(self.missing) + len(self.reshaped)
-        details = (
-            f"; {len(names)} {what} (such as {names[0]})"
-            for what, names in (
-                ("missing", self.missing),
-                ("of another shape", self.reshaped),
-                ("unexpected", self.unexpected),
-            )
-            if names
-        )
-        return f"{len(self.loaded)} of {total} tensors loaded{''.join(details)}"
+        text = f"{len(self.loaded)} of {total} tensors loaded"
+        for what in ("missing", "reshaped", "unexpected"):
+            if names := getattr(self, what):
+                text += f"; {len(names)} {what} (such as {names[0]})"
+        return text
 
 
 def load_tensors(
@@ -323,11 +318,8 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
         ``share``, any other file.
     """
     found = kinds_in(folder)
-    for other in found:
-        if other != kind:
-            raise ValueError(
-                f"{folder} contains a saved {other}; save the {kind} in another folder."
-            )
+    if others := {*found} - {kind}:
+        raise ValueError(f"{folder} contains a saved {min(others)}; save the {kind} elsewhere.")
     beside = (*_BESIDE, *MODEL_FILES[kind]) if found else _BESIDE
     check_may_write(folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside)
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -96,18 +96,13 @@ def random_stream(seed: int, device: torch.device | str = "cpu") -> Iterator[Non
         _STREAM.reset(token)
 
 
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Draw from the stream of this thread inside the context; without a stream, do nothing.
+def drawing() -> AbstractContextManager[None]:
+    """Draw from the stream of this thread inside the block; without a stream, do nothing.
 
     Other threads that want to draw from a stream wait, so the block should be short.
     """
     stream = _STREAM.get()
-    if stream is None:
-        yield
-        return
-    with stream.lent():
-        yield
+    return nullcontext() if stream is None else stream.lent()
 
 
 @contextmanager

@@ -6,20 +6,10 @@ This module imports no torch: the command line shows the settings of a run in it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    choice,
-    instance,
-    integer,
-    number,
-    optional,
-    positive,
-    share,
-)
+from braindecode_pars._common import checks
 
 #: Defaults of a pretraining. They are made for two CPU cores and tens of subjects; the settings of
 #: the paper are in :mod:`~braindecode_pars.paper`. Where these epochs have fewer than ``STEPS``
@@ -32,14 +22,14 @@ WEIGHT_DECAY = 1e-4
 
 #: Setting -> rule. The task is checked where it is built, the device where it is looked for.
 RULES = dict(
-    task_params=instance("a dict of arguments", Mapping),
-    epochs=optional(integer(0)),
-    lr=positive(),
-    batch_size=integer(1),
-    weight_decay=number("of 0 or more", lambda value: value >= 0),
-    warmup=share(),
-    precision=choice("float32", "bfloat16"),
-    compile=boolean(),
+    task_params=checks.instance("a dict of arguments", Mapping),
+    epochs=checks.optional(checks.integer(0)),
+    lr=checks.positive(),
+    batch_size=checks.integer(1),
+    weight_decay=checks.number("of 0 or more", lambda value: value >= 0),
+    warmup=checks.share(),
+    precision=checks.choice("float32", "bfloat16"),
+    compile=checks.boolean(),
 )
 
 
@@ -90,8 +80,4 @@ class PretrainingSettings:
     device: Any = "auto"
 
     def __post_init__(self) -> None:
-        check_parameters(self.as_dict(), RULES, type(self).__name__)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings by name. Unlike ``dataclasses.asdict``, this copies no task."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        checks.check_parameters(vars(self), RULES, type(self).__name__)

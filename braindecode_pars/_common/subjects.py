@@ -30,7 +30,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 
 #: Endings of recordings, which are not a part of a name.
 _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
@@ -256,9 +256,8 @@ def warn_of_similar_names(subjects: Iterable) -> None:
         similar += [" and ".join(alike)] if alike else []
     if similar:
         warn_user(
-            "Subjects whose names may be those of one person are counted as different subjects: "
-            f"{'; '.join(similar[:5])}{'; ...' if len(similar) > 5 else ''}. Give one person one "
-            "name, or it may be trained on while it is tested."
+            "Names that may be of one person count as different subjects, and one may be tested "
+            f"after training on another: {listed(similar, most=5)}; give one person one name."
         )
 
 
@@ -352,8 +351,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
         if "_" in found[1] and found.end() == len(name):
             raise ValueError(
                 f"its subject may be {found[1].partition('_')[0]} or {found[1]}; pass a function "
-                "with subject= that returns the subject of a file, or put it in a folder "
-                "sub-<subject>."
+                "as subject=, or put it in a folder sub-<subject>."
             )
         return found[1]
     if temple := _TEMPLE_NAME.fullmatch(file):

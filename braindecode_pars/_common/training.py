@@ -387,9 +387,8 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
     if relative > AT_CHANCE:
         warn_user(
             f"Pretraining ended at {relative:.3f} of the loss at chance after "
-            f"{_steps(len(losses) * steps_per_epoch)}. Its encoder may be of use all the same; "
-            "compare it with one that is not pretrained (pretext=None). If the loss is still "
-            "falling, pretrain for more epochs or on more windows.",
+            f"{_steps(len(losses) * steps_per_epoch)}. Compare its encoder with one that is not "
+            "pretrained (pretext=None), or pretrain for more epochs or on more windows.",
             ConvergenceWarning,
         )
 
@@ -412,9 +411,8 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
         )
     if min(losses, default=-math.inf) >= chance:
         warn_user(
-            f"The validation loss was never below {chance:.3f}, that of the same probabilities "
-            "for every window. Predicted labels may be better than chance all the same; if they "
-            "are not, train for more epochs or on more subjects, and check the labels.",
+            f"The validation loss was never below {chance:.3f}, that of the same probabilities for "
+            "every window; check the labels, or train for more epochs or on more subjects.",
             ConvergenceWarning,
         )
 

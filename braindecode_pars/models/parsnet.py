@@ -301,9 +301,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         patch_size = patch_size_for(patch_seconds, sfreq, _inferred(lambda: self.n_times))
         if sfreq is None:
             warn_user(
-                f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
-                "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
-                "EEGClassifier."
+                f"PARSNet: sampling rate unknown, so a patch is {patch_size} samples, a thirtieth "
+                "of the window; pass sfreq in Hz (module__sfreq to EEGClassifier)."
             )
         return patch_size
 
@@ -450,7 +449,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             channels = self.eval().encode_channels(x, pos, ch_mask, chs_info)
             channels = self._centred(channels, x, subjects)
             tokens = self._coded_tokens(channels)
-            query = self._query(tokens)
+            query = self.query_token.expand(tokens.shape[0], 1, -1)
             return self.spatial_attention.weights(query, tokens, channels.keep).squeeze(2)
         finally:
             self.train(training)
@@ -494,7 +493,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the pooled features, (batch, final_layer.in_features)."""
         pooled = []
         if self.head != "spatial_filter":
-            query = self._query(tokens)
+            query = self.query_token.expand(tokens.shape[0], 1, -1)
             pooled.append(self.spatial_attention(query, tokens, channels.keep).squeeze(1))
         if self.head != "attention":
             # Filters multiply features by functions of the position, so they need no codes.
@@ -502,9 +501,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             features = torch.cat([channels.tokens, channels.amplitudes], dim=-1)
             pooled.append(self.spatial_filter(features, channels.positions, channels.keep))
         return torch.cat(pooled, dim=-1)
-
-    def _query(self, tokens: Tensor) -> Tensor:
-        return self.query_token.expand(tokens.shape[0], 1, -1)
 
     def _kept_channels(self, x: Tensor, ch_mask: Tensor | None) -> Tensor | None:
         """Return the mask of the channels that are used, (batch, n_chans); None for all."""

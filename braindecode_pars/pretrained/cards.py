@@ -138,8 +138,7 @@ class EncoderCard:
         """
         # A subject that is hidden already has a salt: a person has one hash.
         salts = (salt_of(str(name).rpartition(":")[2]) for name in self.seen_subjects)
-        known = min((salt for salt in salts if salt is not None), default=None)
-        return self._hidden(known or new_salt())
+        return self._hidden(min(filter(None, salts), default=None) or new_salt())
 
     def _hidden(self, salt: str) -> EncoderCard:
         def hidden(names: list | None) -> list | None:

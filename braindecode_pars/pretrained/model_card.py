@@ -15,13 +15,7 @@ import pandas as pd
 from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.model_files import (
-    CLASSIFIER,
-    EMBEDDER,
-    ENCODER,
-    README,
-    write_model,
-)
+from braindecode_pars._common.model_files import CLASSIFIER, EMBEDDER, ENCODER, README, write_model
 from braindecode_pars._common.subjects import salt_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
@@ -163,26 +157,20 @@ def write_shared(
 
 
 def _header(kind: str, task: str | None, licence: str | None) -> str:
-    entries = {
-        "library_name": "braindecode_pars",
-        **_licence_entries(licence),
-        "tags": ["eeg", "braindecode", "self-supervised-learning", kind, *([task] if task else [])],
-        # The Hub has no task of classifying signals.
-        "pipeline_tag": "other" if kind == CLASSIFIER else "feature-extraction",
-    }
+    entries: dict[str, Any] = {"library_name": "braindecode_pars"}
+    if licence:
+        # The Hub accepts only these characters in a name of a licence; the text has all of it.
+        name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
+        name = {"odc-by-1.0": "odc-by"}.get(name, name)
+        is_known = name in _LICENCES
+        entries |= {"license": name} if is_known else {"license": "other", "license_name": name}
+    tags = ["eeg", "braindecode", "self-supervised-learning", kind]
+    entries["tags"] = [*tags, task] if task else tags
+    # The Hub has no task of classifying signals.
+    entries["pipeline_tag"] = "other" if kind == CLASSIFIER else "feature-extraction"
     # A JSON value is YAML, too.
     lines = [f"{key}: {json.dumps(value)}" for key, value in entries.items()]
     return "\n".join(["---", *lines, "---"])
-
-
-def _licence_entries(licence: str | None) -> dict[str, str]:
-    """Return the entries of the header: an identifier of the Hub, or a name of another licence."""
-    if not licence:
-        return {}
-    # The Hub accepts only these characters in a name of a licence; the text has all of it.
-    name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
-    name = {"odc-by-1.0": "odc-by"}.get(name, name)
-    return {"license": name} if name in _LICENCES else {"license": "other", "license_name": name}
 
 
 def _task(kind: str, estimator: Mapping[str, Any], card: Mapping[str, Any]) -> list[str]:
@@ -216,9 +204,7 @@ def _number(subjects: list | None) -> str:
     return f"{len(subjects)} subject{'' if len(subjects) == 1 else 's'}" if subjects else "none"
 
 
-def _preprocessing(
-    description: Mapping[str, Any], estimator: Mapping[str, Any], card: Mapping[str, Any]
-) -> list[str]:
+def _preprocessing(description: Mapping, estimator: Mapping, card: Mapping) -> list[str]:
     """Return what is known, of the estimator before that of its encoder."""
     known: dict[str, Any] = {}
     for facts in (card.get("about"), card.get("preprocessing"), estimator.get("preprocessing")):
@@ -228,8 +214,8 @@ def _preprocessing(
     sfreq = windows.get("sfreq") or card.get("sfreq") or known.get("sfreq")
     n_times = network.get("n_times") or windows.get("n_times") or card.get("n_times")
     seconds = n_times / sfreq if sfreq and n_times else known.get("window_seconds")
-    names = [ch["ch_name"] for ch in network.get("chs_info") or ()]
-    names = known.get("channels") or windows.get("ch_names") or names
+    chs_info = network.get("chs_info") or ()
+    names = known.get("channels") or windows.get("ch_names") or [ch["ch_name"] for ch in chs_info]
     scale = known.get("scale")
     texts = {
         "Sampling rate": text_of("sfreq", sfreq),

@@ -25,12 +25,7 @@ from braindecode_pars._common.model_files import (
 from braindecode_pars.encoder import PatchEncoder, check_activation
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import network_from_file
-from braindecode_pars.pretrained.cards import (
-    EncoderCard,
-    Pretrained,
-    card_from,
-    unknown_card,
-)
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_from, unknown_card
 from braindecode_pars.pretrained.model_card import write_shared
 
 

@@ -131,7 +131,7 @@ class RunConfig(PretrainingSettings):
         # This import takes seconds. The command line needs only the defaults for its help.
         from braindecode_pars.pretext import PRETEXT_TASKS
 
-        given = self.as_dict()
+        given = vars(self)
         check_parameters(given, {**_RULES, "task": choice(*sorted(PRETEXT_TASKS))})
 
         # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.

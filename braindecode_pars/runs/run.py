@@ -220,7 +220,7 @@ def _train(
         **({} if config.encoder is None else {"callbacks__enough_steps": None}),
     )
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
-    settings = {name: value for name, value in config.as_dict().items() if name in names}
+    settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
     del checkpoint  # it is as large as weights and optimizer together
     failures = _explain_failures(folder.path, config.micro_batch_size)
@@ -281,7 +281,7 @@ def _sized(
     )
     steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
-    return SizedRunConfig(**{**config.as_dict(), **sizes}), steps
+    return SizedRunConfig(**{**vars(config), **sizes}), steps
 
 
 def begun_task(

@@ -372,13 +372,10 @@ def _plain(value: Any) -> Any:
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     """Convert labels or subjects to one array, and check that each window has an entry."""
     if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
-        frame = np.asarray(values)
-        values = frame[:, 0] if frame.shape[1] == 1 else frame
+        values = np.asarray(values.squeeze(axis=1))
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not is_list and not hasattr(values, "__array__"):  # such as a dict: its keys are no labels
-        raise ValueError(
-            f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
-        )
+        raise ValueError(f"{name} is {values!r}; it must have {n_windows} entries, one per window.")
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)

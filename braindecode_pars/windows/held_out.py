@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -98,9 +98,8 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
         source = getattr(windows.recordings["reader"].iloc[0], "source", None)
         if n_known:
             warn_user(
-                f"{n_known} windows have a subject, but {len(windows) - n_known} have none, so "
-                "validation windows may be of training subjects; add 'subject' to the description "
-                "of every recording."
+                f"{n_known} windows have a subject, {len(windows) - n_known} have none: validation "
+                "may be on training subjects; add 'subject' to the description of every recording."
             )
         elif isinstance(source, list) and isinstance(source[0], tuple):
             warn_user(
@@ -154,24 +153,18 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         return windows
     held = set(_places(valid))
     keep = np.array([place not in held for place in _places(windows)], dtype=bool)
-    held_out = [] if valid.groups is None else _held_out_people(train, valid)
+    trained_on = set(_people(train[train.known]))
+    held_out = [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
     known = np.flatnonzero(windows.known)
     if held_out and len(known) < len(windows):
         warn_user(
-            f"The subjects of {len(windows) - len(known)} of {len(windows)} unlabelled windows are "
-            "unknown, so pretraining may use subjects that are held out for internal validation; "
-            "pass a dataset with 'subject' in its descriptions."
+            f"{len(windows) - len(known)} of {len(windows)} unlabelled windows have no subject, so "
+            "pretraining may use held-out ones; pass a dataset with 'subject' in its descriptions."
         )
     if held_out and len(known):
         keys = SubjectKeys(held_out)
         keep[known] &= [person not in keys for person in _people(windows.take(known))]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
-
-
-def _held_out_people(train: Windows, valid: Windows) -> list:
-    """Return the people of the held-out windows who have no training windows."""
-    trained_on = set(_people(train[train.known]))
-    return [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
 
 
 def _people(windows: Windows) -> list:
@@ -223,16 +216,12 @@ def are_validation(
         )
     is_valid = names == "valid"
     if subjects is not None:
-        _check_apart(subjects[is_valid].tolist(), subjects[~is_valid].tolist())
+        named = ~pd.isna(subjects.astype(object))
+        trained = SubjectKeys(dict.fromkeys(subjects[named & ~is_valid].tolist()))
+        both = [s for s in dict.fromkeys(subjects[named & is_valid].tolist()) if s in trained]
+        if both:
+            raise ValueError(
+                f"Subjects in both splits, 'train' and 'valid': {listed([*map(str, both)])}; put "
+                "all recordings of a subject in one split."
+            )
     return is_valid
-
-
-def _check_apart(valid: Iterable, train: Iterable) -> None:
-    """Check that no subject is on both sides, in any spelling of the name."""
-    trained = SubjectKeys(subject for subject in dict.fromkeys(train) if not pd.isna(subject))
-    both = [s for s in dict.fromkeys(valid) if not pd.isna(s) and s in trained]
-    if both:
-        raise ValueError(
-            f"Subjects in both splits, 'train' and 'valid': {listed([*map(str, both)])}; put all "
-            "recordings of a subject in one split."
-        )

@@ -76,9 +76,7 @@ def check_class_labels(y: np.ndarray) -> None:
     """
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
-    if y.dtype.kind == "c":
-        raise ValueError("Labels are complex numbers; pass integers or names of classes.")
-    if y.dtype.kind == "f":
+    if y.dtype.kind in "cf":
         check_classification_targets(y)
 
 
@@ -131,49 +129,26 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
             )
         if not unlabeled.all():
             warn_user(
-                f"{unlabeled.sum()} of {len(y)} windows are taken as unlabelled because their "
-                "label is -1. If -1 is a class, pass unlabeled_label=None; if it marks unlabelled "
-                "windows, pass unlabeled_label=-1."
+                f"{unlabeled.sum()} of {len(y)} windows have label -1 and count as unlabelled: "
+                "pass unlabeled_label=None if -1 is a class, or unlabeled_label=-1 if it is none."
             )
     return unlabeled, label
 
 
 def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarray:
-    """Return whether each window is labelled, with the errors of :func:`split_unlabeled`."""
+    """Return whether each window is labelled, shape (n_windows,).
+
+    Raises
+    ------
+    ValueError
+        As in :func:`labels_of` and :func:`find_unlabeled`, and when no window is labelled.
+    """
     unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
     if len(unlabeled) and unlabeled.all():
         raise ValueError(
             f"All windows are unlabelled (y == {label!r}); PARSEmbedder pretrains without labels."
         )
     return ~unlabeled
-
-
-def split_unlabeled(
-    windows: Windows, unlabeled_label: Any = "auto"
-) -> tuple[Windows, Windows | None]:
-    """Separate labelled from unlabelled windows.
-
-    Parameters
-    ----------
-    windows : Windows
-        Windows with labels.
-    unlabeled_label : Any
-        As in :func:`find_unlabeled`.
-
-    Returns
-    -------
-    labeled : Windows
-        Windows with any other label.
-    unlabeled : Windows | None
-        Windows with the label of unlabelled windows; None when every window is labelled.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`find_unlabeled`, and when no window is labelled.
-    """
-    labeled = where_labelled(windows, unlabeled_label)
-    return windows[labeled], None if labeled.all() else windows[~labeled]
 
 
 def cross_entropy_weights(

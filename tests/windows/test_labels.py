@@ -20,7 +20,7 @@ from braindecode_pars.windows.labels import (
     cross_entropy_weights,
     find_unlabeled,
     labels_of,
-    split_unlabeled,
+    where_labelled,
 )
 
 
@@ -28,20 +28,23 @@ def windows(y, groups=None):
     return as_windows(np.zeros((len(y), 1, 4)), y, groups)
 
 
-def test_unlabelled_windows_are_separated():
-    labeled, unlabeled = split_unlabeled(windows([0, -1, 2, -1, 1]), -1)
-    assert labeled.windows["item"].tolist() == [0, 2, 4]
-    assert unlabeled.windows["item"].tolist() == [1, 3]
-    labeled, unlabeled = split_unlabeled(windows(["W", "?", "R"]), "?")
-    assert labeled.y.tolist() == ["W", "R"]
-    assert split_unlabeled(windows(["W", "R"]))[1] is None
+def test_unlabelled_windows_are_found():
+    assert where_labelled(windows([0, -1, 2, -1, 1]), -1).tolist() == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert where_labelled(windows(["W", "?", "R"]), "?").tolist() == [True, False, True]
+    assert where_labelled(windows(["W", "R"])).all()
 
 
 def test_labels_of_plus_and_minus_one_are_ambiguous():
     with pytest.raises(ValueError, match="unlabeled_label"):
-        split_unlabeled(windows([-1, 1, 1]))
-    assert split_unlabeled(windows([-1, 1, 1]), None)[1] is None
-    assert split_unlabeled(windows([-1, 1, 1]), -1)[1].windows["item"].tolist() == [0]
+        where_labelled(windows([-1, 1, 1]))
+    assert where_labelled(windows([-1, 1, 1]), None).all()
+    assert where_labelled(windows([-1, 1, 1]), -1).tolist() == [False, True, True]
 
 
 def test_the_convention_of_minus_one_is_announced():
@@ -49,12 +52,11 @@ def test_the_convention_of_minus_one_is_announced():
     seed = windows([-1, 0, 1, 0])
     message = "1 of 4 .*unlabeled_label=None"
     with pytest.warns(UserWarning, match=message):
-        _, unlabeled = split_unlabeled(seed)
-    assert unlabeled.windows["item"].tolist() == [0]
+        assert where_labelled(seed).tolist() == [False, True, True, True]
     # No warning when the user has decided, or when there is nothing to decide.
-    assert split_unlabeled(seed, None)[1] is None
-    assert split_unlabeled(seed, -1)[1].windows["item"].tolist() == [0]
-    assert split_unlabeled(windows([0, 1]))[1] is None
+    assert where_labelled(seed, None).all()
+    assert where_labelled(seed, -1).tolist() == [False, True, True, True]
+    assert where_labelled(windows([0, 1])).all()
 
 
 @pytest.mark.parametrize(
@@ -89,19 +91,20 @@ def test_continuous_numbers_are_not_classes():
 
 
 def test_mixed_labels_keep_their_types():
-    labeled, unlabeled = split_unlabeled(windows(["W", "N", -1, "W"]), -1)
-    assert labeled.y.tolist() == ["W", "N", "W"]
-    assert unlabeled.windows["item"].tolist() == [2]
+    mixed = windows(["W", "N", -1, "W"])
+    labeled = where_labelled(mixed, -1)
+    assert labeled.tolist() == [True, True, False, True]
+    assert mixed[labeled].y.tolist() == ["W", "N", "W"]
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
     with pytest.raises(ValueError, match="1 of 2 windows have no label"):
-        split_unlabeled(windows([0.0, np.nan]))
+        where_labelled(windows([0.0, np.nan]))
 
 
 def test_missing_labels_raise():
     with pytest.raises(ValueError, match="no labels"):
-        split_unlabeled(as_windows(np.zeros((3, 1, 4))))
+        where_labelled(as_windows(np.zeros((3, 1, 4))))
     with pytest.raises(ValueError, match="-1"):
-        split_unlabeled(windows([-1, -1]))
+        where_labelled(windows([-1, -1]))
 
 
 def test_balanced_weights_follow_the_formula():
