@@ -412,7 +412,8 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
     if min(losses, default=-math.inf) >= chance:
         warn_user(
             f"The validation loss was never below {chance:.3f}, that of the same probabilities for "
-            "every window; check the labels, or train for more epochs or on more subjects.",
+            "every window. Labels may be better than chance all the same: look at a score. If they "
+            "are not, check the labels, or train for more epochs or on more subjects.",
             ConvergenceWarning,
         )
 
