@@ -237,10 +237,8 @@ def _train(
 def _accelerator(device: str) -> Accelerator:
     """Return the accelerate object, which connects the processes of the run."""
     wanted = find_device(device).type
-    accelerator = Accelerator(
-        cpu=wanted == "cpu",
-        mixed_precision="no",  # the net handles precision
-    )
+    # The net handles precision.
+    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no")
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
@@ -287,13 +285,9 @@ def begun_task(
     if config.encoder is None:
         return config, build_task(config, sfreq), None
     encoder, card = load_encoder(config.encoder)[:2]
-    check_same_rate(
-        sfreq,
-        card.sfreq,
-        "The store is",
-        f"the encoder {config.encoder} was pretrained",
-        "make the store with sfreq={expected:g}",
-    )
+    trained = f"the encoder {config.encoder} was pretrained"
+    remedy = "make the store with sfreq={expected:g}"
+    check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
     sizes = encoder.config
     taken: dict[str, Any] = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
     config = replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)

@@ -373,13 +373,8 @@ class Checkpoint:
 def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
-        [
-            name,
-            str(tensor.dtype),
-            list(tensor.shape),
-            checksum_of(tensor.reshape(-1).view(torch.uint8).numpy()),
-        ]
-        for name, tensor in sorted(tensors.items())
+        [name, str(t.dtype), list(t.shape), checksum_of(t.reshape(-1).view(torch.uint8).numpy())]
+        for name, t in sorted(tensors.items())
     ]
     return checksum_of(json.dumps([run, described]).encode())
 
