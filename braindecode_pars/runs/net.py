@@ -25,21 +25,8 @@ from torch.nn.parallel import DistributedDataParallel
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.pretraining import PretrainingNet
-from braindecode_pars.runs.run_folder import Checkpoint
+from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import EpochLoader, Steps
-
-
-class MeanOverProcesses(Callback):
-    """Average the losses in the history over all processes."""
-
-    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        if net.accelerator.num_processes == 1:
-            return
-        row = net.history[-1]
-        names = [name for name in row if name.startswith("train_loss")]
-        own = torch.tensor([row[name] for name in names], device=net.compute_device)
-        means = net.accelerator.reduce(own, "mean")
-        row.update(zip(names, means.tolist(), strict=True))
 
 
 class RunNet(AccelerateMixin, PretrainingNet):
@@ -190,15 +177,12 @@ class RunNet(AccelerateMixin, PretrainingNet):
         return super().on_train_end(net, **kwargs)
 
 
-#: Columns of ``metrics.csv`` after epoch, step and the losses.
-_LAST_COLUMNS = ("lr", "seconds", "windows_per_second")
-
-
 class EpochRecord(Callback):
     """Complete the history's row of an epoch, and remove the rows of its batches.
 
-    It adds ``step``, ``lr``, ``seconds`` and ``windows_per_second``. It removes the rows of the
-    batches because they would fill memory and checkpoints in a run of millions of steps.
+    The losses become means over all processes. It adds ``step``, ``lr``, ``seconds`` and
+    ``windows_per_second``, and removes the rows of the batches because they would fill memory and
+    checkpoints in a run of millions of steps.
 
     Parameters
     ----------
@@ -211,6 +195,11 @@ class EpochRecord(Callback):
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
+        if net.accelerator.num_processes > 1:
+            names = [name for name in row if name.startswith("train_loss")]
+            own = torch.tensor([row[name] for name in names], device=net.compute_device)
+            means = net.accelerator.reduce(own, "mean")
+            row.update(zip(names, means.tolist(), strict=True))
         row["batches"] = []
         row["step"] = row["epoch"] * net.steps_per_epoch
         row["lr"] = net.optimizer_.param_groups[0]["lr"]
@@ -221,18 +210,8 @@ class EpochRecord(Callback):
 def metrics(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the columns of ``metrics.csv`` for one epoch."""
     losses = [name for name in row if name.startswith("train_loss")]
-    return {name: row[name] for name in ("epoch", "step", *losses, *_LAST_COLUMNS)}
-
-
-class MetricsFile(Callback):
-    """Write ``metrics.csv`` after each epoch, with one row for each epoch so far."""
-
-    def __init__(self, file: Path):
-        self.file = file
-
-    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        table = pd.DataFrame([metrics(row) for row in net.history])
-        replace_file(self.file, table.to_csv(index=False, na_rep="nan", lineterminator="\n"))
+    names = ("epoch", "step", *losses, "lr", "seconds", "windows_per_second")
+    return {name: row[name] for name in names}
 
 
 class TensorBoardCurves(Callback):
@@ -266,23 +245,25 @@ class TensorBoardCurves(Callback):
         self.writer_.close()
 
 
-class Checkpoints(Callback):
-    """Write a checkpoint after each epoch.
+class EpochFiles(Callback):
+    """Write ``metrics.csv``, with one row for each epoch so far, and a checkpoint.
 
     It must come after all callbacks that add to the history, because the checkpoint has the
     history in it.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the checkpoints.
-    run_id : str
-        Identity of the run, which its checkpoints carry.
+    folder : RunFolder
+        Folder of the run.
     """
 
-    def __init__(self, folder: Path, run_id: str):
+    def __init__(self, folder: RunFolder):
         self.folder = folder
-        self.run_id = run_id
+        self.run_id = folder.run_id
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        Checkpoint.of(net, net.history[-1, "step"], self.run_id).write(self.folder)
+        table = pd.DataFrame([metrics(row) for row in net.history])
+        text = table.to_csv(index=False, na_rep="nan", lineterminator="\n")
+        replace_file(self.folder.metrics, text)
+        checkpoint = Checkpoint.of(net, net.history[-1, "step"], self.run_id)
+        checkpoint.write(self.folder.checkpoints)

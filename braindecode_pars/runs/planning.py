@@ -180,19 +180,18 @@ def _kept_bytes(task: PretextTask, precision: str) -> int:
     weights = {parameter.untyped_storage().data_ptr() for parameter in task.parameters()}
 
     def kept(n_windows: int) -> int:
-        sizes: dict[int, int] = {}
-        alive: list[Tensor] = []  # else the memory of one could be that of the next
+        # The storages stay alive, else the memory of one could be that of the next.
+        storages: dict[int, torch.UntypedStorage] = {}
 
         def pack(tensor: Tensor) -> Tensor:
             storage = tensor.untyped_storage()
             if storage.data_ptr() not in weights:
-                sizes[storage.data_ptr()] = storage.nbytes()
-                alive.append(tensor)
+                storages[storage.data_ptr()] = storage
             return tensor
 
         with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
             step_of(task)(n_windows)
-        return sum(sizes.values())
+        return sum(storage.nbytes() for storage in storages.values())
 
     return (kept(4) - kept(2)) // 2
 
@@ -332,11 +331,8 @@ class CorpusSize(NamedTuple):
         ValueError
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
-        lengths = store.recordings["n_times"].to_numpy()
-        n_windows = _n_windows(lengths, store.sfreq, window_seconds)
-        if store.shares:  # a pass visits a part of the larger corpora
-            n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
-        described = f"the store {store.path}, {len(lengths):,} recordings"
+        n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
+        described = f"the store {store.path}, {len(store.recordings):,} recordings"
         return cls(n_windows, store.sfreq, store.n_bytes, described)
 
     @classmethod
@@ -391,7 +387,13 @@ class CorpusSize(NamedTuple):
         sfreq = float(sfreq or rates[0])
         factor = len(sources) / len(chosen)
         lengths = (seconds * sfreq).round().astype(int)
-        n_windows = round(factor * _n_windows(lengths, sfreq, window_seconds))
+        # Windows in whole samples, as a run counts them: 0.3 s are three windows of 0.1 s.
+        n_times = round(window_seconds * sfreq)
+        if n_times < 1:
+            raise ValueError(f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample.")
+        n_windows = round(factor * int((lengths // n_times).sum()))
+        if n_windows == 0:
+            raise ValueError(f"All recordings are shorter than {window_seconds:g} s.")
         n_bytes = factor * (seconds * sfreq * n_chans * _BYTES).sum()
         described = f"the folder {folder}, {len(sources):,} recordings"
         if factor > 1:
@@ -454,14 +456,3 @@ def _header(source: Source) -> tuple[float, float, int] | None:
         return None
     sfreq = float(raw.info["sfreq"])
     return raw.n_times / sfreq, sfreq, sum(map(is_eeg, raw.info["chs"]))
-
-
-def _n_windows(lengths: np.ndarray, sfreq: float, window_seconds: float) -> int:
-    """Count windows in whole samples, as a run does: 0.3 s are three windows of 0.1 s."""
-    n_times = round(window_seconds * sfreq)
-    if n_times < 1:
-        raise ValueError(f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample.")
-    n_windows = int((lengths // n_times).sum())
-    if n_windows == 0:
-        raise ValueError(f"All recordings are shorter than {window_seconds:g} s.")
-    return n_windows

@@ -30,14 +30,7 @@ from braindecode_pars.pretrained.cards import EncoderCard, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
-from braindecode_pars.runs.net import (
-    Checkpoints,
-    EpochRecord,
-    MeanOverProcesses,
-    MetricsFile,
-    RunNet,
-    TensorBoardCurves,
-)
+from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet, TensorBoardCurves
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
@@ -244,10 +237,8 @@ def _train(
 def _accelerator(device: str) -> Accelerator:
     """Return the accelerate object, which connects the processes of the run."""
     wanted = find_device(device).type
-    accelerator = Accelerator(
-        cpu=wanted == "cpu",
-        mixed_precision="no",  # the net handles precision
-    )
+    # The net handles precision.
+    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no")
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
@@ -294,13 +285,9 @@ def begun_task(
     if config.encoder is None:
         return config, build_task(config, sfreq), None
     encoder, card = load_encoder(config.encoder)[:2]
-    check_same_rate(
-        sfreq,
-        card.sfreq,
-        "The store is",
-        f"the encoder {config.encoder} was pretrained",
-        "make the store with sfreq={expected:g}",
-    )
+    trained = f"the encoder {config.encoder} was pretrained"
+    remedy = "make the store with sfreq={expected:g}"
+    check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
     sizes = encoder.config
     taken: dict[str, Any] = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
     config = replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
@@ -332,37 +319,32 @@ def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
 
 def _records(config: SizedRunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
     """Return the callbacks; later ones use entries of the history that earlier ones write."""
-    records: list = [MeanOverProcesses(), EpochRecord(config.batch_size)]
-    if is_main:
-        records.append(MetricsFile(folder.metrics))
-        if find_spec("tensorboard") is not None:
-            first_step = first_epoch * config.steps_per_epoch
-            records.append(TensorBoardCurves(folder.tensorboard, first_step))
-        records.append(Checkpoints(folder.checkpoints, folder.run_id))
-    return records
+    records: list = [EpochRecord(config.batch_size)]
+    if is_main and find_spec("tensorboard") is not None:
+        first_step = first_epoch * config.steps_per_epoch
+        records.append(TensorBoardCurves(folder.tensorboard, first_step))
+    return [*records, EpochFiles(folder)] if is_main else records
 
 
 @contextmanager
 def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
     """Raise failures of memory and processes with a message that states what to do."""
     advice = f"The last checkpoint is in {out}; resume the run from there."
-    little_memory = f"The device has too little memory for micro_batch_size={micro_batch_size}."
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise ValueError(little_memory) from error
-    except (RuntimeError, ChildProcessError) as error:
+    except (MemoryError, RuntimeError, ChildProcessError) as error:
+        text = str(error)
         # On the CPU, torch raises a plain RuntimeError for too little memory.
-        if "can't allocate memory" in str(error):
-            raise ValueError(little_memory) from error
+        no_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
+        if no_memory or "can't allocate memory" in text:
+            what = f"micro_batch_size={micro_batch_size}"
+            raise ValueError(f"The device has too little memory for {what}.") from error
         # So it does for a killed data worker.
-        from_worker = str(error).startswith("DataLoader worker (pid")
-        if isinstance(error, ChildProcessError) or from_worker:
+        if isinstance(error, ChildProcessError) or text.startswith("DataLoader worker (pid"):
             raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error
         # Backends raise a DistError, or a RuntimeError that only its message identifies.
-        is_lost = isinstance(error, torch.distributed.DistError) or any(
-            word in str(error) for word in ("gloo", "Connection closed", "NCCL")
-        )
+        by_text = any(word in text for word in ("gloo", "Connection closed", "NCCL"))
+        is_lost = by_text or isinstance(error, torch.distributed.DistError)
         if torch.distributed.is_initialized() and is_lost:
             raise ConnectionError(f"Another process of this run has ended. {advice}") from error
         raise

@@ -328,8 +328,20 @@ class Checkpoint:
     def restore(self, net: NeuralNet) -> None:
         """Set an initialised net, which it belongs to, and all random generators to this state."""
         self.restore_weights(net.task_)
-        self._restore_optimizer(net)
         net.history_.extend(dict(row) for row in self.history)
+
+        # Moments of each parameter. The parameter groups are not in the checkpoint: learning rate
+        # and weight decay follow from the configuration. The optimizer's state_dict numbers the
+        # parameters in the order of its groups.
+        names = {parameter: name for name, parameter in net.task_.named_parameters()}
+        groups = net.optimizer_.param_groups
+        order = [names[parameter] for group in groups for parameter in group["params"]]
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in self._of("optimizer").items():
+            kind, name = key.split(".", 1)
+            state.setdefault(order.index(name), {})[kind] = tensor
+        groups = net.optimizer_.state_dict()["param_groups"]
+        net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
 
         # Random generators.
         torch.set_rng_state(self.tensors["random.cpu"])
@@ -349,23 +361,6 @@ class Checkpoint:
             weights[name] = weights[first]
         load_tensors(task, weights, self.source)
 
-    def _restore_optimizer(self, net: NeuralNet) -> None:
-        """Restore the moments of each parameter.
-
-        The parameter groups are not in the checkpoint: learning rate and weight decay follow from
-        the configuration.
-        """
-        # The optimizer's state_dict numbers the parameters in the order of its groups.
-        names = {parameter: name for name, parameter in net.task_.named_parameters()}
-        groups = net.optimizer_.param_groups
-        order = [names[parameter] for group in groups for parameter in group["params"]]
-        state: dict[int, dict[str, Tensor]] = {}
-        for key, tensor in self._of("optimizer").items():
-            kind, name = key.split(".", 1)
-            state.setdefault(order.index(name), {})[kind] = tensor
-        groups = net.optimizer_.state_dict()["param_groups"]
-        net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
-
     def _of(self, part: str) -> dict[str, Tensor]:
         prefix = f"{part}."
         return {
@@ -378,13 +373,8 @@ class Checkpoint:
 def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
-        [
-            name,
-            str(tensor.dtype),
-            list(tensor.shape),
-            checksum_of(tensor.reshape(-1).view(torch.uint8).numpy()),
-        ]
-        for name, tensor in sorted(tensors.items())
+        [name, str(t.dtype), list(t.shape), checksum_of(t.reshape(-1).view(torch.uint8).numpy())]
+        for name, t in sorted(tensors.items())
     ]
     return checksum_of(json.dumps([run, described]).encode())
 

@@ -312,12 +312,7 @@ _HEADER = (
 WINDOWS = "windows.csv"
 _COLUMNS = "recording,onset,duration,label,split,fold,i_window_in_trial\n"  # as events in BIDS
 #: Type of the labels -> function that reads one.
-_KINDS: dict[str, Callable[[str], Any]] = {
-    "bool": lambda text: text == "True",
-    "int": int,
-    "float": float,
-    "str": str,
-}
+_KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, float=float, str=str)
 
 
 class LabelWriter:
@@ -374,8 +369,7 @@ class LabelWriter:
 
     def _write(self, content: bytes) -> None:
         """Write after the last complete recording; on an error, nothing counts as written."""
-        mode = "r+b" if self.table.exists() else "wb"
-        with self.table.open(mode) as file:
+        with self.table.open("r+b" if self.table.exists() else "wb") as file:
             file.seek(self.described["n_bytes"])
             file.write(content)
             file.truncate()

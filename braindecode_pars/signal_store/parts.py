@@ -109,10 +109,8 @@ def divided(sources: list[Source], part: Any) -> tuple[list[Source], dict[str, A
     for number in part:
         integer(1).check("part", number)
     number, n_parts = map(int, part)
-    if number > n_parts:
-        raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
-    if n_parts > n:
-        raise ValueError(f"{n} recordings cannot be divided into {n_parts} parts.")
+    if not number <= n_parts <= n:
+        raise ValueError(f"{n} recordings have no part {number} of {n_parts}.")
     known = [
         [source.name]
         if isinstance(source.origin, Path)
@@ -251,13 +249,11 @@ def _check_complete(indexes: Mapping[Path, Index]) -> None:
     for index in indexes.values():
         if (division := _division(index)) is not None:
             found[division].append(index.settings["part"]["number"])
-    missing = []
-    for (n_parts, n_recordings, _), numbers in found.items():
-        absent = [str(n) for n in range(1, n_parts + 1) if n not in numbers]
-        if absent:
-            missing.append(
-                f"{', '.join(absent)} of the {n_parts} parts of {n_recordings:,} recordings"
-            )
+    missing = [
+        f"{', '.join(absent)} of the {n_parts} parts of {n_recordings:,} recordings"
+        for (n_parts, n_recordings, _), numbers in found.items()
+        if (absent := [str(n) for n in range(1, n_parts + 1) if n not in numbers])
+    ]
     if missing:
         raise ValueError(
             f"Missing: {'; '.join(missing)}. Create them, and join all parts of these recordings."

@@ -335,16 +335,13 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
 def check_same_classes(corpora: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
     """Check that corpora, given by name and settings, have the same classes, or none has labels."""
     for name, settings in corpora:
-        (first, expected), found = corpora[0], settings.get("classes")
-        of_first = expected.get("classes")
-        if found == of_first:
-            continue
-        what = f"Only one of {first} and {name} has labels"
-        if found and of_first:
-            what = (
-                f"{first} and {name} have other classes ({', '.join(of_first)}; {', '.join(found)})"
+        first, of_first = corpora[0]
+        if settings.get("classes") != of_first.get("classes"):
+            found, expected = (each.get("classes") or ["nothing"] for each in (settings, of_first))
+            raise ValueError(
+                f"{first} is labelled with {', '.join(expected)}, and {name} with "
+                f"{', '.join(found)}; make a store for each."
             )
-        raise ValueError(f"{what}; make a store for each.")
 
 
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:

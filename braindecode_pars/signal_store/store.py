@@ -44,12 +44,7 @@ from braindecode_pars.signal_store.parts import (
 )
 from braindecode_pars.signal_store.sources import Preparation, numbered_on
 from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, info_of
-from braindecode_pars.signal_store.writing import (
-    append,
-    check_finished,
-    check_not_truncated,
-    create,
-)
+from braindecode_pars.signal_store.writing import append, check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
@@ -379,7 +374,11 @@ class SignalStore:
         if (path / PARTS).exists():
             return cls._open_joined(path, verbose)
         index = Index.read(path)
-        check_finished(path, index)
+        if not index.complete:
+            raise ValueError(
+                f"{path} is an unfinished store of {len(index.recordings)} recordings; the same "
+                "call or command resumes there."
+            )
         samples = path / SAMPLES
         check_not_truncated(path, index)
         check_labels(path, index.labels)
@@ -524,21 +523,6 @@ class SignalStore:
         if not labels and not any(splits):
             return self.checksum
         return checksum_of(json.dumps([self.checksum, labels, splits]).encode())
-
-    def recording_of(self, signals: np.ndarray) -> np.ndarray:
-        """Return the recording of each signal.
-
-        Parameters
-        ----------
-        signals : array-like of int, shape (n_signals,)
-            Numbers of signals.
-
-        Returns
-        -------
-        ndarray of int, shape (n_signals,)
-            Row of each recording in :attr:`recordings`.
-        """
-        return self._recording[self._check_signals(signals)]
 
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
         """Return a random crop of each signal; all starts have the same probability.
@@ -701,9 +685,9 @@ class SignalStore:
         kept = [r for r in self._recordings if r.split not in HELD_OUT and r.subject not in people]
         if len(kept) == len(self._recordings):
             return self
-        n, n_all = len(self._recordings) - len(kept), len(self._recordings)
         text = "%s: left out %d of %d recordings, of its validation and test subjects."
-        log.warning(text, self.path, n, n_all)
+        n = len(self._recordings)
+        log.warning(text, self.path, n - len(kept), n)
         return self._view(kept)
 
     def _as_list(self, subjects: Iterable) -> list:

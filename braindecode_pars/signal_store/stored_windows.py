@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import mne
 import numpy as np
@@ -32,27 +32,6 @@ def info_of(
     for ch in info["chs"]:
         ch["loc"][:3] = dict(positions).get(ch["ch_name"], (np.nan,) * 3)
     return info
-
-
-class StoredSignals(NamedTuple):
-    """Where the windows of a recording lie in a store; changed ones are not read from there.
-
-    Attributes
-    ----------
-    reader : SignalReader | None
-        Reader of the store; None where windows go through braindecode.
-    base : int
-        Number of the signal that is the first channel.
-    info : mne.Info
-        Channels and sampling rate.
-    preprocessing : Preprocessing
-        What was done to the recording.
-    """
-
-    reader: SignalReader | None
-    base: int
-    info: mne.Info
-    preprocessing: Preprocessing
 
 
 class StoredRaw(mne.io.BaseRaw):
@@ -170,12 +149,15 @@ class StoredWindowsDataset(EEGWindowsDataset):
         own = self._own
         return self._raw is not own or (own is not None and own.state != self._state)
 
-    def stored_signals(self) -> StoredSignals:
-        """Return where the windows lie in the store, for ``as_windows``."""
+    def stored_row(self) -> tuple[mne.Info, dict[str, Any]]:
+        """Return the channels, and what the row of this recording tells of the store.
+
+        Changed windows are not read from the store, and what was done to them is unknown.
+        """
         if self.is_changed:
-            return StoredSignals(None, 0, self.raw.info, Preprocessing())
-        reader = SignalReader(self.crops)
-        return StoredSignals(reader, self.first_signal, self.info, self.recording.prepared)
+            return self.raw.info, dict(preprocessing=Preprocessing())
+        reader, prepared = SignalReader(self.crops), self.recording.prepared
+        return self.info, dict(reader=reader, base=self.first_signal, preprocessing=prepared)
 
     def __getitem__(self, index: int) -> tuple:
         if self.is_changed:

@@ -150,7 +150,6 @@ def append(
     corpora = without_left_out(corpora_of(recordings), left_out)
     with _open_locked(folder) as file:
         index = Index.read(folder)
-        check_finished(folder, index)
         check_same_rate(sfreq, index.sfreq, "The recordings would be", f"the store {folder}")
         # The settings of the store.
         settings = index.settings
@@ -205,15 +204,6 @@ def _people_left_out(corpora: Iterable[ContinuousCorpus]) -> list:
     """Return people whom corpora of recipes leave out, each once."""
     people = (person for corpus in corpora for person in corpus.people_left_out)
     return list(dict.fromkeys(normalized(plain(person)) for person in people))
-
-
-def check_finished(folder: Path, index: Index) -> None:
-    """Check that the creation of a store was not interrupted."""
-    if not index.complete:
-        raise ValueError(
-            f"{folder} is an unfinished store of {len(index.recordings)} recordings; the same call "
-            "or command resumes there."
-        )
 
 
 def check_not_truncated(folder: Path, index: Index) -> None:
@@ -398,13 +388,12 @@ def _tell(recordings: list[list[Remarks]], level: int) -> None:
 @contextmanager
 def _open_locked(folder: Path) -> Iterator[FileIO]:
     """Lock the folder and open the flat file for writing."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     message = f"Another process is writing {folder}; wait until it has finished."
     # Processes that a killed one has started may hold its lock for a moment.
     with locked(folder, message, wait=2):
         remove_leftovers(folder)
-        descriptor = os.open(folder / SAMPLES, flags, 0o666)
-        with open(descriptor, "r+b", buffering=0) as file:
+        (folder / SAMPLES).open("ab").close()  # a new one, if there is none
+        with open(folder / SAMPLES, "r+b", buffering=0) as file:
             yield file
 
 

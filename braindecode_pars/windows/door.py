@@ -189,17 +189,13 @@ def _of_epochs(X: mne.BaseEpochs) -> _Part:
 
 def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     """Return the windows of a recording of braindecode, in memory, in a file or in a store."""
-    reader: Reader = ItemReader(X)
     _, start, stop = X.crop_inds.T
-    base, items, n_times = 0, np.arange(len(X)), np.unique(stop - start).tolist()
-    if hasattr(X, "stored_signals"):
-        stored = X.stored_signals()
-        info, preprocessing = stored.info, stored.preprocessing
-        if stored.reader is not None:
-            reader, base, items = stored.reader, stored.base, start
+    n_times = np.unique(stop - start).tolist()
+    if hasattr(X, "stored_row"):
+        info, known = X.stored_row()
     else:
         info = (X.windows if isinstance(X, WindowsDataset) else X.raw).info
-        preprocessing = recorded(info, _steps_of(X))
+        known = dict(preprocessing=recorded(info, _steps_of(X)))
     if isinstance(X, WindowsDataset):
         n_times = [len(X.windows.times)]
     sfreq = float(info["sfreq"])
@@ -211,13 +207,13 @@ def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     misc = mne.io.constants.FIFF.FIFFV_MISC_CH
     signals = [ch for ch in info["chs"] if has_labels or ch["kind"] != misc]
     recording = {name: description.get(name) for name in ("subject", "session", "split")} | dict(
-        reader=reader,
-        base=base,
         corpus=None if pd.isna(corpus) else str(corpus),
         sfreq=sfreq,
         channels=Montage.of(signals, info["bads"]),
-        preprocessing=replace(preprocessing, window_seconds=seconds),
     )
+    recording |= {"reader": ItemReader(X), **known}
+    recording["preprocessing"] = replace(known["preprocessing"], window_seconds=seconds)
+    items = start if "reader" in known else np.arange(len(X))
     columns = {**_other_metadata(X.metadata), "item": items, "start": start, "stop": stop}
     if not has_labels:
         return _part([recording], columns)

@@ -71,7 +71,7 @@ def test_windows_are_counted_in_samples(folder, tmp_path):
     assert expected == 100 + 110 + 120 + 130 + 140
     assert CorpusSize.of_store(store, 0.1).n_windows == expected
     assert CorpusSize.of_folder(folder, 0.1).n_windows == expected
-    with pytest.raises(ValueError, match=r"0\.001 s"):
+    with pytest.raises(ValueError, match="0 samples"):
         CorpusSize.of_store(store, 0.001)
 
 

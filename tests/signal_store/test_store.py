@@ -56,7 +56,6 @@ def test_metadata_of_the_recordings(store):
     assert table["first_signal"].tolist() == [0, 2, 4, 8]
     assert table["ch_names"].tolist()[2] == ["Fz", "Cz", "Pz", "O1"]
     assert store.subjects == [1, 2, "anna"]
-    assert store.recording_of(np.arange(11)).tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3]
     assert store.n_bytes == 2 * np.dot(N_CHANS, N_TIMES)
     assert "4 recordings, 11 signals, 0.0 h at 100 Hz, int16" in repr(store)
 
