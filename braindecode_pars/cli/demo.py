@@ -40,9 +40,9 @@ N_LABELED, N_FOLDS = 4, 3
 #: The encoder in the package that pretraining continues from, unless a task is named.
 ENCODER = "small"
 #: Pretraining of that encoder, and of a new one. An epoch has one channel of each window.
-CONTINUED = dict(pretrain_epochs=50, pretrain_lr=1e-3)
-NEW = dict(pretrain_epochs=150)
-FINETUNE = dict(finetune_epochs=30)
+CONTINUED: dict[str, Any] = dict(pretrain_epochs=50, pretrain_lr=1e-3)
+NEW: dict[str, Any] = dict(pretrain_epochs=150)
+FINETUNE: dict[str, Any] = dict(finetune_epochs=30)
 
 
 def run_demo(out: Path, *, pretext: str | None, seed: int) -> None:

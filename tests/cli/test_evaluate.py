@@ -65,7 +65,7 @@ def one_line(output: str) -> str:
         (["--dataset", "tuab"], "tuab needs --data"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--data", "nowhere"], "omit nowhere"),
-        ([*SMALL, "--method", "bands"], "'bands'; known are pars"),
+        ([*SMALL, "--method", "bands"], "'bands'"),
         ([*SMALL, "--set", "epochs"], "KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "'epochs'"),
         ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
