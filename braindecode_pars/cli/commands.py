@@ -186,51 +186,21 @@ def _configuration_of(run: Path) -> dict[str, Any] | None:
         return None  # the run itself says what is wrong
 
 
-#: The tasks that the paper compares, and the spectral one. Training from scratch is in every demo.
-COMPARED = ("pars", "mae", "spectral", "mp3", "droppos")
-
-
 def demo(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with recordings of PhysioNet's motor imagery dataset, in the layout of "
-            "MNE's eegbci. Default: the recordings in the package, rest and mental arithmetic."
-        ),
-    ] = None,
-    simulated: Annotated[
-        bool, typer.Option("--simulated", help="Simulated nights of sleep instead of recordings.")
-    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
         "braindecode-pars-demo"
     ),
     pretext: Annotated[
         str | None,
         typer.Option(
-            help=f"Pretrain a new encoder with this task: {', '.join(TASKS)}. Default: pars; with "
-            "the recordings in the package, the encoder in the package continues with its own "
-            "task.",
+            help=f"Pretrain a new encoder with this task: {', '.join(TASKS)}. Default: the encoder "
+            "in the package continues with its own task.",
             metavar="NAME",
         ),
     ] = None,
-    all_tasks: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Pretrain five new encoders on the same windows, each with another task, and "
-            "compare them with no pretraining. Takes several times as long.",
-        ),
-    ] = False,
-    seed: Annotated[
-        int,
-        typer.Option(help="Seed of the simulation, of the labelled subjects and of all training."),
-    ] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the labelled subjects and of training.")] = 0,
 ) -> None:
     """Pretrain without labels, fine-tune with few labels, and score on held-out subjects."""
-    if all_tasks and pretext is not None:
-        raise typer.BadParameter("--all compares all tasks; omit --pretext.")
-    if simulated and data is not None:
-        raise typer.BadParameter("--simulated simulates recordings; omit --data.")
     if pretext is not None and pretext not in TASKS:
         raise typer.BadParameter(
             f"Unknown pretext task {pretext!r}; known are {', '.join(sorted(TASKS))}."
@@ -238,8 +208,7 @@ def demo(
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 
-        tasks = COMPARED if all_tasks else [pretext] if pretext else None
-        run_demo(data, out, simulated=simulated, tasks=tasks, seed=seed)
+        run_demo(out, pretext=pretext, seed=seed)
 
 
 #: Options of store that only a new store takes, and those that only recordings take.

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset
 from rich.console import Console
 from sklearn.base import BaseEstimator
 from torch import Tensor
@@ -23,37 +19,44 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli.evaluation_report import save_figure as save_scores
 from braindecode_pars.cli.evaluation_report import show_scores
 from braindecode_pars.cli.terminal import make_console
-from braindecode_pars.datasets import eegmat, physionet_mi, simulated
+from braindecode_pars.datasets import eegmat
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
-from braindecode_pars.evaluation import label_efficiency, leave_one_subject_out
+from braindecode_pars.evaluation import label_efficiency
 from braindecode_pars.plotting.style import save_figure
-from braindecode_pars.pretext import PARS, PRETEXT_TASKS, PretextTask
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.windows import SingleChannelWindows
 
 COMMAND = "braindecode-pars demo"
+DATA = "mental arithmetic"
+
+#: Subjects of the sample without labels. The package's defaults were chosen on them, so no score is
+#: of them.
+N_UNLABELED = 12
+#: Labelled subjects of a fit, and folds of the others.
+N_LABELED, N_FOLDS = 4, 3
+
+#: The encoder in the package that pretraining continues from, unless a task is named.
+ENCODER = "small"
+#: Pretraining of that encoder, and of a new one. An epoch has one channel of each window.
+CONTINUED: dict[str, Any] = dict(pretrain_epochs=50, pretrain_lr=1e-3)
+NEW: dict[str, Any] = dict(pretrain_epochs=150)
+FINETUNE: dict[str, Any] = dict(finetune_epochs=30)
 
 
-def run_demo(
-    data: Path | None, out: Path, *, simulated: bool, tasks: Sequence[str] | None, seed: int
-) -> None:
+def run_demo(out: Path, *, pretext: str | None, seed: int) -> None:
     """Pretrain without labels, fine-tune with few labels, and score on held-out subjects.
 
     Parameters
     ----------
-    data : Path | None
-        Folder in MNE's eegbci layout. None means the recordings in the package.
     out : Path
-        Folder for the encoders, the figures and the scores.
-    simulated : bool
-        Whether to simulate nights of sleep instead. ``data`` is then None.
-    tasks : sequence of str | None
-        Pretext tasks of new encoders by name. All get the same size, windows, number of steps and
-        seeds. None means PARS; on the recordings in the package, the encoder in the package is
-        continued with its own task.
+        Folder for the encoder, the figures and the scores.
+    pretext : str | None
+        Pretext task of a new encoder by name. None means that the encoder in the package continues
+        with its own task.
     seed : int
-        Seed of the simulation, of the draws of labelled subjects and of all training.
+        Seed of the draws of labelled subjects and of all training.
     """
     console = make_console()
     settings = out / "demo.json"  # also marks the folder as that of a demo
@@ -62,46 +65,54 @@ def run_demo(
 
     # The headings below are the comments of the stages.
     console.rule("1  data")
-    if simulated:
-        scenario = simulated_nights(seed)
-    else:
-        scenario = mental_arithmetic() if data is None else motor_imagery(data)
-    if tasks is not None:
-        scenario = replace(scenario, encoder=None)
-    to_pretrain = embedders(scenario, tasks or ["pars"], seed)
-    given = dict(encoder=scenario.encoder, pretext=tasks, seed=seed)
-    source = dict(version=__version__, data=scenario.name if data is None else str(data))
-    replace_file(settings, to_json(dict(command=COMMAND, **source, **given)))
-    _describe(console, scenario)
+    subjects = [f"Subject{number:02}" for number in range(24)]
+    unlabeled = datasets.mental_arithmetic(subjects[:N_UNLABELED])
+    labeled = datasets.mental_arithmetic(subjects[N_UNLABELED:])
+    embedder = make_embedder(pretext, seed)
+    given = dict(data=DATA, encoder=embedder.encoder, pretext=pretext, seed=seed)
+    replace_file(settings, to_json(dict(command=COMMAND, version=__version__, **given)))
+    _describe(console, unlabeled, labeled)
 
     console.rule("2  pretraining without labels")
-    folders = {
-        method: out / ("encoder" if len(to_pretrain) == 1 else f"encoder-{embedder.pretext}")
-        for method, embedder in to_pretrain.items()
-    }
-    figures = _pretrain(console, scenario, to_pretrain, folders, seed)
+    if pretext is None:
+        console.print(
+            f"The encoder {ENCODER!r} continues with its task {embedder.pretext!r}.\n"
+            "The decoder is new, so that the loss starts near 1, the chance level."
+        )
+    folder = out / "encoder"
+    embedder.fit(unlabeled).save(folder)
+    console.print(describe_losses(embedder, labeled, seed))
+    figures = draw_pretraining(embedder, labeled, out, seed)
 
-    console.rule(f"3  fine-tuning, {scenario.design}")
-    scores = scenario.protocol(
-        classifiers(scenario, folders), scenario.labeled, seeds=[seed], dataset=scenario.name
+    console.rule(f"3  fine-tuning, {N_LABELED} labelled subjects in each of {N_FOLDS} folds")
+    scores = label_efficiency(
+        make_classifiers(pretext, folder),
+        labeled,
+        n_train_subjects=[N_LABELED],
+        cv=N_FOLDS,
+        metrics=("kappa", "balanced_accuracy"),
+        seeds=[seed],
+        dataset=DATA,
     ).sort_values("subject", kind="stable")  # not in the order of the folds
     scores.to_csv(out / "scores.csv", index=False)
 
     console.rule("4  scores on held-out subjects")
     show_scores(console, scores, over="subjects")
     figures.append(save_scores(scores, out, plotting.paired_bars))
-    written = [*(f"{folder.name}/" for folder in folders.values()), *(f.name for f in figures)]
     console.print(
-        f"Written to {out}: {', '.join(written)}, scores.csv.\n"
-        f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
+        f"Written to {out}: encoder/, {', '.join(file.name for file in figures)}, scores.csv.\n"
+        f'Fine-tune an encoder with PARSClassifier(encoder="{folder}").'
     )
 
 
-def _describe(console: Console, scenario: Scenario) -> None:
-    console.print(scenario.name)
-    if scenario.notice:
-        console.print(scenario.notice)
-    for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
+def _describe(console: Console, unlabeled: BaseConcatDataset, labeled: BaseConcatDataset) -> None:
+    card = eegmat.CARD
+    console.print(
+        f"{DATA}\n"
+        f"From {card['name']} {card['version']}, {card['address']}, licence {card['licence']}.\n"
+        f"Cite {card['reference']}."
+    )
+    for what, windows in (("without", unlabeled), ("with", labeled)):
         n_chans, n_times = windows[0][0].shape
         sfreq = windows.datasets[0].raw.info["sfreq"]
         console.print(
@@ -110,29 +121,35 @@ def _describe(console: Console, scenario: Scenario) -> None:
         )
 
 
-def _pretrain(
-    console: Console,
-    scenario: Scenario,
-    to_pretrain: Mapping[str, PARSEmbedder],
-    folders: Mapping[str, Path],
-    seed: int,
-) -> list[Path]:
-    """Pretrain and save every encoder, and return the figures of the losses."""
-    out = next(iter(folders.values())).parent
-    figures = [out / "pretraining.png"]
-    for method, embedder in to_pretrain.items():
-        if embedder.encoder is not None:
-            console.print(
-                f"The encoder {embedder.encoder!r} continues with its task {embedder.pretext!r}.\n"
-                "The decoder is new, so that the loss starts near 1, the chance level."
-            )
-        embedder.fit(scenario.unlabeled).save(folders[method])
-        console.print(describe_losses(embedder, scenario.held_out, seed))
-        if isinstance(embedder.task_, PARS):
-            figures.append(out / "shifts.png")
-            draw_shifts(embedder.task_, scenario.held_out, figures[-1], seed)
-    draw_losses(to_pretrain, figures[0])
-    return figures
+def make_embedder(pretext: str | None, seed: int) -> PARSEmbedder:
+    """Return the unfitted embedder of a new encoder, or of one that continues with its own task."""
+    if pretext is not None:
+        return PARSEmbedder(pretext, random_state=seed, verbose=1, **NEW)
+    card = load_encoder(ENCODER).card
+    return PARSEmbedder(
+        str(card.task),
+        pretext_params=dict(card.task_params),
+        encoder=ENCODER,
+        continue_pretraining=True,
+        random_state=seed,
+        verbose=1,
+        **CONTINUED,
+    )
+
+
+def make_classifiers(pretext: str | None, folder: Path) -> dict[str, BaseEstimator]:
+    """Return the unfitted classifiers by method name, one with the encoder in ``folder``.
+
+    An encoder that continued is compared with the one in the package, fine-tuned
+    (``"pretrained"``) and frozen (``"pretrained probe"``).
+    """
+    training: dict[str, Any] = dict(verbose=0, **FINETUNE)
+    fine_tuned = PARSClassifier(encoder=folder, **training)
+    if pretext is not None:
+        others = make_methods(["scratch", "band-power"], **training)
+        return {PRETEXT_TASKS[pretext].__name__: fine_tuned, **others}
+    others = make_methods(["scratch", "probe", "band-power"], encoder=ENCODER, **training)
+    return {"pretrained": others.pop("pretrained"), "continued": fine_tuned, **others}
 
 
 def describe_losses(embedder: PARSEmbedder, held_out: BaseConcatDataset, seed: int) -> str:
@@ -143,18 +160,14 @@ def describe_losses(embedder: PARSEmbedder, held_out: BaseConcatDataset, seed: i
     last = embedder.pretraining_history_[-1]
     parts = [f"{part} {last[name]:.2f}" for name in last if (part := part_of(name)) is not None]
     by_part = f"\nTraining loss by part: {', '.join(parts)}" if parts else ""
-    loss = _held_out_loss(embedder.task_, held_out, seed)
+    task = embedder.task_.eval()
+    with seeded(seed), torch.inference_mode():
+        prediction, target = task(_crops(held_out, task.n_times))
+        loss = (task.criterion()(prediction, target) / task.chance_loss()).item()
     return (
         f"Training loss relative to chance: {last[RELATIVE]:.2f}\n"
         f"Loss relative to chance on held-out subjects: {loss:.2f}{by_part}"
     )
-
-
-def _held_out_loss(task: PretextTask, windows: BaseConcatDataset, seed: int) -> float:
-    """Return the loss of one crop of every window, relative to chance."""
-    with seeded(seed), torch.inference_mode():
-        prediction, target = task.eval()(_crops(windows, task.n_times))
-        return (task.criterion()(prediction, target) / task.chance_loss()).item()
 
 
 def _crops(windows: BaseConcatDataset, n_times: int) -> Tensor:
@@ -163,13 +176,18 @@ def _crops(windows: BaseConcatDataset, n_times: int) -> Tensor:
     return torch.stack([single[i][0] for i in range(len(single))])
 
 
-def draw_losses(embedders: Mapping[str, PARSEmbedder], file: Path) -> None:
-    """Draw the loss of the whole task by epoch, one line for each encoder."""
-    histories = pd.concat(
-        [embedder.history_.assign(method=name) for name, embedder in embedders.items()]
-    )
-    axes = plotting.training_curves(histories[["method", "phase", "epoch", *LOSSES]])
-    save_figure(axes[0], file, dpi=150, bbox_inches="tight")
+def draw_pretraining(
+    embedder: PARSEmbedder, held_out: BaseConcatDataset, out: Path, seed: int
+) -> list[Path]:
+    """Draw the loss of the whole task by epoch and, for PARS, shifts; return the files."""
+    figures = [out / "pretraining.png"]
+    if isinstance(embedder.task_, PARS):
+        figures.append(out / "shifts.png")
+        draw_shifts(embedder.task_, held_out, figures[-1], seed)
+    method = "continued" if embedder.encoder else type(embedder.task_).__name__
+    losses = embedder.history_.assign(method=method)[["method", "phase", "epoch", *LOSSES]]
+    save_figure(plotting.training_curves(losses)[0], figures[0], dpi=150, bbox_inches="tight")
+    return figures
 
 
 def draw_shifts(task: PARS, windows: BaseConcatDataset, file: Path, seed: int) -> None:
@@ -186,182 +204,3 @@ def draw_shifts(task: PARS, windows: BaseConcatDataset, file: Path, seed: int) -
     axes = plotting.shift_matrices(*shifts, starts=masked[median].numpy())
     axes[0].figure.suptitle("window with the median error, from a held-out subject")
     save_figure(axes[0], file, dpi=150)
-
-
-def embedders(scenario: Scenario, tasks: Sequence[str], seed: int) -> dict[str, PARSEmbedder]:
-    """Return the unfitted embedders of the demo by method name.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Data and settings. Its encoder, if it has one, is continued with its own task.
-    tasks : sequence of str
-        Pretext tasks of new encoders. Not used when the scenario has an encoder.
-    seed : int
-        Seed of pretraining.
-    """
-    shared: dict[str, Any] = dict(random_state=seed, verbose=1)
-    if scenario.encoder is None:
-        shared |= scenario.pretrain
-        return {PRETEXT_TASKS[task].__name__: PARSEmbedder(task, **shared) for task in tasks}
-    card = load_encoder(scenario.encoder).card
-    shared |= dict(encoder=scenario.encoder, continue_pretraining=True, **scenario.continued)
-    embedder = PARSEmbedder(str(card.task), pretext_params=dict(card.task_params), **shared)
-    return {"continued": embedder}
-
-
-def classifiers(scenario: Scenario, encoders: Mapping[str, Path]) -> dict[str, BaseEstimator]:
-    """Return the unfitted classifiers of the demo by method name.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Data and settings. Its encoder, if it has one, is compared as it is: fine-tuned
-        (``"pretrained"``) and frozen (``"pretrained probe"``).
-    encoders : dict of str to Path
-        Folders of the encoders that the demo has pretrained, by method name.
-    """
-    training: dict[str, Any] = dict(verbose=0, **scenario.finetune)
-    fine_tuned = {
-        method: PARSClassifier(encoder=folder, **training) for method, folder in encoders.items()
-    }
-    if scenario.encoder is None:
-        return {**fine_tuned, **make_methods(["scratch", "band-power"], **training)}
-    # The encoder in the package, fine-tuned and frozen, and one of its size from scratch.
-    names = ["scratch", "probe", "band-power"]
-    others = make_methods(names, encoder=scenario.encoder, **training)
-    first = {"pretrained": others.pop("pretrained")}
-    return {**first, **fine_tuned, **others}
-
-
-#: The encoder in the package that pretraining on the sample of real EEG continues from.
-ENCODER = "small"
-
-#: Continued pretraining of that encoder. An epoch has one channel of each window.
-CONTINUED = dict(pretrain_epochs=50, pretrain_lr=1e-3)
-
-#: Fine-tuning on the sample of real EEG.
-FINETUNE = dict(finetune_epochs=30)
-
-#: Subjects of the sample without labels. The package's defaults were chosen on them, so no score is
-#: of them.
-N_UNLABELED = 12
-#: Labelled subjects of a fit, and folds of the others.
-N_LABELED, N_FOLDS = 4, 3
-
-
-@dataclass
-class Scenario:
-    """Data and training settings of the demo.
-
-    Attributes
-    ----------
-    name : str
-        Name of the data, also in the scores.
-    unlabeled, labeled : BaseConcatDataset
-        Windows for pretraining, and windows for fine-tuning and scores, of other subjects.
-    held_out : BaseConcatDataset
-        Windows of the subjects in ``labeled``, with the length of the unlabelled windows.
-    pretrain : dict
-        Arguments of PARSEmbedder for a new encoder.
-    finetune : dict
-        Arguments of PARSClassifier.
-    notice : str
-        Licence and references of the data.
-    encoder : str | None
-        Encoder to continue with; None where every encoder is new.
-    continued : dict
-        Arguments of PARSEmbedder for the continued pretraining.
-    protocol : callable
-        Protocol of the scores, a function of estimators and windows.
-    design : str
-        The protocol in words.
-    """
-
-    name: str
-    unlabeled: BaseConcatDataset
-    labeled: BaseConcatDataset
-    held_out: BaseConcatDataset
-    pretrain: Mapping[str, Any]
-    finetune: Mapping[str, Any]
-    notice: str = ""
-    encoder: str | None = None
-    continued: Mapping[str, Any] = field(default_factory=dict)
-    protocol: Callable[..., pd.DataFrame] = leave_one_subject_out
-    design: str = "one subject held out at a time"
-
-
-def mental_arithmetic() -> Scenario:
-    """Read the recordings in the package: rest and mental arithmetic of 24 subjects."""
-    subjects = [f"Subject{number:02}" for number in range(24)]
-    labeled = datasets.mental_arithmetic(subjects[N_UNLABELED:])
-    return Scenario(
-        "mental arithmetic",
-        unlabeled=datasets.mental_arithmetic(subjects[:N_UNLABELED]),
-        labeled=labeled,
-        held_out=labeled,
-        pretrain=dict(pretrain_epochs=150),
-        finetune=FINETUNE,
-        notice=_notice(eegmat.CARD),
-        encoder=ENCODER,
-        continued=CONTINUED,
-        protocol=partial(
-            label_efficiency,
-            n_train_subjects=[N_LABELED],
-            cv=N_FOLDS,
-            metrics=("kappa", "balanced_accuracy"),
-        ),
-        design=f"{N_LABELED} labelled subjects in each of {N_FOLDS} folds",
-    )
-
-
-def simulated_nights(seed: int) -> Scenario:
-    """Simulate eight subjects for pretraining and six others with a quarter of windows labelled."""
-    nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
-    labeled = BaseConcatDataset(
-        [
-            EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-            for night in nights.datasets[8:]
-        ]
-    )
-    return Scenario(
-        "simulated sleep",
-        unlabeled=BaseConcatDataset(nights.datasets[:8]),
-        labeled=labeled,
-        held_out=labeled,
-        pretrain=dict(pretrain_epochs=25),
-        finetune=dict(finetune_epochs=15),
-    )
-
-
-def motor_imagery(folder: Path) -> Scenario:
-    """Read 30-second windows of some subjects for pretraining, and trials of the others."""
-    runs = (4, 8, 12)  # left or right fist
-    subjects = sorted({r.subject for r in physionet_mi.recordings(folder, runs=runs)})
-    if len(subjects) < 4:
-        raise ValueError(
-            f"{folder} has {len(subjects)} subjects; the demo needs at least four, two for "
-            "pretraining and two for scores."
-        )
-    # At most eight subjects have labels, so that cross-validation takes minutes.
-    n_labeled = min(len(subjects) // 2, 8)
-    settings: dict[str, Any] = dict(
-        runs=runs, picks="motor", sfreq=160.0, stride_seconds=15.0, verbose=0
-    )
-    return Scenario(
-        physionet_mi.CARD["name"],
-        unlabeled=physionet_mi.load(folder, subjects[n_labeled:], part="pretraining", **settings),
-        labeled=physionet_mi.load(folder, subjects[:n_labeled], part="trials", **settings),
-        held_out=physionet_mi.load(folder, subjects[:n_labeled], part="pretraining", **settings),
-        pretrain=dict(pretrain_epochs=150),
-        # Left and right hand differ in topography, so the model needs the electrode positions.
-        finetune=dict(finetune_epochs=20, electrode_position=True),
-        notice=_notice(physionet_mi.CARD),
-    )
-
-
-def _notice(card: Mapping[str, Any]) -> str:
-    return (
-        f"From {card['name']} {card['version']}, {card['address']}, licence {card['licence']}.\n"
-        f"Cite {card['reference']}."
-    )

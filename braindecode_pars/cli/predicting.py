@@ -98,12 +98,10 @@ def predict_recordings(
             f"{out / 'summary.csv'} says why."
         )
     if n_failed < len(table):
-        if table["n_findings"].any():
-            file = out / "summary.csv"
-            console.print(f"The findings are named in the column findings of {file}.")
         console.print(
-            f"Written to {out}: summary.csv, and for each predicted recording a table "
-            "(_predictions.csv), events (_events.tsv) and a figure (_hypnodensity.png)."
+            f"Written to {out}: summary.csv, which names the findings, and for each predicted "
+            "recording a table (_predictions.csv), events (_events.tsv) and a figure "
+            "(_hypnodensity.png)."
         )
     return n_failed
 

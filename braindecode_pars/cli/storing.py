@@ -52,14 +52,15 @@ def find_corpora(
         When a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
         labels.
     FileNotFoundError
-        When a folder does not exist, or has no recording of its recipe; the message names the
-        recipes of which it has some. Also when a file in ``exclude`` does not exist.
+        When a folder or a file in ``exclude`` does not exist, or a folder has no recording of its
+        recipe.
     """
     folders = list(folders)
     names = [name for name, _ in folders]
     others = [path for path in exclude if path.is_dir()]
     _check_recipes(names, others, settings)
-    lists = [_lines(path) for path in exclude if path not in others]
+    texts = [path.read_text() for path in exclude if path not in others]
+    lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     found: list[Any] = []
     for name, folder in folders:
         find = partial(ContinuousCorpus.of, exclude=[*(others * (name in _OVERLAPPING)), *lists])
@@ -98,18 +99,8 @@ def _check_recipes(names: list[str], folders: list[Path], settings: Mapping[str,
         )
 
 
-def _lines(file: Path) -> list[str]:
-    """Return the lines of a text file that are not empty."""
-    if not file.exists():
-        raise FileNotFoundError(
-            f"--exclude {file} does not exist; it must be a folder of TUAB or TUSZ, or a text file "
-            "with a subject in each line."
-        )
-    return [line.strip() for line in file.read_text().splitlines() if line.strip()]
-
-
 def _corpus(find: Callable[..., Any], name: str, path: str, settings: Mapping[str, Any]) -> Any:
-    """Find the recordings of one recipe; an error names the recipes that the folder is of."""
+    """Find the recordings of one recipe."""
     folder, recipe = Path(path).expanduser(), RECIPES[name]
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -117,24 +108,7 @@ def _corpus(find: Callable[..., Any], name: str, path: str, settings: Mapping[st
             f"{recipe.CARD['name']} is at {recipe.CARD['address']}"
         )
     own = {key.partition(".")[2]: v for key, v in settings.items() if key.startswith(f"{name}.")}
-    try:
-        return find(recipe, folder, **own)
-    except FileNotFoundError as error:
-        fitting = [other for other in RECIPES if other != name and _is_of(other, folder)]
-        if not fitting:
-            raise
-        hints = " or ".join(f"--recipe {other}={folder}" for other in fitting)
-        raise FileNotFoundError(
-            f"{folder} is not of the recipe {name}, but of {' and '.join(fitting)}; use {hints}."
-        ) from error
-
-
-def _is_of(name: str, folder: Path) -> bool:
-    """Whether a folder has recordings of a recipe."""
-    try:
-        return bool(RECIPES[name].recordings(folder))
-    except (FileNotFoundError, ValueError):
-        return False
+    return find(recipe, folder, **own)
 
 
 def make_store(

@@ -18,7 +18,6 @@ from braindecode_pars.plotting.style import (
     axes_for,
     draw_cells,
     remove_frame,
-    series_style,
 )
 from braindecode_pars.predictions import UNSCORED, are_stages, stage_of, top_to_bottom
 
@@ -128,9 +127,7 @@ def calibration_curve(
     true: ArrayLike,
     probabilities: ArrayLike,
     classes: Sequence[Any],
-    class_names: ClassNames | None = None,
     *,
-    each_class: bool = False,
     n_bins: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
@@ -150,11 +147,6 @@ def calibration_curve(
         Probabilities, as from ``predict_proba``. Windows with NaN do not count.
     classes : sequence
         Label of each column, such as ``classes_`` of a classifier.
-    class_names : mapping of label to str | sequence of str | None
-        Names of the labels, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
-    each_class : bool
-        Whether to draw a curve for each class instead: the probability of that class against the
-        share of the windows that are of that class.
     n_bins : int
         Number of bins between 0 and 1.
     ax : Axes | None
@@ -163,7 +155,7 @@ def calibration_curve(
     Returns
     -------
     Axes
-        Axes with the curves and the diagonal. The legend shows the expected calibration errors.
+        Axes with the curve and the diagonal. The legend shows the expected calibration error.
 
     Raises
     ------
@@ -197,38 +189,28 @@ def calibration_curve(
     codes, values = _read(true, probabilities, classes)
     if n_bins < 1:
         raise ValueError(f"n_bins must be a positive number, got {n_bins!r}.")
-    if each_class:
-        names = classes if class_names is None else entries(classes, names_by_label(class_names))
-        curves = {str(name): (values[:, k], codes == k) for k, name in enumerate(names)}
-    else:
-        curves = {"most probable class": (values.max(axis=1), values.argmax(axis=1) == codes)}
+    probability = values.max(axis=1)
+    windows = pd.DataFrame(dict(mean=probability, share=values.argmax(axis=1) == codes))
+    bins = windows.groupby(np.minimum((probability * n_bins).astype(int), n_bins - 1))
+    x, y, count = bins["mean"].mean(), bins["share"].mean(), bins.size()
+    error = np.average(abs(x - y), weights=count)
 
-    # The curves of several classes cross the whole figure, so the legend is beside them.
-    width = 4.6 + (1.5 + 0.07 * max(map(len, curves)) if each_class else 0)
-    [ax] = axes_for(ax, 1, 1, (width, 4.4))
+    [ax] = axes_for(ax, 1, 1, (4.6, 4.4))
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
-    for number, (name, (probability, is_right)) in enumerate(curves.items()):
-        windows = pd.DataFrame(dict(mean=probability, share=is_right))
-        bins = windows.groupby(np.minimum((probability * n_bins).astype(int), n_bins - 1))
-        x, y, count = bins["mean"].mean(), bins["share"].mean(), bins.size()
-        error = np.average(abs(x - y), weights=count)
-        style = series_style(number)
-        marker = style.pop("marker")
-        ax.plot(x, y, lw=1.2, **style)
-        size, label = 12 + 180 * count / count.sum(), f"{name}, error {error:.2f}"
-        ax.scatter(x, y, s=size, marker=marker, color=style["color"], label=label)
+    ax.plot(x, y, lw=1.2, color=COLORS[0])
+    size, label = 12 + 180 * count / count.sum(), f"most probable class, error {error:.2f}"
+    ax.scatter(x, y, s=size, color=COLORS[0], label=label)
     ax.set(
         xlabel="probability",
-        ylabel="share of windows of the class" if each_class else "share of right windows",
+        ylabel="share of right windows",
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
         aspect="equal",
         anchor="W",
     )
     ax.set_title(f"{len(codes)} windows", loc="left", size=10)
-    beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1, 1)) if each_class else {}
-    for handle in ax.legend(frameon=False, fontsize=9, **beside).legend_handles:
-        cast(PathCollection, handle).set_sizes([30])
+    [handle] = ax.legend(frameon=False, fontsize=9).legend_handles
+    cast(PathCollection, handle).set_sizes([30])
     remove_frame(ax)
     return ax
 

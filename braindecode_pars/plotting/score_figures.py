@@ -161,14 +161,13 @@ def paired_bars(
     metric: str = "kappa",
     label: str | None = None,
     ax: Axes | None = None,
-    *,
-    stars: bool = True,
 ) -> Axes:
     """Draw the scores of each subject as a group of bars, with one bar for each method.
 
     The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
-    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
-    Rows pooled over subjects are ignored.
+    bars shows the mean of each method. A star is over the method with the highest value of each
+    subject, unless two share it or one has no value. NaN values are not drawn and are excluded from
+    the mean. Rows pooled over subjects are ignored.
 
     Parameters
     ----------
@@ -183,9 +182,6 @@ def paired_bars(
         Label of the vertical axis; None uses the name of the metric.
     ax : Axes | None
         Axes to draw on; None makes a new figure.
-    stars : bool
-        Whether to put a star over the method with the highest value of each subject. A subject
-        has no star when two methods share the highest value, or when a method has no value.
 
     Returns
     -------
@@ -254,7 +250,7 @@ def paired_bars(
             error_kw=dict(ecolor="0.15", elinewidth=1, capsize=2),
             label=method,
         )
-    starred = stars and len(methods) > 1 and _draw_stars(ax, means, spreads, offsets)
+    starred = len(methods) > 1 and _draw_stars(ax, means, spreads, offsets)
     # Axes and legend
     ax.axhline(0, color="0.3", lw=0.8)
     ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)

@@ -3,7 +3,7 @@
     python docs/experiments/record_demo.py
     python docs/experiments/record_demo.py --cast demo.cast        # keep the recording
     python docs/experiments/record_demo.py --cast demo.cast --draw # draw it once more
-    python docs/experiments/record_demo.py --out x.svg braindecode-pars demo --simulated
+    python docs/experiments/record_demo.py --out x.svg braindecode-pars demo --seed 1
 
 The command runs in an empty folder. The last screen also becomes a text file beside the SVG. The
 picture has system fonts and no scripts; a reader who wants no motion, and a program that draws no

@@ -102,7 +102,7 @@ scores.T.assign(mean=scores.mean()).round(2)
 # curve below, most windows have a probability near 1, and are right. Of the few windows with .7 to
 # .9, only about two thirds are right: there the probabilities of the network are too high.
 
-plotting.calibration_curve(y_test, classifier.predict_proba(X_test), [0, 1], NAMES)
+plotting.calibration_curve(y_test, classifier.predict_proba(X_test), [0, 1])
 # sphinx_gallery_alt = "A calibration curve near the diagonal, with most windows at a probability"
 # sphinx_gallery_alt = "of one"
 plt.show()

@@ -67,7 +67,7 @@ network = methods["pretrained"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 plotting.confusion_matrix(y[test], network.predict(X[test]), ["rest", "arithmetic"], ax=left)
 probabilities = network.predict_proba(X[test])
-plotting.calibration_curve(y[test], probabilities, [0, 1], ["rest", "arithmetic"], ax=right)
+plotting.calibration_curve(y[test], probabilities, [0, 1], ax=right)
 # sphinx_gallery_alt = "A confusion matrix, .65 on its diagonal; a curve below the ideal line"
 plt.show()
 

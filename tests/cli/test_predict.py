@@ -391,7 +391,7 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     figure = tmp_path / "out" / "night1_raw_hypnodensity.png"
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "sleep efficiency (%)" in result.output
-    assert f"named in the column findings of {tmp_path / 'out' / 'summary.csv'}" in result.output
+    assert "summary.csv, which names the findings" in result.output
 
 
 def test_each_bad_recording_is_one_sentence(model, night, tmp_path):

@@ -153,12 +153,8 @@ REFUSED = [
     ["pretrain", "STORE", "--out", "OUT", "--config", "EMPTY"],
     ["pretrain", "STORE", "--out", "OUT", "--config", "DEEP"],
     ["pretrain", "STORE", "--out", "OUT", "--config", "UNKNOWN"],
-    ["demo", "--data", "NOWHERE", "--out", "OUT"],
-    ["demo", "--data", "FILE", "--out", "OUT"],
-    ["demo", "--data", "EMPTY", "--out", "OUT"],
+    ["demo", "--out", "FILE"],
     ["demo", "--pretext", "nothing", "--out", "OUT"],
-    ["demo", "--all", "--pretext", "mae", "--out", "OUT"],
-    ["demo", "--simulated", "--data", "EMPTY", "--out", "OUT"],
     ["demo", "--seed", "x", "--out", "OUT"],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]

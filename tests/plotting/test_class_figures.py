@@ -144,27 +144,6 @@ def test_most_probable_class(data):
     assert ax.get_legend().get_texts()[0].get_text() == f"most probable class, error {error:.2f}"
 
 
-def test_each_class_by_name_in_any_labels(data):
-    codes, probabilities = data
-    labels = np.array(["x", "y", "z"])
-    names = dict(zip(labels, ["rest", "left", "right"], strict=True))
-    given = (labels[codes], probabilities, labels, names)
-    ax = plotting.calibration_curve(*given, each_class=True)
-    for k, found in enumerate(points(ax)):
-        expected = plain(probabilities[:, k], codes == k, 10)
-        np.testing.assert_allclose(found, [row[:2] for row in expected])
-    texts = [text.get_text().split(",")[0] for text in ax.get_legend().get_texts()]
-    assert texts == ["rest", "left", "right"]
-
-
-def test_the_legend_of_several_classes_is_beside_the_curves(data):
-    names = ["no movement", "imagined movement of the left fist", "imagined movement of both feet"]
-    ax = plotting.calibration_curve(*data, [0, 1, 2], names, each_class=True)
-    ax.figure.draw_without_rendering()
-    legend = ax.get_legend().get_window_extent()
-    assert ax.bbox.x1 <= legend.x0 < legend.x1 <= ax.figure.bbox.x1
-
-
 def test_unknown_windows_do_not_count(data):
     codes, probabilities = data
     codes[:100], probabilities[100:150] = -1, np.nan

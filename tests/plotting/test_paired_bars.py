@@ -81,12 +81,6 @@ def test_a_star_stands_above_the_spread_over_seeds(scores):
     assert (-0.2, round(0.5 + np.std([0.4, 0.6], ddof=1), 3)) in stars(ax)
 
 
-def test_stars_can_be_switched_off(scores):
-    ax = plotting.paired_bars(scores, stars=False)
-    assert stars(ax) == set()
-    assert "highest" not in ax.get_xlabel()
-
-
 def test_a_single_method_has_no_stars(scores):
     assert stars(plotting.paired_bars(scores[scores["method"] == "PARS"])) == set()
 
