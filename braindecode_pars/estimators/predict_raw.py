@@ -17,11 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.channel_names import (
-    differing_references,
-    is_eeg,
-    is_eeg_by_type,
-)
+from braindecode_pars._common.channel_names import differing_references, is_eeg, is_eeg_by_type
 from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
@@ -118,9 +114,8 @@ def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[st
     >>> frame["label"].tolist(), frame["onset"].tolist()
     (['N1', None], [0.0, 30.0])
     """
-    predicted = ~np.isnan(probabilities[:, 0])
-    labels = np.full(len(probabilities), None, object)
-    labels[predicted] = np.array(classes, object)[probabilities[predicted].argmax(axis=1)]
+    best = np.where(np.isnan(probabilities[:, 0]), -1, probabilities.argmax(axis=1))
+    labels = np.array([*classes, None], object)[best]
     frame = pd.DataFrame(
         {
             "onset": np.arange(len(probabilities)) * seconds,
@@ -221,8 +216,6 @@ class RecordingToPredict:
         Signals of the channels that were found, preprocessed.
     chs_info : list of dict
         These channels, as in ``mne.Info["chs"]``, with the names of the model.
-    usable : list of (int, int)
-        Parts of the signals without gaps and "BAD" annotations: first sample, last + 1.
     """
 
     raw: mne.io.BaseRaw
@@ -234,7 +227,6 @@ class RecordingToPredict:
     sfreq: float
     signals: np.ndarray
     chs_info: list[dict]
-    usable: list[tuple[int, int]]
 
     @property
     def channels(self) -> list[str]:
@@ -247,9 +239,10 @@ class RecordingToPredict:
         return self.signals.shape[1]
 
     def may_predict(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Whether each window is in a usable part as a whole, shape (n_windows,)."""
+        """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
-        for first, stop in self.usable:
+        for stretch in usable_stretches(self.raw, set(self.channels)):
+            first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
 
@@ -295,11 +288,8 @@ def prepare_recording(
     """
     sfreq = float(clf.sfreq_)
     if not preprocess:
-        rate, remedy = (
-            raw.info["sfreq"],
-            "resample to {expected:g} Hz, or leave preprocess=False out",
-        )
-        check_same_rate(rate, sfreq, "This recording is", "the model", remedy)
+        remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
+        check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
     # Compare the preprocessing.
     had, trained = recorded(raw.info), replace(clf.preprocessing_, sfreq=sfreq)
     differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
@@ -314,15 +304,17 @@ def prepare_recording(
     pairs = zip(find_derivations(wanted, names, compute=preprocess), chs_info, strict=True)
     places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
     if not places:
-        raise ValueError(_nothing_found(wanted, raw))
+        raise ValueError(
+            f"The recording has none of the channels of the model ({listed(wanted) or 'EEG'}); it "
+            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
+            "Rename them with raw.rename_channels if they are the same electrodes."
+        )
     found, not_rereferenced = _with_reference(
         [derivation for derivation, _ in places],
         to_apply.reference,
         [ch["ch_name"] for ch in eeg],
         names,
     )
-    # Read and preprocess them.
-    used = {channel for derivation in found for channel in derivation.channels}
     return RecordingToPredict(
         raw=raw,
         name=name,
@@ -333,10 +325,6 @@ def prepare_recording(
         sfreq=sfreq,
         signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=clf.n_times_),
         chs_info=[ch for _, ch in places],
-        usable=[
-            (new_sample(start, raw, sfreq), new_sample(stop, raw, sfreq))
-            for start, stop in usable_stretches(raw, used)
-        ],
     )
 
 
@@ -350,16 +338,6 @@ def _with_reference(
         failed = derivations  # C3-M2 and C4-M1
     # All or none: a model compares its channels.
     return (derivations if failed else [after for after in changed if after]), failed
-
-
-def _nothing_found(wanted: list[str], raw: mne.io.BaseRaw) -> str:
-    sought = f"none of the channels of the model ({listed(wanted)})" if wanted else "no EEG channel"
-    bads = raw.info["bads"]
-    return (
-        f"The recording has {sought}, only {listed(raw.ch_names)}"
-        + (f", of which are marked as bad: {listed(bads)}" if bads else "")
-        + ". Rename its channels with raw.rename_channels if they are the same electrodes."
-    )
 
 
 class Finding(NamedTuple):
