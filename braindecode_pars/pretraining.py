@@ -165,9 +165,7 @@ def pretrain_encoder(
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
-        epochs = settings.epochs
-        if epochs is None:
-            epochs = epochs_for(len(examples), settings.batch_size)
+        epochs = epochs_for(settings, len(examples))
 
         # Collect the callbacks.
         all_callbacks: list = [
@@ -206,9 +204,12 @@ def pretrain_encoder(
     return pretraining
 
 
-def epochs_for(n_windows: int, batch_size: int) -> int:
-    """Return the default number of epochs of a pretraining on so many windows."""
-    return default_epochs(EPOCHS, STEPS, math.ceil(n_windows / batch_size), "Pretraining")
+def epochs_for(settings: PretrainingSettings, n_windows: int) -> int:
+    """Return the number of epochs of a pretraining on so many windows: the given or the default."""
+    if settings.epochs is not None:
+        return settings.epochs
+    n_steps = math.ceil(n_windows / settings.batch_size)
+    return default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
 
 
 class _OnEnd(Callback):

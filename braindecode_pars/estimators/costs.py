@@ -135,9 +135,7 @@ def _pretraining(
         counts.append(earlier)
     if start.is_pretrained:
         settings, n_times = start.settings, start.estimator.n_times_
-        epochs = settings.epochs
-        if epochs is None:
-            epochs = epochs_for(n_windows, settings.batch_size)
+        epochs = epochs_for(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
         step = _pretraining_step(encoder, settings.task, dict(settings.task_params), n_times)
         steps += own_steps

@@ -5,7 +5,6 @@ Parameters and labels are stored as JSON, without pickle.
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 from abc import abstractmethod
@@ -48,7 +47,6 @@ _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|grou
 
 def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a model without names of subjects and without paths."""
-    description = copy.deepcopy(description)
     estimator = description[ENTRIES[kind]]
     # The text of an object may be the path of a folder.
     left_out = estimator["parameters"]["left_out"]
