@@ -32,9 +32,6 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.held_out import SPLIT
 
-#: Values of ``pooling`` of PARSEmbedder.
-POOLINGS = ("auto", "channels", "mean_std", "mean")
-
 _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
     *("pretrain_batch_size", "finetune_batch_size"),
@@ -89,7 +86,7 @@ RULES = {
         (Real, str),
         lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
     ),
-    "pooling": choice(*POOLINGS),
+    "pooling": choice("auto", "channels", "mean_std", "mean"),
     "layer": instance("an integer", Integral),
     "power": choice("both", "absolute", "relative"),
     "band": optional(

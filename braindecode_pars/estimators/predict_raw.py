@@ -18,14 +18,7 @@ from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.channel_names import differing_references, is_eeg, is_eeg_by_type
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    check_same_rate,
-    listed,
-    share,
-    warn_user,
-)
+from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
 from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
@@ -49,12 +42,11 @@ from braindecode_pars.windows.amplitudes import N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
-RULES = dict(overlap=share(), preprocess=boolean())
-
 
 def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.DataFrame:
     """Predict a recording with a fitted classifier; see ``LogitClassifier.predict_raw``."""
-    check_parameters(dict(overlap=overlap, preprocess=preprocess), RULES, "predict_raw")
+    share().check("overlap", overlap, "predict_raw")
+    boolean().check("preprocess", preprocess, "predict_raw")
     check_is_fitted(clf)
     if clf.sfreq_ is None:
         raise ValueError(
@@ -491,9 +483,8 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
         "unusual_amplitudes",
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
-        f"{usual.high:.1g}): {shown}. Check the unit and the gain of the file. If the training "
-        "windows were not in volts, fit with preprocessing={'scale': ...}, such as 1e6 for "
-        "microvolts.",
+        f"{usual.high:.1g}): {shown}. Check the unit and the gain of the file; if the training "
+        "windows were in microvolts, fit with preprocessing={'scale': 1e6}.",
     )
 
 

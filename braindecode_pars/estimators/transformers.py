@@ -116,10 +116,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         check_parameters(self)
         can_transform = hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")
         if not can_transform or isinstance(self.transformer, type):
-            raise TypeError(
-                "SubjectCentering: transformer must be a transformer of windows, such as "
-                f"LogBandPower(), got {self.transformer!r}."
-            )
+            raise TypeError(f"{self.transformer!r} is no transformer; pass one, as LogBandPower().")
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")
