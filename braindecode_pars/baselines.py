@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -93,7 +92,7 @@ def make_methods(
     ------
     ValueError
         When a method or a setting is unknown, when an encoder has the name of a method, or when
-        encoders or settings have different sizes; the message has both numbers of parameters.
+        encoders or settings have different sizes; the message has both.
     FileNotFoundError
         When ``encoder`` is not an existing folder or model.
 
@@ -171,17 +170,12 @@ def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, An
     size = {name: encoder.config[name] for name in SIZES}
     if card.sfreq is not None:
         size["patch_seconds"] = encoder.patch_size / card.sfreq
-    given = {name: settings[name] for name in size if name in settings}
-    if {**size, **given} != size:
-        config = encoder.config | {name: given[name] for name in SIZES if name in given}
-        if "patch_seconds" in given:
-            config["patch_size"] = round(given["patch_seconds"] * card.sfreq)
-        named = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        raise ValueError(
-            f"{named} makes encoders of {n_parameters(PatchEncoder(**config)):,} parameters, but "
-            f"{shown} has {counts[shown]:,}. Leave these settings out: every method takes the size "
-            f"of the encoder. {_HOW_TO}"
-        )
+    for name, value in size.items():
+        if settings.get(name, value) != value:
+            raise ValueError(
+                f"{name}={settings[name]!r}, but the encoder {shown} has {value!r}. Leave it out: "
+                f"every method takes the size of the encoder. {_HOW_TO}"
+            )
     return size
 
 
@@ -202,7 +196,13 @@ def _classifiers(
         elif name == "scratch":
             yield name + recentred, PARSClassifier(pretext=None, **sized)
         elif name in _PUBLISHED:
-            yield _network(name, centred, sized)
+            published = _PUBLISHED[name]
+            network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, sized)})
+            if centred:
+                alignment = EuclideanAlignment(**_shared(EuclideanAlignment, sized))
+                yield published["network"] + CENTRED, make_pipeline(alignment, network)
+            else:
+                yield published["network"], network
         else:
             shown, *steps = _features(name, sized)
             yield _linear(shown, centred, *steps)
@@ -217,16 +217,6 @@ def _linear(
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
     return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
-
-
-def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
-    published = _PUBLISHED[name]
-    network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, settings)})
-    shown = published["network"]
-    if not centred:
-        return shown, network
-    alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
-    return shown + CENTRED, make_pipeline(alignment, network)
 
 
 def _features(

@@ -16,13 +16,7 @@ from skorch.dataset import get_len
 from skorch.utils import noop
 from torch import Tensor
 
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    instance,
-    integer,
-    optional,
-)
+from braindecode_pars._common.checks import boolean, check_parameters, instance, integer, optional
 from braindecode_pars._common.computing import Precision, find_device
 from braindecode_pars._common.seeding import OwnDraws, drawing, random_stream
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
@@ -149,7 +143,7 @@ def pretrain_encoder(
     (True, 2)
     """
     check_parameters(locals(), _RULES, "pretrain_encoder")
-    settings = settings or PretrainingSettings()
+    settings, on_end = settings or PretrainingSettings(), on_end or noop
     is_ready = getattr(windows, "is_single_channel", False)
     if n_times is None:
         n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
@@ -165,9 +159,7 @@ def pretrain_encoder(
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
-        epochs = settings.epochs
-        if epochs is None:
-            epochs = epochs_for(len(examples), settings.batch_size)
+        epochs = epochs_for(settings, len(examples))
 
         # Collect the callbacks.
         all_callbacks: list = [
@@ -177,8 +169,6 @@ def pretrain_encoder(
             *(callbacks or []),
             RestoredEpoch(),
         ]
-        if on_end is not None:
-            all_callbacks.append(_OnEnd(on_end))
         if verbose:
             title = f"pretraining ({type(task).__name__})"
             all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
@@ -199,26 +189,21 @@ def pretrain_encoder(
         try:
             pretraining.fit(examples)
         except KeyboardInterrupt:
+            on_end(pretraining)
             found = "Pretraining was interrupted in epoch %d of %d; the encoder keeps its weights."
             log.warning(found, len(pretraining.history), epochs)
             raise
+        on_end(pretraining)
         warn_of_chance(pretraining.history, steps_in_epoch(pretraining, examples))
     return pretraining
 
 
-def epochs_for(n_windows: int, batch_size: int) -> int:
-    """Return the default number of epochs of a pretraining on so many windows."""
-    return default_epochs(EPOCHS, STEPS, math.ceil(n_windows / batch_size), "Pretraining")
-
-
-class _OnEnd(Callback):
-    """Call a function with the net at the end of training."""
-
-    def __init__(self, function: Callable[[PretrainingNet], None]):
-        self.function = function
-
-    def on_train_end(self, net: PretrainingNet, **kwargs: Any) -> None:
-        self.function(net)
+def epochs_for(settings: PretrainingSettings, n_windows: int) -> int:
+    """Return the number of epochs of a pretraining on so many windows: the given or the default."""
+    if settings.epochs is not None:
+        return settings.epochs
+    n_steps = math.ceil(n_windows / settings.batch_size)
+    return default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
 
 
 class RelativeLoss(Callback):
@@ -306,7 +291,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         the same draws, so that validation losses can be compared between epochs.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.Precision`.
-    *args, **kwargs
+    **kwargs
         As in :class:`skorch.NeuralNet`.
 
     Attributes
@@ -338,7 +323,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     def __init__(
         self,
         module: Any,
-        *args: Any,
+        *,
         criterion: Any = None,
         optimizer: type[torch.optim.Optimizer] = torch.optim.AdamW,
         lr: float = 1e-4,
@@ -354,7 +339,6 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         self.validation_seed = validation_seed
         super().__init__(
             module,
-            *args,
             criterion=criterion,
             optimizer=optimizer,
             lr=lr,
@@ -386,8 +370,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         return self.criterion_(*y_pred)
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
-        if training:
-            return super().run_single_epoch(iterator, training, *args, **kwargs)
         # Validation: the same random draws in every epoch.
-        with random_stream(self.validation_seed, self.compute_device):
+        seeded = random_stream(self.validation_seed, self.compute_device)
+        with nullcontext() if training else seeded:
             return super().run_single_epoch(iterator, training, *args, **kwargs)

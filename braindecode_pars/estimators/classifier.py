@@ -31,7 +31,7 @@ from braindecode_pars.estimators.fine_tuning import (
     fine_tuning_net,
     warn_of_fine_tuning,
 )
-from braindecode_pars.estimators.recentring import recentred_logits
+from braindecode_pars.estimators.recentring import recentred_logits, recentres
 from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
     LogitClassifier,
@@ -319,6 +319,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
             When ``encoder`` is not an existing folder or model.
+        OSError
+            When ``checkpoint_dir`` cannot be created.
         KeyboardInterrupt
             After Ctrl-C. The weights trained so far are kept.
 
@@ -343,7 +345,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
                 sfreq=self.sfreq_,
                 finetune_subjects=unique_subjects(card.finetune_subjects, *people),
             )
-            fine_tune(self.net_, train, valid, recenter=self.recenter)
+            fine_tune(self.net_, train, valid)
             warn_of_fine_tuning(self, train, valid)
         return self
 
@@ -494,13 +496,13 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
         module = self.net_.module_.eval()
-        recentres = module.recenter is not None
+        by_subject = recentres(module)
         windows = read_to_predict(
-            self, X, any_montage=not recentres, groups=groups if recentres else None
+            self, X, any_montage=not by_subject, groups=groups if by_subject else None
         )
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
-        if recentres:
+        if by_subject:
             with torch.inference_mode():
                 return check_finite(recentred_logits(module, windows))
         device = module.final_layer.weight.device

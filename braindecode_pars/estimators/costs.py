@@ -27,6 +27,7 @@ from braindecode_pars.estimators.fine_tuning import (
     frozen_epochs,
     steps_of_fine_tuning,
 )
+from braindecode_pars.estimators.recentring import recentres
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
@@ -89,7 +90,7 @@ def classifier_cost(
         Number of windows of pretraining.
     """
     estimator, module, epochs = start.estimator, net.module_, net.max_epochs
-    n_steps = steps_of_fine_tuning(net, train, recenter=estimator.recenter)
+    n_steps = steps_of_fine_tuning(net, train)
     n_frozen = int(min(frozen_epochs(vars(estimator)), epochs))
     steps, counts = _pretraining(start, module.encoder, n_windows)
     for n, is_trained in ((n_frozen, False), (epochs - n_frozen, True)):
@@ -135,9 +136,7 @@ def _pretraining(
         counts.append(earlier)
     if start.is_pretrained:
         settings, n_times = start.settings, start.estimator.n_times_
-        epochs = settings.epochs
-        if epochs is None:
-            epochs = epochs_for(n_windows, settings.batch_size)
+        epochs = epochs_for(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
         step = _pretraining_step(encoder, settings.task, dict(settings.task_params), n_times)
         steps += own_steps
@@ -202,11 +201,10 @@ def _fine_tuning(
 
 def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[[int], None]:
     """Return a step of training on noise, as a function of the number of windows."""
-    recentres = getattr(module, "recenter", None) is not None
 
     def step(n_windows: int) -> None:
         labels = torch.zeros(n_windows, dtype=torch.long)
-        subjects = {"subjects": labels} if recentres else {}
+        subjects = {"subjects": labels} if recentres(module) else {}
         logits = module(torch.randn(n_windows, n_chans, n_times), **subjects)
         cross_entropy(logits, labels).backward()
 
@@ -316,9 +314,8 @@ def check_equal_sizes(
     if sizes[one] < sizes[other]:
         raise ValueError(
             f"The encoder of {other} has {sizes[other]:,} parameters, that of {one} only "
-            f"{sizes[one]:,}; a difference of their scores would not show what pretraining does. "
-            "Give both the same embed_dim, num_layers, num_heads, mlp_dim, tokenizer and "
-            "patch_seconds, as make_methods(encoder=...) does, or pass equal_sizes=False."
+            f"{sizes[one]:,}; give both the same sizes, tokenizer and patch_seconds, as "
+            "make_methods(encoder=...) does, or pass equal_sizes=False."
         )
 
 

@@ -95,12 +95,7 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
         if self.checkpoint_dir is None:
             return
         folder = Path(self.checkpoint_dir).expanduser()
-        try:  # a wrong path fails before training
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(
-                f"checkpoint_dir={str(folder)!r} cannot be created: {error}."
-            ) from error
+        folder.mkdir(parents=True, exist_ok=True)  # a wrong path fails before training
         check_may_save(folder, ENCODER)
 
     def _given_card(self) -> EncoderCard | None:
@@ -278,17 +273,28 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
     if given is None:
         patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
         config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
-        sfreq, card = windows.sfreq, EncoderCard(sfreq=windows.sfreq)
+        card = EncoderCard(sfreq=windows.sfreq)
     else:
         config, card = given.encoder.config, given.card
-        sfreq = _rate_of(estimator, windows, given)
-    if sfreq is None:
+        patch_size = given.encoder.patch_size
+        remedy = "resample the recordings, for example with raw.resample({expected:g})"
+        whose = "The windows are", "the encoder was pretrained"
+        check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
+        if estimator.n_times_ < patch_size:
+            raise ValueError(
+                f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
+                f"{patch_size} samples; use longer windows."
+            )
+    estimator.sfreq_ = card.sfreq if windows.sfreq is None else windows.sfreq
+    if windows.sfreq is None:
+        assumed = f"a patch is {patch_size} samples long"
+        if card.sfreq is not None:
+            assumed = f"the encoder's {card.sfreq:g} Hz is assumed"
         warn_user(
-            f"The sampling rate of these windows is unknown; a patch is {config['patch_size']} "
-            f"samples long. Pass sfreq= (in Hz) to {type(estimator).__name__}, or fit on the X of "
-            "as_sklearn."
+            f"The sampling rate of these windows is unknown; {assumed}. Pass sfreq= (in Hz) to "
+            f"{type(estimator).__name__}, or fit on the X of as_sklearn."
         )
-    estimator.sfreq_, estimator.encoder_card_, estimator.pretraining_history_ = sfreq, card, []
+    estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = preprocessing_of(estimator, windows)
     found = differences(card.preprocessing, estimator.preprocessing_)
     if differing := [each for each in found if each.name in _OF_ENCODERS]:
@@ -302,24 +308,6 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         if estimator.verbose:
             log.info("Encoder from %s: %s.", estimator.encoder, given.report)
     return EncoderStart(estimator, config, given)
-
-
-def _rate_of(estimator: Any, windows: Windows, given: Pretrained) -> float | None:
-    """Return the sampling rate of windows for a given encoder, after checks."""
-    sfreq, trained = windows.sfreq, given.card.sfreq
-    remedy = "resample the recordings, for example with raw.resample({expected:g})"
-    check_same_rate(sfreq, trained, "The windows are", "the encoder was pretrained", remedy)
-    if estimator.n_times_ < given.encoder.patch_size:
-        raise ValueError(
-            f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
-            f"{given.encoder.patch_size} samples; use longer windows."
-        )
-    if sfreq is None and trained is not None:
-        warn_user(
-            f"The sampling rate of these windows is unknown; the encoder's {trained:g} Hz is "
-            f"assumed. Pass sfreq= (in Hz) to {type(estimator).__name__}."
-        )
-    return trained if sfreq is None else sfreq
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:

@@ -48,7 +48,7 @@ from braindecode_pars._common.training import (
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.recentring import recentred_iterators
+from braindecode_pars.estimators.recentring import recentred_iterators, recentres
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
 from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
@@ -137,10 +137,10 @@ def fine_tuning_net(
     ).initialize()
 
 
-def fine_tune(
-    net: FineTuningNet, train: Windows, valid: Windows | None, *, recenter: str | None = None
-) -> None:
+def fine_tune(net: FineTuningNet, train: Windows, valid: Windows | None) -> None:
     """Train a net on labelled windows, in place.
+
+    If its module recentres by subject, a batch has several windows of each of a few subjects.
 
     Parameters
     ----------
@@ -148,9 +148,6 @@ def fine_tune(
         Initialised net.
     train, valid : Windows, Windows | None
         Labelled windows, with or without weights; ``valid`` is None without validation.
-    recenter : "subject" | None
-        Whether the module recentres by subject. Each batch then has several windows of each of a
-        few subjects.
 
     Raises
     ------
@@ -158,25 +155,23 @@ def fine_tune(
         When the module recentres and subjects are unknown, or have too few windows. Also when all
         windows have weight 0.
     """
-    with _data(net, train, valid, recenter) as examples:
+    with _data(net, train, valid) as examples:
         net.partial_fit(examples, None)  # fit would initialise the net again
 
 
-def steps_of_fine_tuning(net: FineTuningNet, train: Windows, *, recenter: str | None = None) -> int:
+def steps_of_fine_tuning(net: FineTuningNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
-    with _data(net, train, None, recenter) as examples:
+    with _data(net, train, None) as examples:
         return steps_in_epoch(net, examples)
 
 
 @contextmanager
-def _data(
-    net: FineTuningNet, train: Windows, valid: Windows | None, recenter: str | None
-) -> Iterator[Any]:
+def _data(net: FineTuningNet, train: Windows, valid: Windows | None) -> Iterator[Any]:
     """Yield the examples that a net trains on; the net has the validation split meanwhile."""
     examples: Any = Examples(that_weigh(train, "training"))
     held_out: Any = None if valid is None else Examples(that_weigh(valid, "validation"))
     changed: dict[str, Any] = {}
-    if recenter is not None:
+    if recentres(net.module_):
         examples, held_out, changed = recentred_iterators(examples, held_out, net.batch_size)
     changed["train_split"] = None if held_out is None else predefined_split(held_out)
     # A net that kept them would pickle the validation windows.
@@ -329,8 +324,8 @@ def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     """Warn of classes of training windows that the model predicts for none of them."""
     trained = {*train.labels[_weights(train) > 0].tolist()}
     # Recentring by subject needs all windows of each subject.
-    recentres = getattr(estimator, "recenter", None) is not None
-    windows = train if recentres else train.take(_some_of_each(train.labels))
+    whole = recentres(estimator.net_.module_)
+    windows = train if whole else train.take(_some_of_each(train.labels))
     with quiet():  # fit has warned of the same windows
         predicted = estimator._logits(windows, None).argmax(dim=1)
     absent = sorted(trained - {*torch.unique(predicted).tolist()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from numbers import Integral, Real
 from types import FunctionType, NoneType
@@ -31,9 +32,6 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.held_out import SPLIT
 
-#: Values of ``pooling`` of PARSEmbedder.
-POOLINGS = ("auto", "channels", "mean_std", "mean")
-
 _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
     *("pretrain_batch_size", "finetune_batch_size"),
@@ -46,7 +44,7 @@ RULES = {
     **dict.fromkeys(_COUNTS, integer(1)),
     **dict.fromkeys(_SWITCHES, boolean()),
     **dict.fromkeys(_SHARES, share()),
-    **dict.fromkeys(("patch_seconds", "pretrain_lr", "finetune_lr"), positive()),
+    **dict.fromkeys(("patch_seconds", "pretrain_lr", "finetune_lr", "segment_seconds"), positive()),
     **dict.fromkeys(("sfreq", "gradient_clip"), optional(positive())),
     **dict.fromkeys(
         ("encoder_lr_factor", "weight_decay"), number("of 0 or more", lambda x: x >= 0)
@@ -88,8 +86,19 @@ RULES = {
         (Real, str),
         lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
     ),
-    "pooling": choice(*POOLINGS),
+    "pooling": choice("auto", "channels", "mean_std", "mean"),
     "layer": instance("an integer", Integral),
+    "power": choice("both", "absolute", "relative"),
+    "band": optional(
+        checks.Rule(
+            "two increasing frequencies in Hz",
+            (tuple, list),
+            lambda band: (
+                [isinstance(edge, Real) for edge in band] == [True, True]
+                and 0 < band[0] < band[1] < math.inf
+            ),
+        )
+    ),
     "precision": choice("float32", "bfloat16"),
     "device": instance("the name of a device, or a torch.device", str, torch.device),
     "random_state": checks.Rule(

@@ -17,19 +17,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.channel_names import (
-    differing_references,
-    is_eeg,
-    is_eeg_by_type,
-)
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    check_same_rate,
-    listed,
-    share,
-    warn_user,
-)
+from braindecode_pars._common.channel_names import differing_references, is_eeg, is_eeg_by_type
+from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
 from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
@@ -53,12 +42,11 @@ from braindecode_pars.windows.amplitudes import N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
-RULES = dict(overlap=share(), preprocess=boolean())
-
 
 def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.DataFrame:
     """Predict a recording with a fitted classifier; see ``LogitClassifier.predict_raw``."""
-    check_parameters(dict(overlap=overlap, preprocess=preprocess), RULES, "predict_raw")
+    share().check("overlap", overlap, "predict_raw")
+    boolean().check("preprocess", preprocess, "predict_raw")
     check_is_fitted(clf)
     if clf.sfreq_ is None:
         raise ValueError(
@@ -118,9 +106,8 @@ def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[st
     >>> frame["label"].tolist(), frame["onset"].tolist()
     (['N1', None], [0.0, 30.0])
     """
-    predicted = ~np.isnan(probabilities[:, 0])
-    labels = np.full(len(probabilities), None, object)
-    labels[predicted] = np.array(classes, object)[probabilities[predicted].argmax(axis=1)]
+    best = np.where(np.isnan(probabilities[:, 0]), -1, probabilities.argmax(axis=1))
+    labels = np.array([*classes, None], object)[best]
     frame = pd.DataFrame(
         {
             "onset": np.arange(len(probabilities)) * seconds,
@@ -221,8 +208,6 @@ class RecordingToPredict:
         Signals of the channels that were found, preprocessed.
     chs_info : list of dict
         These channels, as in ``mne.Info["chs"]``, with the names of the model.
-    usable : list of (int, int)
-        Parts of the signals without gaps and "BAD" annotations: first sample, last + 1.
     """
 
     raw: mne.io.BaseRaw
@@ -234,7 +219,6 @@ class RecordingToPredict:
     sfreq: float
     signals: np.ndarray
     chs_info: list[dict]
-    usable: list[tuple[int, int]]
 
     @property
     def channels(self) -> list[str]:
@@ -247,9 +231,10 @@ class RecordingToPredict:
         return self.signals.shape[1]
 
     def may_predict(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Whether each window is in a usable part as a whole, shape (n_windows,)."""
+        """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
-        for first, stop in self.usable:
+        for stretch in usable_stretches(self.raw, set(self.channels)):
+            first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
 
@@ -295,11 +280,8 @@ def prepare_recording(
     """
     sfreq = float(clf.sfreq_)
     if not preprocess:
-        rate, remedy = (
-            raw.info["sfreq"],
-            "resample to {expected:g} Hz, or leave preprocess=False out",
-        )
-        check_same_rate(rate, sfreq, "This recording is", "the model", remedy)
+        remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
+        check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
     # Compare the preprocessing.
     had, trained = recorded(raw.info), replace(clf.preprocessing_, sfreq=sfreq)
     differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
@@ -314,15 +296,17 @@ def prepare_recording(
     pairs = zip(find_derivations(wanted, names, compute=preprocess), chs_info, strict=True)
     places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
     if not places:
-        raise ValueError(_nothing_found(wanted, raw))
+        raise ValueError(
+            f"The recording has none of the channels of the model ({listed(wanted) or 'EEG'}); it "
+            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
+            "Rename them with raw.rename_channels if they are the same electrodes."
+        )
     found, not_rereferenced = _with_reference(
         [derivation for derivation, _ in places],
         to_apply.reference,
         [ch["ch_name"] for ch in eeg],
         names,
     )
-    # Read and preprocess them.
-    used = {channel for derivation in found for channel in derivation.channels}
     return RecordingToPredict(
         raw=raw,
         name=name,
@@ -333,10 +317,6 @@ def prepare_recording(
         sfreq=sfreq,
         signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=clf.n_times_),
         chs_info=[ch for _, ch in places],
-        usable=[
-            (new_sample(start, raw, sfreq), new_sample(stop, raw, sfreq))
-            for start, stop in usable_stretches(raw, used)
-        ],
     )
 
 
@@ -350,16 +330,6 @@ def _with_reference(
         failed = derivations  # C3-M2 and C4-M1
     # All or none: a model compares its channels.
     return (derivations if failed else [after for after in changed if after]), failed
-
-
-def _nothing_found(wanted: list[str], raw: mne.io.BaseRaw) -> str:
-    sought = f"none of the channels of the model ({listed(wanted)})" if wanted else "no EEG channel"
-    bads = raw.info["bads"]
-    return (
-        f"The recording has {sought}, only {listed(raw.ch_names)}"
-        + (f", of which are marked as bad: {listed(bads)}" if bads else "")
-        + ". Rename its channels with raw.rename_channels if they are the same electrodes."
-    )
 
 
 class Finding(NamedTuple):
@@ -513,9 +483,8 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
         "unusual_amplitudes",
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
-        f"{usual.high:.1g}): {shown}. Check the unit and the gain of the file. If the training "
-        "windows were not in volts, fit with preprocessing={'scale': ...}, such as 1e6 for "
-        "microvolts.",
+        f"{usual.high:.1g}): {shown}. Check the unit and the gain of the file; if the training "
+        "windows were in microvolts, fit with preprocessing={'scale': 1e6}.",
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from braindecode.augmentation import AugmentedDataLoader
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler, default_collate
 
 from braindecode_pars.estimators.windows_estimator import batches, positions_for
@@ -97,6 +97,11 @@ class SubjectBatches(Sampler[list[int]]):
         drawn = windows[torch.randperm(len(windows)).numpy()]
         # The first windows once more, in groups as large as the others.
         return np.resize(drawn, (n_groups, self.n_windows)).tolist()
+
+
+def recentres(module: nn.Module) -> bool:
+    """Whether a network subtracts the mean of each subject."""
+    return getattr(module, "recenter", None) is not None
 
 
 def recentred_iterators(

@@ -5,7 +5,6 @@ Parameters and labels are stored as JSON, without pickle.
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 from abc import abstractmethod
@@ -48,7 +47,6 @@ _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|grou
 
 def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a model without names of subjects and without paths."""
-    description = copy.deepcopy(description)
     estimator = description[ENTRIES[kind]]
     # The text of an object may be the path of a folder.
     left_out = estimator["parameters"]["left_out"]
@@ -242,16 +240,12 @@ class SavedEstimator:
         check_is_fitted(self)
         if not share and not private:
             raise ValueError(
-                "share=False uploads the names of subjects to a public repository; pass "
-                "share=True, or private=True."
+                "share=False and private=False would publish the names of subjects; change one."
             )
         columns = [] if scores is None else map(str, scores.columns)
         named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
         if named:
-            raise ValueError(
-                f"scores has a column {named[0]!r}, which names people; pass "
-                "evaluation.summarize(scores)."
-            )
+            raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
         description, tensors = self._to_save()
         description = _for_others(self._kind, description) if share else description
         with TemporaryDirectory() as folder:
@@ -390,8 +384,7 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         warn_user(
-            "Objects and encoders are not saved, so these parameters have their default values "
-            f"again: {names}. They only matter if you fit this estimator again."
+            f"These parameters are not saved, and have their defaults in another fit: {names}."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**kept, **pairs)

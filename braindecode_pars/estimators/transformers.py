@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Real
-from types import NoneType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
@@ -19,8 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.checks import Rule, choice, instance, optional, positive, warn_user
+from braindecode_pars._common.checks import warn_user
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
@@ -119,10 +116,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         check_parameters(self)
         can_transform = hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")
         if not can_transform or isinstance(self.transformer, type):
-            raise TypeError(
-                "SubjectCentering: transformer must be a transformer of windows, such as "
-                f"LogBandPower(), got {self.transformer!r}."
-            )
+            raise TypeError(f"{self.transformer!r} is no transformer; pass one, as LogBandPower().")
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")
@@ -372,15 +366,8 @@ BANDS = {
 class WindowFeatures(TransformerMixin, BaseEstimator):
     """A transformer of windows that computes the features of each window by itself.
 
-    A subclass has the parameters ``sfreq`` and ``channels``, adds rules for its other parameters
-    to ``_rules``, and computes the features of a batch.
+    A subclass has the parameters ``sfreq`` and ``channels``, and computes the features of a batch.
     """
-
-    #: Parameter name -> rule.
-    _rules: ClassVar[dict[str, Rule]] = dict(
-        sfreq=optional(positive()),
-        channels=instance("a list of channel names, or None", list, tuple, NoneType),
-    )
 
     def fit(self, X: Any, y: Any = None) -> WindowFeatures:
         """Remember the channels of the windows; there is nothing else to learn.
@@ -403,7 +390,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             When a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
-        checks.check_parameters(vars(self), self._rules, type(self).__name__)
+        check_parameters(self)
         self._remember(as_windows(X, sfreq=self.sfreq))
         return self
 
@@ -436,7 +423,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             unknown, windows differ in shape or are too short, a window contains NaN, or a channel
             of :meth:`fit` is missing.
         """
-        checks.check_parameters(vars(self), self._rules, type(self).__name__)
+        check_parameters(self)
         windows = as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         if windows.chs_info is not None or self.channels is not None:
@@ -510,12 +497,6 @@ class LogBandPower(WindowFeatures):
     (4, 28)
     """
 
-    _rules: ClassVar = dict(
-        WindowFeatures._rules,
-        segment_seconds=positive(),
-        power=choice("both", "absolute", "relative"),
-    )
-
     sfreq: float | None = None
     segment_seconds: float = 2.0
     power: str = "both"
@@ -538,15 +519,21 @@ class LogBandPower(WindowFeatures):
         bands = getattr(self, "bands_", None) or _bands_below(sfreq / 2)
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
         frequencies, density = welch(batch, sfreq, nperseg=segment)
-        _check_resolution(bands, frequencies, sfreq, segment / sfreq)
-        absolute = np.stack(
-            [
-                trapezoid(density[..., inside], frequencies[inside])
-                for low, high in bands.values()
-                for inside in [(frequencies >= low) & (frequencies <= high)]
-            ],
-            axis=-1,
-        )  # (n_windows, n_chans, n_bands)
+        powers_of_bands = []
+        for name, (low, high) in bands.items():
+            if high > sfreq / 2:
+                raise ValueError(
+                    f"The windows are at {sfreq:g} Hz, too low for {name} ({low:g} to {high:g} "
+                    "Hz), which the windows of fit have; resample them to one rate."
+                )
+            inside = (frequencies >= low) & (frequencies <= high)
+            if inside.sum() < 2:  # to integrate over
+                raise ValueError(
+                    f"Segments of {segment / sfreq:g} s resolve too little for {name} ({low:g} to "
+                    f"{high:g} Hz); use windows and segment_seconds of 2 s or more."
+                )
+            powers_of_bands.append(trapezoid(density[..., inside], frequencies[inside]))
+        absolute = np.stack(powers_of_bands, axis=-1)  # (n_windows, n_chans, n_bands)
         # A flat channel has no power; all its bands get the same relative power.
         total = absolute.sum(axis=-1, keepdims=True)
         equal = np.full_like(absolute, 1 / len(bands))
@@ -566,31 +553,6 @@ def _bands_below(most: float) -> dict[str, tuple[float, float]]:
             "band; use a higher sampling rate."
         )
     return bands
-
-
-def _check_resolution(
-    bands: dict[str, tuple[float, float]], frequencies: np.ndarray, sfreq: float, seconds: float
-) -> None:
-    """Check that each band has two frequencies to integrate over, and is below half the rate."""
-    for name, (low, high) in bands.items():
-        if high > sfreq / 2:
-            raise ValueError(
-                f"The windows are at {sfreq:g} Hz, too low for {name} ({low:g} to {high:g} Hz), "
-                "which the windows of fit have; resample them to one rate."
-            )
-        inside = (frequencies >= low) & (frequencies <= high)
-        if inside.sum() < 2:
-            raise ValueError(
-                f"Segments of {seconds:g} s resolve {1 / seconds:.3g} Hz, too little for {name} "
-                f"({low:g} to {high:g} Hz); use windows and segment_seconds of 2 s or more."
-            )
-
-
-def _is_band(band: tuple[float, float] | list[float] | None) -> bool:
-    if band is None:
-        return True
-    are_numbers = all(isinstance(edge, Real) and not isinstance(edge, bool) for edge in band)
-    return len(band) == 2 and are_numbers and 0 < band[0] < band[1] < float("inf")
 
 
 @dataclass(eq=False, repr=False)
@@ -649,11 +611,6 @@ class SpatialCovariance(WindowFeatures):
     (24,)
     """
 
-    _rules: ClassVar = dict(
-        WindowFeatures._rules,
-        band=Rule("two increasing frequencies in Hz, or None", (tuple, list, NoneType), _is_band),
-    )
-
     sfreq: float | None = None
     band: tuple[float, float] | None = None
     channels: list[str] | None = None
@@ -665,19 +622,9 @@ class SpatialCovariance(WindowFeatures):
         if n_times < 2:
             raise ValueError("Windows of one sample have no covariance; use longer windows.")
         if self.band is not None:
-            batch = _band_pass(batch, self.band, known_rate(sfreq))
+            sections = butter(4, self.band, btype="bandpass", fs=known_rate(sfreq), output="sos")
+            # SciPy's own padding, or less for short windows.
+            padding = min(3 * (2 * len(sections) + 1), n_times - 1)
+            batch = sosfiltfilt(sections, batch, axis=-1, padlen=padding)
         covariances = Covariances("oas").transform(batch)  # (n_windows, n_chans, n_chans)
         return covariances + np.finfo(np.float32).tiny * np.eye(n_chans)
-
-
-def _band_pass(batch: np.ndarray, band: tuple[float, float], sfreq: float) -> np.ndarray:
-    """Filter each window by itself."""
-    if band[1] >= sfreq / 2:
-        raise ValueError(
-            f"SpatialCovariance: band={band} reaches beyond {sfreq / 2:g} Hz, half the sampling "
-            "rate; use a lower band."
-        )
-    sections = butter(4, band, btype="bandpass", fs=sfreq, output="sos")
-    # SciPy's own padding, or less for short windows.
-    padding = min(3 * (2 * len(sections) + 1), batch.shape[-1] - 1)
-    return sosfiltfilt(sections, batch, axis=-1, padlen=padding)

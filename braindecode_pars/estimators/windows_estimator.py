@@ -275,8 +275,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     found = counted_preprocessing(windows)
     if differing := disagreements(found):
         warn_user(
-            f"The recordings were prepared differently: {'; '.join(differing)}. Prepare all of "
-            "them alike, so that no difference between them is one of their filters."
+            f"Recordings were prepared differently ({'; '.join(differing)}); prepare all alike."
         )
     sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
     told = replace(

