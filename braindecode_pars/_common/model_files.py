@@ -469,7 +469,8 @@ def packaged_folder(name: str) -> Path | None:
 PREFIX = "hf://"
 PATTERNS = ["*.json", "*.safetensors"]
 README = "README.md"
-#: Files of a model of any kind. Those of an earlier model are deleted: they may have names.
+#: Files of a model of any kind. An upload deletes those of an earlier model, which may contain the
+#: names of subjects.
 _OF_MODELS = sorted({name for files in MODEL_FILES.values() for name in files})
 _REPO_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 

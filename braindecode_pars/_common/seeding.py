@@ -1,21 +1,21 @@
 """Random draws of a fit: they follow its seed, and leave torch's global state as it was.
 
 The initial weights, dropout, crops and masks come from torch's global generators, since most of
-these functions of torch and of third-party models take no other generator. A fit therefore has a
-state of its own, which it lends to the global generators while something draws:
+these functions of torch and of third-party models take no other generator. A fit therefore has
+its own random state, and puts it into the global generators while something draws:
 
 - :func:`random_stream` gives a block of code a state that begins with a seed;
-- :func:`drawing` lends that state to torch while its block draws, and then takes it back;
+- :func:`drawing` puts that state into torch while its block draws, and then takes it back;
 - :func:`seeded` does both, for a short block;
 - :class:`OwnDraws` is the mixin that calls :func:`drawing` wherever a skorch net draws.
 
-One lock for the process protects the lending, so that two threads never draw from one state. A fit
-holds it for one batch at most and never while callbacks run. A callback may therefore fit other
-estimators in other threads.
+One lock for the process ensures that two threads never draw from one state. A fit holds it for one
+batch at most and never while callbacks run. A callback may therefore fit other estimators in other
+threads.
 
-Code of others takes its draws from the global generators whenever it likes. Either it holds the
-lock for as long as it runs, under :func:`seeded`, or the seed alone is set under the lock, by
-:func:`torch_seeded` and :func:`globally_seeded`.
+Third-party code draws from the global generators at any time. It runs under :func:`seeded`, which
+holds the lock until the end, or under :func:`torch_seeded` and :func:`globally_seeded`, which hold
+the lock only while they set the seed.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of 
 people. A name without a corpus may be of any. Corpora with people in common are compared as one.
 
 Names can be hidden by a salted hash, as in ``tueg:scrypt$...``. Comparisons know the names that
-they are given, and hash them with the salt: whoever has a name can recognise it, others can only
-try names.
+they are given, and hash them with the salt. Who knows a name can recognise it; others can only try
+names.
 """
 
 from __future__ import annotations

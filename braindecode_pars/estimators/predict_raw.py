@@ -405,8 +405,8 @@ def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> 
     """Yield what is unknown of the training recordings, and what cannot be repaired here."""
     names = ("band", "notch", "reference", "scale")
     unknown = [name for name in names if getattr(trained, name) is None]
-    # Records that tell of notch filters tell of the band, too, and those that also tell of the
-    # factor tell of the reference, unless the recordings differ.
+    # The records of a preprocessing with a notch filter also have its band, and with a factor, its
+    # reference. If an entry is missing all the same, the recordings differ in it.
     has_notch, has_scale = trained.notch is not None, trained.scale is not None
     is_told = dict(band=has_notch, reference=has_notch and has_scale)
     lost = [name for name in unknown if is_told.get(name)]

@@ -46,9 +46,9 @@ from braindecode_pars.evaluation.metrics import (
 )
 from braindecode_pars.windows.labels import AUTO
 
-# torch's random state and number of threads are global to the process, so folds that run in
-# threads of one process must not run at the same time. This is not the lock of the random draws,
-# which a fold may have to leave free for fits in other threads, see _torch_seed. It comes first.
+# torch's random state and number of threads are global to the process, so folds in threads of one
+# process run one after another. The lock of the random draws cannot serve for this: a fold must
+# leave it free for fits in other threads, see _torch_seed. This lock is always taken first.
 _ONE_AT_A_TIME = threading.RLock()
 
 

@@ -147,7 +147,7 @@ def held_out_loss(
     batch_size = config.micro_batch_size or config.batch_size
     net = PretrainingNet(task, precision=config.precision, device=find_device(device), verbose=0)
     net.initialize()
-    # Batches of equal size, up to one crop: a rest of a few would be a batch of its own.
+    # Batches of nearly equal size, so that the last one is not much smaller than the others.
     batches = np.array_split(crops, -(-len(crops) // batch_size))
     with random_stream(seed, net.compute_device):
         rows = pd.DataFrame([_losses(net, torch.from_numpy(batch)) for batch in batches])

@@ -317,7 +317,7 @@ def _joined(parts: list[_Part]) -> _Part:
     return _Part(recordings, columns, joined_labels_by_name(part.names for part in parts))
 
 
-#: What is known of a recording of which nothing is told.
+#: A recording of which nothing is known.
 _UNKNOWN: dict[str, Any] = {
     **dict.fromkeys(("corpus", "subject", "session", "split", "sfreq", "preprocessing")),
     **dict(channels=Montage(), base=0),
