@@ -319,8 +319,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
             When ``encoder`` is not an existing folder or model.
-        OSError
-            When ``checkpoint_dir`` cannot be created.
         KeyboardInterrupt
             After Ctrl-C. The weights trained so far are kept.
 

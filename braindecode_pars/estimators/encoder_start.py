@@ -95,7 +95,10 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
         if self.checkpoint_dir is None:
             return
         folder = Path(self.checkpoint_dir).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)  # a wrong path fails before training
+        try:  # a wrong path fails before training
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
         check_may_save(folder, ENCODER)
 
     def _given_card(self) -> EncoderCard | None:

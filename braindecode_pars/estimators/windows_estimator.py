@@ -178,23 +178,18 @@ def read_labelled(
     if sample_weight is not None:
         windows = windows.with_weights(check_weights(sample_weight, len(windows)))
     labelled = where_labelled(windows, estimator.unlabeled_label)
-    codes = np.full(len(windows), -1)
-    estimator.classes_, codes[labelled] = _encode_labels(windows.labels[labelled])
-    estimator.class_names_ = class_names(estimator.classes_, windows.label_names)
-    return windows.with_labels(codes)
-
-
-def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes, and the index of every label in them."""
+    y = windows.labels[labelled]
     check_class_labels(y)
+    codes = np.full(len(windows), -1)
     try:
-        classes, codes = np.unique(y, return_inverse=True)
+        estimator.classes_, codes[labelled] = np.unique(y, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
-    if len(classes) < 2:
+    if len(estimator.classes_) < 2:
         # scikit-learn's estimator checks expect "one class" in the message.
-        raise ValueError(f"All labels are {classes.tolist()[0]!r}, which is one class; pass two.")
-    return classes, codes
+        raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
+    estimator.class_names_ = class_names(estimator.classes_, windows.label_names)
+    return windows.with_labels(codes)
 
 
 def remember_windows(estimator: Any, windows: Windows) -> None:

@@ -67,5 +67,5 @@ def test_a_checkpoint_folder_that_cannot_be_made_is_refused(tmp_path):
     PARSEmbedder(checkpoint_dir=tmp_path / "a" / "b")._check()
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(ValueError, match="checkpoint_dir"):
         PARSEmbedder(checkpoint_dir=tmp_path / "file").fit("this is not read")
