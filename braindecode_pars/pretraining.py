@@ -159,7 +159,10 @@ def pretrain_encoder(
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
-        epochs = epochs_for(settings, len(examples))
+        # The steps of a run have no length, and its settings always have epochs.
+        epochs = settings.epochs
+        if epochs is None:
+            epochs = default_epochs_of(settings, len(examples))
 
         # Collect the callbacks.
         all_callbacks: list = [
@@ -198,10 +201,8 @@ def pretrain_encoder(
     return pretraining
 
 
-def epochs_for(settings: PretrainingSettings, n_windows: int) -> int:
-    """Return the number of epochs of a pretraining on so many windows: the given or the default."""
-    if settings.epochs is not None:
-        return settings.epochs
+def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
+    """Return the number of epochs of a pretraining on so many windows, where none is given."""
     n_steps = math.ceil(n_windows / settings.batch_size)
     return default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
 

@@ -31,7 +31,7 @@ from braindecode_pars.estimators.recentring import recentres
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
-from braindecode_pars.pretraining import epochs_for
+from braindecode_pars.pretraining import default_epochs_of
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.labels import that_weigh
 from braindecode_pars.windows.table import Windows
@@ -136,7 +136,9 @@ def _pretraining(
         counts.append(earlier)
     if start.is_pretrained:
         settings, n_times = start.settings, start.estimator.n_times_
-        epochs = epochs_for(settings, n_windows)
+        epochs = settings.epochs
+        if epochs is None:
+            epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
         step = _pretraining_step(encoder, settings.task, dict(settings.task_params), n_times)
         steps += own_steps

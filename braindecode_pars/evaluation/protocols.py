@@ -199,7 +199,7 @@ equal_sizes
     """
     if isinstance(estimators, Mapping) and len(estimators) == 1:
         raise ValueError(
-            f"compare needs at least two classifiers, got only {', '.join(estimators)}; use "
+            f"compare needs at least two classifiers, got only {next(iter(estimators))}; use "
             "leave_one_subject_out to score one."
         )
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any
 
@@ -154,7 +154,12 @@ class Preprocessing:
         """
         if isinstance(value, Preprocessing):
             return value
-        return cls(**(value or {}))
+        entries, names = dict(value or {}), [field.name for field in fields(cls)]
+        if unknown := [name for name in entries if name not in names]:
+            raise ValueError(
+                f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(names)}."
+            )
+        return cls(**entries)
 
     def known(self) -> dict[str, Any]:
         """Return the entries that are known, as JSON takes them.

@@ -422,6 +422,8 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     if not described:
         return b""
     table = folder / WINDOWS
+    if not table.is_file():
+        raise FileNotFoundError(f"{table} is missing. Copy the store again.")
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
     if checksum_of(content) != described["checksum"]:

@@ -337,10 +337,10 @@ def check_same_classes(corpora: Sequence[tuple[str, Mapping[str, Any]]]) -> None
     for name, settings in corpora:
         first, of_first = corpora[0]
         if settings.get("classes") != of_first.get("classes"):
-            found, expected = (each.get("classes") or ["nothing"] for each in (settings, of_first))
+            found, expected = (each.get("classes") or ["none"] for each in (settings, of_first))
             raise ValueError(
-                f"{first} is labelled with {', '.join(expected)}, and {name} with "
-                f"{', '.join(found)}; make a store for each."
+                f"{first} has the labels {', '.join(expected)}, and {name} has {', '.join(found)}; "
+                "make a store for each."
             )
 
 

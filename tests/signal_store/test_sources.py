@@ -86,7 +86,7 @@ def folders_of(root, names) -> None:
 
 def test_first_folders_of_many_recordings_are_not_taken_for_subjects(tmp_path):
     folders_of(tmp_path, [f"{part}/n{i}.edf" for part in ("train", "eval") for i in range(5)])
-    with pytest.raises(ValueError, match=r"10 recordings .* eval and train, .*--subject"):
+    with pytest.raises(ValueError, match=r"eval and train .*--subject"):
         find_sources(tmp_path, None)
     assert len(find_sources(tmp_path, lambda path: path.parts[0])) == 10
     folders_of(tmp_path, ["anna/n1.edf"])  # three folders
