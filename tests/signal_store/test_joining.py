@@ -295,7 +295,7 @@ def test_stores_of_corpora(corpora, recordings, tmp_path):
 
 def test_stores_of_other_labels_are_refused(nights, tmp_path):
     settings = {"store-1": {"a": {}}, "store-2": {"b": {"classes": ["W", "N1"]}}}
-    with pytest.raises(ValueError, match="b in store-2 with W, N1"):
+    with pytest.raises(ValueError, match="b in store-2 has W, N1"):
         joined_corpora(settings)
     numbers, texts = deepcopy(nights).split([[0], [1]]).values()
     texts.target_transform = str
