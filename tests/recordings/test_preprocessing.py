@@ -87,7 +87,7 @@ def test_text():
         (dict(channels="C3"), TypeError, "channels must be a list of names"),
         (dict(channels=[]), ValueError, "channels must be"),
         (dict(window_seconds=np.inf), ValueError, "window_seconds must be"),
-        (dict(highpass=0.5), TypeError, "highpass"),
+        (dict(highpass=0.5), ValueError, "highpass"),
     ],
 )
 def test_what_is_refused(entries, error, message):
