@@ -1,6 +1,6 @@
 """The recordings of a corpus to pretrain on, each read as a whole when its turn comes.
 
-Held-out splits stay out, and so do people whom another corpus of the same store leaves out.
+Held-out splits stay out, and so do people that another corpus of the same store leaves out.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ log = logging.getLogger(__name__)
 def without_left_out(
     corpora: Sequence[ContinuousCorpus], others: Iterable = ()
 ) -> list[ContinuousCorpus]:
-    """Leave people whom one corpus leaves out also out of the others, and log how many they are.
+    """Leave people that one corpus leaves out also out of the others, and log how many they are.
 
     A test subject of TUAB is also in TUEG, and would be trained on from there.
 
@@ -247,7 +247,7 @@ def without_left_out(
     corpora : sequence of ContinuousCorpus
         Corpora of one store.
     others : iterable
-        People whom corpora that are already in the store leave out.
+        People that corpora that are already in the store leave out.
 
     Returns
     -------
@@ -267,11 +267,11 @@ def without_left_out(
         kept = tuple(r for r in corpus.recordings if r.person not in keys)
         if dropped and not kept:
             raise ValueError(
-                f"All {len(dropped)} recordings of {corpus.name} are of people whom the other "
+                f"All {len(dropped)} recordings of {corpus.name} are of people that the other "
                 f"corpora exclude or hold out; omit {corpus.name}, or exclude fewer people."
             )
         if dropped:
-            message = "%s: left out %d recordings of people whom the other corpora leave out."
+            message = "%s: left out %d recordings of people that the other corpora leave out."
             log.warning(message, corpus.name, len(dropped))
             corpus = replace(corpus, recordings=kept, excluded=(*corpus.excluded, *dropped))
         found.append(corpus)

@@ -234,7 +234,7 @@ class Index:
     shares : dict of str to float
         Share of each corpus in the examples of pretraining, by name; empty if there are none.
     left_out : list
-        People whom the corpora exclude, or hold out for validation and test.
+        People that the corpora exclude, or hold out for validation and test.
     labels : dict
         Number of labelled windows, type of the labels, and size and checksum of their table; empty
         if there are none.

@@ -157,7 +157,7 @@ def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None
     ------
     ValueError
         When the stores differ in sampling rate, type, preparation or type of labels, when parts of
-        a division are missing, when a store has a person whom a corpus of another leaves out, when
+        a division are missing, when a store has a person that a corpus of another leaves out, when
         a recording is in two stores, or when shares differ or are not those of the corpora.
     """
     (first_path, first), *_ = indexes.items()
@@ -261,14 +261,14 @@ def _check_complete(indexes: Mapping[Path, Index]) -> None:
 
 
 def check_not_left_out(path: Path, index: Index, people: Iterable, by: Any) -> None:
-    """Check that a store has none of the people whom the corpora of another one leave out."""
+    """Check that a store has none of the people that the corpora of another one leave out."""
     keys = SubjectKeys(people)
     stored = dict.fromkeys(recording.subject for recording in index.recordings)
     found = [subject for subject in stored if subject is not None and subject in keys]
     if found:
         raise ValueError(
-            f"{path} has {len(found)} people, such as {found[0]}, whom the corpora of {by} exclude "
-            "or hold out. Make it again without them (exclude=, --exclude)."
+            f"{path} has {len(found)} people that the corpora of {by} exclude or hold out, such as "
+            f"{found[0]}. Make it again without them (exclude=, --exclude)."
         )
 
 

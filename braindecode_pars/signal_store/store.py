@@ -166,7 +166,7 @@ class SignalStore:
             recordings of windows are stored, and, if any window has a label other than -1, a table
             of the windows, for :meth:`labelled_windows`. Recordings of corpora are read and
             prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
-            omitted. People whom one of several ContinuousCorpus excludes or holds out for
+            omitted. People that one of several ContinuousCorpus excludes or holds out for
             validation and test are not stored from the others; how many is logged.
             A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
             ignored. Dead links, links to folders outside this folder, and folders with the name of
@@ -302,7 +302,7 @@ class SignalStore:
         ValueError
             When the folder is not empty, when a store is unfinished or altered, or is a view by
             :meth:`select`. Also when stores differ in preparation, type or sampling rate, when a
-            part is missing, when a recording is in two stores, or when a store has a person whom a
+            part is missing, when a recording is in two stores, or when a store has a person that a
             corpus of another one excludes or holds out.
 
         Examples
@@ -442,7 +442,7 @@ class SignalStore:
         ------
         ValueError
             When a sampling rate differs from the store's, when a recording cannot be stored, when
-            a stored file has changed, or when a stored subject is one whom a new ContinuousCorpus
+            a stored file has changed, or when a stored subject is one that a new ContinuousCorpus
             excludes or holds out. Also when the store joins others.
         OSError
             When the folder cannot be written; the store is unchanged.

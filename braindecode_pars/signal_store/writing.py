@@ -201,7 +201,7 @@ def _explained(folder: Path, kept: str) -> Iterator[None]:
 
 
 def _people_left_out(corpora: Iterable[ContinuousCorpus]) -> list:
-    """Return people whom corpora of recipes leave out, each once."""
+    """Return people that corpora of recipes leave out, each once."""
     people = (person for corpus in corpora for person in corpus.people_left_out)
     return list(dict.fromkeys(normalized(plain(person)) for person in people))
 

@@ -40,7 +40,7 @@ def write_corpora(root: Path) -> None:
 
 
 def write_tueg(root: Path) -> None:
-    """Write six subjects, two of whom are also in TUAB and TUSZ."""
+    """Write six subjects; two are also in TUAB and TUSZ."""
     for seed, subject in enumerate(("aaaaaaaa", "aaaaaaab", "aaaaaaac", "aaaaaaad", *_SHARED)):
         name = f"edf/000/{subject}/s001_2015_12_30/01_tcp_ar/{subject}_s001_t000.edf"
         write_recording(root / name, seconds=62, seed=seed)
