@@ -12,6 +12,8 @@ from mne.io.constants import FIFF
 
 #: Kinds of channels in MNE that record potentials of the brain.
 _BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_DBS_CH}
+#: Kinds that are no signal, or an unknown one.
+_NO_SIGNAL = {FIFF.FIFFV_MISC_CH, FIFF.FIFFV_STIM_CH}
 
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
 
@@ -147,6 +149,40 @@ def is_eeg(ch: Mapping[str, Any]) -> bool:
     kind = ch.get("kind", FIFF.FIFFV_EEG_CH)
     is_named_otherwise = kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"])
     return is_eeg_by_type(ch) and not is_named_otherwise
+
+
+def with_types(chs: Sequence[Any]) -> list[Any]:
+    """Return the channels of a recording with the type "eeg" where only names can tell.
+
+    A recording whose channels all have the type "misc" (or "stim") has no types of signals: so it
+    is with :func:`mne.create_info`, and :func:`braindecode.datasets.create_from_X_y`, without
+    ``ch_types``. Its channels are EEG, unless the name is that of another signal.
+
+    Parameters
+    ----------
+    chs : sequence of mapping
+        All channels of a recording, as in ``mne.Info["chs"]``.
+
+    Returns
+    -------
+    list of dict
+        The same channels; those of other recordings as they are.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars._common.channel_names import is_eeg, with_types
+    >>> [is_eeg(ch) for ch in with_types(mne.create_info(["C3", "x1", "EOG"], 100.0)["chs"])]
+    [True, True, False]
+    >>> typed = mne.create_info(["C3", "x1"], 100.0, ["eeg", "misc"])
+    >>> [is_eeg(ch) for ch in with_types(typed["chs"])]
+    [True, False]
+    """
+    if not all(ch.get("kind") in _NO_SIGNAL for ch in chs):
+        return list(chs)
+    untyped = [ch["kind"] == FIFF.FIFFV_MISC_CH and not is_other_kind(ch["ch_name"]) for ch in chs]
+    eeg = dict(kind=FIFF.FIFFV_EEG_CH)
+    return [{**ch, **eeg} if one else ch for ch, one in zip(chs, untyped, strict=True)]
 
 
 def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:

@@ -17,7 +17,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.channel_names import differing_references, is_eeg, is_eeg_by_type
+from braindecode_pars._common.channel_names import (
+    differing_references,
+    is_eeg,
+    is_eeg_by_type,
+    with_types,
+)
 from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
 from braindecode_pars.recordings.as_trained import (
     Derivation,
@@ -290,7 +295,7 @@ def prepare_recording(
     to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
     # Find the channels.
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
-    eeg = [ch for ch in raw.info["chs"] if ch["ch_name"] in names and is_eeg(ch)]
+    eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
     chs_info = clf.chs_info_ or eeg
     wanted = [ch["ch_name"] for ch in chs_info]
     pairs = zip(find_derivations(wanted, names, compute=preprocess), chs_info, strict=True)

@@ -42,7 +42,8 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
-    get the channel type "misc". A signal whose label does not show its type is assumed to be EEG.
+    get the channel type "misc"; "bio" if there is no EEG, since a recording of "misc" alone has no
+    types. A signal whose label does not show its type is assumed to be EEG.
 
     A gap in a discontinuous EDF+ or BDF+ file becomes a boundary annotation, see :func:`read_edf`.
 
@@ -231,7 +232,9 @@ def _mark_other_kinds(
     eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")] or raw.ch_names
     others = [name for name in raw.ch_names if is_other_kind(name) or name not in eeg]
     others += [name for name, unit in (units or {}).items() if unit in _OTHER_UNITS]
-    kinds = dict.fromkeys(others, "misc")
+    # Where all channels are "misc", it means that nothing is known of them.
+    kind = "misc" if set(others) < set(raw.ch_names) else "bio"
+    kinds = dict.fromkeys(others, kind)
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from braindecode_pars._common.channel_names import is_eeg
+from braindecode_pars._common.channel_names import is_eeg, with_types
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
 from braindecode_pars._common.computing import count_steps, find_device, tensor_cores
 from braindecode_pars._common.seeding import seeded
@@ -455,4 +455,4 @@ def _header(source: Source) -> tuple[float, float, int] | None:
     except (ValueError, OSError):
         return None
     sfreq = float(raw.info["sfreq"])
-    return raw.n_times / sfreq, sfreq, sum(map(is_eeg, raw.info["chs"]))
+    return raw.n_times / sfreq, sfreq, sum(map(is_eeg, with_types(raw.info["chs"])))

@@ -17,7 +17,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars._common.channel_names import is_eeg, match_channels
+from braindecode_pars._common.channel_names import is_eeg, match_channels, with_types
 from braindecode_pars._common.checks import choice, listed
 from braindecode_pars._common.files import checksum_of, plain
 from braindecode_pars._common.subjects import normalized, subject_of_path
@@ -145,7 +145,7 @@ class Preparation:
             average of its channels as reference.
         """
         # Pick EEG channels.
-        eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
+        eeg = [ch["ch_name"] for ch in with_types(raw.info["chs"]) if is_eeg(ch)]
         names = [name for name in eeg if name not in raw.info["bads"]]
         if self.channels is not None:
             found = match_channels(self.channels, names)

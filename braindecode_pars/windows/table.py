@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from braindecode_pars._common.channel_names import with_types
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import in_corpus
 
@@ -114,7 +115,9 @@ class Montage:
     @classmethod
     def of(cls, chs_info: list[dict] | None, bads: Sequence[str] = ()) -> Montage:
         """Return the montage that reads all of these channels."""
-        return cls(chs_info, frozenset(bads), n_rows=None if chs_info is None else len(chs_info))
+        if chs_info is None:
+            return cls(None, frozenset(bads))
+        return cls(with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
 
     @cached_property
     def names(self) -> list[str]:
