@@ -18,6 +18,7 @@ from torch import nn
 
 from braindecode_pars import PARSNet, paper
 from braindecode_pars.models import template_montage
+from braindecode_pars.pretrained import load_encoder
 
 SIZES = paper.MODEL | dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
 #: Signal of braindecode's own tests: three channels, 4 s at 250 Hz, two outputs.
@@ -163,6 +164,16 @@ def test_eeg_classifier_accepts_the_name():
     x = np.random.default_rng(0).normal(size=(8, 3, 600)).astype(np.float32)
     assert net.fit(x, np.array([0, 1] * 4)).predict(x).shape == (8,)
     assert net.module_.n_chans == 3
+
+
+@pytest.mark.parametrize("model", [PARSNet, "PARSNet"])
+def test_eeg_classifier_begins_with_a_pretrained_encoder(model):
+    arguments = dict(train_split=None, max_epochs=1, lr=0.0, batch_size=4, callbacks=None)
+    net = EEGClassifier(model, module__encoder="small", **arguments, verbose=0)
+    x = np.random.default_rng(0).normal(size=(8, 3, 256)).astype(np.float32)
+    assert net.fit(x, np.array([0, 1] * 4)).predict(x).shape == (8,)
+    assert net.module_.load_report.complete
+    assert same(net.module_.encoder, load_encoder("small").encoder)  # the learning rate is zero
 
 
 @torch.no_grad()

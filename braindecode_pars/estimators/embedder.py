@@ -39,7 +39,7 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import Pretrained
-from braindecode_pars.pretrained.saved import describe_encoder, encoder_from_file, load_encoder
+from braindecode_pars.pretrained.saved import describe_encoder, load_encoder, pretrained_from_file
 from braindecode_pars.windows.table import Windows
 
 
@@ -278,7 +278,7 @@ random_state, verbose, checkpoint_dir
 
     @classmethod
     def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> Pretrained:
-        return encoder_from_file(model, folder, strict=strict)
+        return pretrained_from_file(model, folder, strict=strict)
 
     def _restore(self, described: dict[str, Any], weights: Pretrained) -> None:
         windows = described["windows"]

@@ -8,7 +8,7 @@ import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 import inspect
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -19,8 +19,10 @@ from torch import nn
 from braindecode_pars._common.checks import check_same_rate
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
+    MODEL_FILES,
     NETWORK,
     README,
+    LoadReport,
     ModelFile,
     build_and_load,
     check_may_save,
@@ -28,7 +30,7 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars.encoder import check_activation
+from braindecode_pars.encoder import PatchEncoder, check_activation
 
 #: Arguments of ``from_pretrained`` that belong to the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
@@ -48,6 +50,26 @@ class SavedInFolder(_Model):
     This class comes before braindecode's mixin in the bases of a model. It replaces the methods
     that write a pickle, and that trust any class which a file names.
     """
+
+    #: What braindecode adds to the docstring of a model; its own tells to import it from there.
+    _HUB_NOTES_TEMPLATE = """
+    .. rubric:: Saving, loading and the Hugging Face Hub
+
+    .. code-block:: python
+
+        from braindecode_pars import {name}
+
+        model = {name}(n_chans=22, n_outputs=4, n_times=1000, sfreq=250)
+        model.save_pretrained("model")
+        model = {name}.from_pretrained("model", n_outputs=2)  # with a new last layer
+
+        # with the extra "hub" of this package
+        model.push_to_hub("username/my-model")
+        model = {name}.from_pretrained("username/my-model")
+    """
+
+    encoder: PatchEncoder
+    load_report: LoadReport | None
 
     def save_pretrained(
         self,
@@ -133,18 +155,20 @@ class SavedInFolder(_Model):
         map_location: str | torch.device = "cpu",
         **arguments: Any,
     ) -> Self:
-        """Load a model that :meth:`save_pretrained` wrote.
+        """Load a model that :meth:`save_pretrained` wrote, or a new one with a pretrained encoder.
 
         Parameters
         ----------
         pretrained_model_name_or_path : path | str
-            Folder of the model, or a model id of the Hugging Face Hub, which is downloaded.
+            Folder of the model, or a model id of the Hugging Face Hub, which is downloaded. An
+            encoder alone is loaded as with the argument ``encoder`` of the constructor: it is
+            the name of one in the package, such as ``"small"``, a folder or a model id.
         strict : bool
             Whether to raise an error when the tensors in the file differ from those of the model.
             With False, the matching tensors are loaded.
         n_outputs : int | None
             Number of outputs. When it differs from the saved number, ``final_layer`` is replaced
-            by a new, untrained layer.
+            by a new, untrained layer. With an encoder alone it is needed.
         map_location : str | torch.device
             Device of the model.
         **arguments
@@ -174,11 +198,63 @@ class SavedInFolder(_Model):
 
         # Find the folder and load the model in it.
         folder = model_folder(pretrained_model_name_or_path, download=True, **download)
-        model = read_model(folder, NETWORK, CLASSIFIER)
-        net = network_from_file(cls, model, folder, strict=strict, **arguments)
-        if n_outputs not in (None, net.n_outputs):
-            net.reset_head(n_outputs)
+        model = read_model(folder, *MODEL_FILES)
+        if model.kind in (NETWORK, CLASSIFIER):
+            net = network_from_file(cls, model, folder, strict=strict, **arguments)
+            if n_outputs not in (None, net.n_outputs):
+                net.reset_head(n_outputs)
+        else:
+            loaded = encoder_from_file(cls, model, folder, strict=strict)
+            net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
         return net.to(map_location).eval()
+
+
+class LoadedEncoder(NamedTuple):
+    """An encoder, the sampling rate of its training in Hz, and the tensors that were loaded.
+
+    The latter two are None for an encoder that comes from no file.
+    """
+
+    encoder: PatchEncoder
+    sfreq: float | None
+    report: LoadReport | None
+
+
+def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
+    """Return the encoder that the constructor of a network is given; see ``encoder`` there."""
+    if isinstance(source, LoadedEncoder):
+        return source
+    if isinstance(source, PatchEncoder):
+        return LoadedEncoder(source, None, None)
+    if not isinstance(source, (str, Path)):
+        raise TypeError(
+            "encoder must be a name, a folder or a PatchEncoder, such as encoder_ of a fitted "
+            f"estimator; got {type(source).__name__}."
+        )
+    folder = model_folder(source)
+    return encoder_from_file(network, read_model(folder, *MODEL_FILES), folder)
+
+
+def encoder_from_file(
+    network: type[SavedInFolder], model: ModelFile, source: Path, *, strict: bool = True
+) -> LoadedEncoder:
+    """Return the encoder of a model file of any kind; ``source`` is for error messages.
+
+    ``network`` is the class of the networks in such files.
+    """
+    if model.kind in (NETWORK, CLASSIFIER):
+        net = network_from_file(network, model, source, strict=strict)
+        report = net.load_report
+        if report is None or not any(name.startswith("encoder.") for name in report.loaded):
+            raise ValueError(f"{source} contains no weights of an encoder: {report}.")
+        return LoadedEncoder(net.encoder, model.description["network"].get("sfreq"), report)
+
+    def build() -> PatchEncoder:
+        config = model.description["encoder"]
+        return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
+
+    encoder, report = build_and_load(build, model.tensors, source, strict=strict)
+    return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
 
 
 def network_from_file(

@@ -11,6 +11,7 @@ import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 # isort: split
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from braindecode_pars._common.checks import (
     Rule,
     boolean,
     check_parameters,
+    check_same_rate,
     choice,
     instance,
     integer,
@@ -40,7 +42,7 @@ from braindecode_pars.models.electrodes import (
     electrode_positions,
     relative_amplitude,
 )
-from braindecode_pars.models.network_files import SavedInFolder
+from braindecode_pars.models.network_files import SavedInFolder, read_encoder
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
 #: How PARSNet pools the channels of a window.
@@ -130,6 +132,11 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ``sfreq`` determine the third.
     sfreq : float | None
         Sampling rate in Hz.
+    encoder : str | path | PatchEncoder | None
+        Pretrained encoder to begin with, which is copied: the name of one in the package, such as
+        ``"small"``, the folder of one that was saved, or ``"hf://owner/name"`` on the Hugging Face
+        Hub. Its sizes, patch, tokens and activation replace those below, and its sampling rate is
+        that of the windows. None builds a new, untrained encoder.
     patch_seconds : float
         Length of a patch in seconds. When ``sfreq`` is neither passed nor inferred, a patch is a
         thirtieth of the window (1 s of the 30 s windows of the paper), and PARSNet warns.
@@ -182,7 +189,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         Electrode positions from ``chs_info``. None when the model does not use positions, or when
         none is known.
     load_report : LoadReport | None
-        Tensors that :meth:`from_pretrained` loaded; None in a model that was not loaded.
+        Tensors that :meth:`from_pretrained`, or ``encoder=``, loaded; None in a model of which
+        nothing was loaded.
 
     Raises
     ------
@@ -190,7 +198,10 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         When an argument has the wrong type.
     ValueError
         When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch, or
-        signal arguments contradict each other.
+        signal arguments contradict each other. Also when the windows have another sampling rate
+        than ``encoder``, or its file is damaged.
+    FileNotFoundError
+        When there is no encoder of this name or in this folder.
 
     Warns
     -----
@@ -209,6 +220,15 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     torch.Size([2, 5])
     >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # of 4 heads
     torch.Size([2, 4, 6])
+
+    A pretrained encoder, here one in the package, in a network for two classes, and in the training
+    loop of braindecode:
+
+    >>> net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
+    >>> print(net.load_report)
+    69 of 69 tensors loaded
+    >>> from braindecode import EEGClassifier
+    >>> clf = EEGClassifier(PARSNet, module__encoder="small", train_split=None)
 
     References
     ----------
@@ -231,6 +251,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         input_window_seconds: float | None = None,
         sfreq: float | None = None,
         *,
+        encoder: str | Path | PatchEncoder | None = None,
         patch_seconds: float = 1.0,
         patch_size: int | None = None,
         channel_drop_prob: float = 0.5,
@@ -248,11 +269,15 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     ):
         given = {name: value for name, value in locals().items() if name in _RULES}
         check_parameters(given, _RULES, type(self).__name__)
+        loaded = None if encoder is None else read_encoder(type(self), encoder)
+        if loaded is not None and None in (n_times, input_window_seconds):
+            sfreq = loaded.sfreq if sfreq is None else sfreq
         super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
         # The mixin has inferred and stored these; its properties are used from here on.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
-        self.load_report: LoadReport | None = None
+        self._is_given = loaded is not None  # the encoder
+        self.load_report: LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
         self.head = head
@@ -264,12 +289,18 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             electrode_position = bool(np.isfinite(positions).all(axis=1).any())
         self.electrode_position = electrode_position and attention
 
-        # Build the layers.
-        if patch_size is None:
-            patch_size = self._patch_size(patch_seconds)
-        self.encoder = PatchEncoder(
-            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer
-        )
+        # Build the layers. A given encoder has its own sizes.
+        if loaded is None:
+            if patch_size is None:
+                patch_size = self._patch_size(patch_seconds)
+            sizes = (embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer)
+            self.encoder = PatchEncoder(patch_size, *sizes)
+        else:
+            sfreq_here = _inferred(lambda: self.sfreq)
+            check_same_rate(sfreq_here, loaded.sfreq, "The windows are", "the encoder")
+            self.encoder = PatchEncoder(**loaded.encoder.config | {"drop_prob": drop_prob})
+            self.encoder.load_state_dict(loaded.encoder.state_dict())
+            embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
         # Not in the state_dict: saved weights must load with any montage.
         self.positions: Tensor | None
         self.register_buffer("positions", self._known_positions(), persistent=False)
@@ -288,8 +319,17 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self.final_layer = nn.Linear(n_pooled, self.n_outputs)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments of the constructor; "auto" is what it was in this model."""
-        return super().get_config() | {"electrode_position": self.electrode_position}
+        """Return the arguments of the constructor; "auto" is what it was in this model.
+
+        A given encoder is described by its sizes.
+        """
+        config = super().get_config() | {"electrode_position": self.electrode_position}
+        config.pop("encoder", None)
+        if not self._is_given:
+            return config
+        sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
+        sizes["activation"] = f"{activation.__module__}.{activation.__qualname__}"
+        return config | sizes | {"sfreq": _inferred(lambda: self.sfreq)}
 
     @property
     def _uses_positions(self) -> bool:

@@ -6,15 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
     ENCODER,
     MODEL_FILES,
     NETWORK,
     ModelFile,
-    build_and_load,
     check_may_save,
     model_folder,
     packaged_folder,
@@ -24,7 +21,7 @@ from braindecode_pars._common.model_files import (
 )
 from braindecode_pars.encoder import PatchEncoder, check_activation
 from braindecode_pars.models import PARSNet
-from braindecode_pars.models.network_files import network_from_file
+from braindecode_pars.models.network_files import encoder_from_file
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_from, unknown_card
 from braindecode_pars.pretrained.model_card import write_shared
 
@@ -169,7 +166,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     # A folder or name of an encoder, an embedder, a classifier or a PARSNet.
     if isinstance(source, (str, Path)):
         folder = model_folder(source)
-        return encoder_from_file(read_model(folder, *MODEL_FILES), folder, strict=strict)
+        return pretrained_from_file(read_model(folder, *MODEL_FILES), folder, strict=strict)
 
     # An object that has an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
@@ -212,22 +209,13 @@ def packaged_encoders() -> dict[str, EncoderCard]:
     return {name: load_encoder(packaged_folder(name)).card for name in packaged_names()}
 
 
-def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
-    """Return the encoder of a model file of any kind; ``source`` is for error messages."""
+def pretrained_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
+    """Return the encoder of a model file of any kind, and its card."""
+    encoder, _, report = encoder_from_file(PARSNet, model, source, strict=strict)
+    described = model.description
     if model.kind in (NETWORK, CLASSIFIER):
-        net = network_from_file(PARSNet, model, source, strict=strict)
-        report = net.load_report
-        if report is None or not any(name.startswith("encoder.") for name in report.loaded):
-            raise ValueError(f"{source} contains no weights of an encoder: {report}.")
-        trained = model.description.get("classifier")
-        card = unknown_card(net) if trained is None else card_from(trained, source)
-        return Pretrained(net.encoder, card, report)
-
-    card = card_from(model.description, source)
-
-    def build() -> PatchEncoder:
-        config = model.description["encoder"]
-        return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
-
-    encoder, report = build_and_load(build, model.tensors, source, strict=strict)
+        trained = described.get("classifier")
+        card = unknown_card(encoder) if trained is None else card_from(trained, source)
+    else:
+        card = card_from(described, source)
     return Pretrained(encoder, card, report)

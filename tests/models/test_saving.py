@@ -17,6 +17,7 @@ from torch import nn
 
 from braindecode_pars import PARSNet, paper
 from braindecode_pars.models import template_montage
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 
 WB = ("weight", "bias")
 SIZES = paper.MODEL | dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
@@ -178,3 +179,55 @@ def test_the_tensors_of_the_papers_head_keep_their_names():
         *(f"spatial_attention.{name}" for name in attention),
         *(f"final_layer.{kind}" for kind in WB),
     }
+
+
+def test_an_encoder_in_the_package_in_a_new_network(tmp_path):
+    """By from_pretrained, by the constructor, and from the folders of both kinds of models."""
+    net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
+    assert net.load_report.complete
+    assert (net.sfreq, net.n_outputs, net.training) == (128.0, 2, False)
+    packaged, _, _ = load_encoder("small")
+    assert same_weights(net.encoder, packaged)
+    with torch.no_grad():
+        x = torch.randn(1, 6, 384)
+        assert net(x).shape == (1, 2)
+        for source in (packaged, save_encoder(packaged, EncoderCard(128.0), tmp_path / "encoder")):
+            again = PARSNet(n_outputs=2, encoder=source, sfreq=128.0)
+            assert same_weights(again.encoder, packaged)
+            assert again.encoder is not packaged
+        # Saved and loaded, it is the same network, and describes its own sizes.
+        net.save_pretrained(tmp_path / "net")
+        loaded = PARSNet.from_pretrained(tmp_path / "net")
+        assert torch.equal(loaded(x), net(x))
+        config = json.loads((tmp_path / "net" / "config.json").read_text())
+        assert "encoder" not in config
+        assert PARSNet.from_config(config).encoder.config == packaged.config
+        assert same_weights(PARSNet(n_outputs=3, encoder=tmp_path / "net").encoder, packaged)
+        # Dropout is that of the new network.
+        assert (
+            PARSNet(n_outputs=2, encoder="small", drop_prob=0.3).encoder.config["drop_prob"] == 0.3
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "fact"),
+    [
+        (dict(n_outputs=2, encoder="smal"), FileNotFoundError, "small"),
+        (dict(n_outputs=2, encoder=3), TypeError, "int"),
+        (dict(n_outputs=2, encoder="small", sfreq=250.0), ValueError, "128 Hz"),
+        (
+            dict(n_outputs=2, encoder="small", n_times=500, input_window_seconds=2.0),
+            ValueError,
+            "250",
+        ),
+        (dict(encoder="small"), ValueError, "n_outputs"),
+    ],
+)
+def test_an_encoder_that_does_not_fit(arguments, error, fact):
+    with pytest.raises(error, match=fact):
+        PARSNet(**arguments)
+
+
+def test_the_docstring_imports_from_where_the_model_is():
+    assert "from braindecode_pars import PARSNet" in PARSNet.__doc__
+    assert "from braindecode.models" not in PARSNet.__doc__
