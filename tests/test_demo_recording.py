@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,6 +26,19 @@ def test_the_last_screen_is_that_of_the_text_file():
     assert stays == [line.replace(" ", "") for line in lines]
     assert svg.find(f"{SVG}title").text == "braindecode-pars demo in a terminal"
     assert (DOCS / "images" / "demo.svg").stat().st_size < 300_000
+
+
+def test_the_first_frame_and_one_without_animation_are_the_last_screen():
+    """The last screen waits only after a delay; what goes is hidden by an attribute of its own."""
+    svg = ElementTree.parse(DOCS / "images" / "demo.svg").getroot()
+    assert ".stays { animation: wait 0s 3s }" in svg.find(f"{SVG}style").text
+    goes = [g for g in svg.iter(f"{SVG}g") if g.get("class") == "goes"]
+    delays = [re.search(r"animation-delay:([\d.]+)s", g.get("style")).group(1) for g in goes]
+    assert goes
+    assert min(map(float, delays)) > 3
+    assert {g.get("visibility") for g in goes} == {"hidden"}
+    # The colours of letters do not need the style sheet, which some programs ignore.
+    assert svg.find(f"{SVG}g").get("fill") == "#dfe2e7"
 
 
 def test_the_recording_has_the_stored_scores():

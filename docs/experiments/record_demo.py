@@ -6,8 +6,9 @@
     python docs/experiments/record_demo.py --out x.svg braindecode-pars demo --seed 1
 
 The command runs in an empty folder. The last screen also becomes a text file beside the SVG. The
-picture has system fonts and no scripts; a reader who wants no motion, and a program that draws no
-animation, gets the last screen.
+picture has system fonts and no scripts. It begins with the last screen, for programs that draw the
+first frame only; a reader who wants no motion, and a program that draws no animation or knows no
+style sheets, gets that screen too.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ from braindecode_pars._common.files import replace_file
 
 IMAGES = Path(__file__).parents[1] / "images"
 COMMAND = ["braindecode-pars", "demo"]
-#: Seconds for which the command line stands alone, and seconds between two screens of the SVG.
-PROMPT, STEP = 1.0, 0.2
+#: Seconds for which the last screen is shown first, and the command line stands alone, and seconds
+#: between two screens of the SVG.
+FIRST, PROMPT, STEP = 3.0, 1.0, 0.2
 CELL, LINE, MARGIN, SIZE = 8.4, 19, 16, 14
 #: Ground and ink have a contrast of 14, each colour one of at least 7 to the ground.
 GROUND, INK, FRAME = "#14181e", "#dfe2e7", "#48566b"
@@ -50,14 +52,13 @@ COLORS = {
     "magenta": "#e3a6f0",
     "cyan": "#74d3dd",
 }
+FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 STYLE = f"""
-text {{ font: {SIZE}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
-  fill: {INK}; white-space: pre }}
-.b {{ font-weight: bold }}
+text {{ white-space: pre }}
 @keyframes wait {{ from, to {{ visibility: hidden }} }}
 @keyframes show {{ from, to {{ visibility: visible }} }}
-.stays {{ animation: wait 0s }}
-.goes {{ visibility: hidden; animation: show 0s }}
+.stays {{ animation: wait 0s {FIRST:g}s }}
+.goes {{ animation: show 0s }}
 @media (prefers-reduced-motion: reduce) {{ .stays, .goes {{ animation: none }} }}
 """
 
@@ -155,11 +156,12 @@ def draw(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}" role="img" aria-labelledby="what how">',
         f'<title id="what">{escape(what)}</title>',
-        f'<desc id="how">Recorded in {lasted:.0f} seconds and played in {screens[-1][0]:.0f}. '
-        "The last screen stays; its text is in a file beside this one.</desc>",
+        f'<desc id="how">The last screen, then a recording of {lasted:.0f} seconds, played in '
+        f"{screens[-1][0]:.0f}. The last one stays; its text is in a file beside this.</desc>",
         f"<style>{STYLE}</style>",
         f'<rect x="1" y="1" width="{width - 2:g}" height="{height - 2:g}" rx="8" fill="{GROUND}" '
         f'stroke="{FRAME}"/>',
+        f'<g fill="{INK}" font-family="{FONT}" font-size="{SIZE}" xml:space="preserve">',
     ]
     for y in range(n_rows):
         shown = [(when, rows[y] if y < len(rows) else []) for when, rows in screens]
@@ -167,12 +169,13 @@ def draw(
         ends = [when for when, _ in changes[1:]] + [None]
         for (when, row), end in zip(changes, ends, strict=True):
             if text := _text(row, MARGIN + SIZE + y * LINE):
-                kind, timing = "stays", f"animation-duration:{when:g}s"
+                kind, timing = 'class="stays"', f"animation-duration:{when:g}s"
                 if end is not None:
-                    kind = "goes"
-                    timing = f"animation-delay:{when:g}s;animation-duration:{end - when:.1f}s"
-                parts.append(f'<g class="{kind}" style="{timing}">{text}</g>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+                    kind = 'class="goes" visibility="hidden"'
+                    delay, seconds = FIRST + when, end - when
+                    timing = f"animation-delay:{delay:g}s;animation-duration:{seconds:.1f}s"
+                parts.append(f'<g {kind} style="{timing}">{text}</g>')
+    return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
 
 
 def _text(row: list[Cell], y: int) -> str:
@@ -185,9 +188,9 @@ def _text(row: list[Cell], y: int) -> str:
         if not (kept := text.strip()):
             continue
         start += len(text) - len(text.lstrip())
-        style = ' class="b"' if bold else ""
+        style = ' font-weight="bold"' if bold else ""
         if color != INK:
-            style += f' fill="{color}" style="fill:{color}"'
+            style += f' fill="{color}"'
         texts.append(
             f'<text x="{MARGIN + start * CELL:g}" y="{y}" textLength="{len(kept) * CELL:g}" '
             f'lengthAdjust="spacingAndGlyphs"{style}>{escape(kept, quote=False)}</text>'

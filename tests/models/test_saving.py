@@ -212,7 +212,7 @@ def test_an_encoder_in_the_package_in_a_new_network(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "fact"),
     [
-        (dict(n_outputs=2, encoder="smal"), FileNotFoundError, "small"),
+        (dict(n_outputs=2, encoder="tiny"), FileNotFoundError, "small"),
         (dict(n_outputs=2, encoder=3), TypeError, "int"),
         (dict(n_outputs=2, encoder="small", sfreq=250.0), ValueError, "128 Hz"),
         (
