@@ -2,12 +2,12 @@
 
 The label of a window comes from one of three places: the annotation that the window lies in, in the
 file (EDF+, FIF, BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; the
-name of the file; or a row in a table of all files.
+name of the file; or a row in a table of all files or of all subjects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -101,15 +101,25 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
 
 def _with_subjects(root: Path, found: Iterable[Recording], subject: Subject) -> list[Recording]:
     """Return recordings with the subject in one Unicode form: by their labels, or their paths."""
-    find, named = subject_finder(subject), []
+    subject_of, named = _subject_of(root, subject), []
     for recording in found:
         name = recording.description.get("subject")
-        try:
-            name = normalized(find(recording.file.relative_to(root)) if name is None else name)
-        except ValueError as error:
-            raise ValueError(f"{recording.file} cannot be used: {error}") from error
+        name = subject_of(recording.file) if name is None else normalized(name)
         named.append(replace(recording, description={"subject": name}))
     return named
+
+
+def _subject_of(root: Path, subject: Subject) -> Callable[[Path], Any]:
+    """Return a function that finds the subject of a file, with the file in its error message."""
+    find = subject_finder(subject)
+
+    def subject_of(file: Path) -> Any:
+        try:
+            return normalized(find(file.relative_to(root)))
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be used: {error}") from error
+
+    return subject_of
 
 
 def _files(root: Path) -> list[Path]:
@@ -132,6 +142,7 @@ def load(
     subjects: Iterable[str] | None = None,
     *,
     labels: Labels = None,
+    label_column: str = "label",
     classes: Sequence[str] | Mapping[str, str] | None = None,
     subject: Subject = None,
     window_seconds: float = 30.0,
@@ -153,7 +164,7 @@ def load(
     ==============  ============================================  ==================================
     annotations     None, a list, or a dict                       ``{"Sleep stage W": "W"}``
     names of files  a template, or a regular expression           ``"{subject}_{label}"``
-    a table         its path, or a data frame                     ``"labels.csv"``
+    a table         its path, or a data frame                     ``"participants.tsv"``
     ==============  ============================================  ==================================
 
     Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
@@ -186,6 +197,12 @@ def load(
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
           sample, without the gaps of a discontinuous file. Without an onset, the label is that of
           the whole recording. A row with an empty label is ignored; every file needs a row.
+        - Such a table of subjects, without the column ``file``, such as ``"participants.tsv"`` of
+          BIDS. It has a column ``subject`` or ``participant_id``, where "sub-01" and "01" are one
+          subject, and ``label_column``; others are ignored. The label is that of all recordings of
+          the subject. An empty label leaves the subject out; every subject needs a row.
+    label_column : str
+        Column of a table that has the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
         For labels in names or a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
@@ -221,7 +238,8 @@ def load(
         window. When a pattern does not match the name of a file, or in two ways. When a table has
         no or an unknown column, names a file that is not in the folder, or not all of it, or has
         labels that overlap, are shorter than a window, end after the recording, or contradict each
-        other. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
+        other, or does not name a subject. When ``label_column`` is given for labels that are in no
+        table. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
         be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
@@ -253,7 +271,9 @@ def load(
     root = Path(path).expanduser()
     files = _files(root)
     _check_cache(reading.get("cache"), root)
-    labelled = labels_of_files(labels, root, files, window_seconds)
+    labelled = labels_of_files(
+        labels, root, files, window_seconds, label_column, _subject_of(root, subject)
+    )
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
         raise ValueError(

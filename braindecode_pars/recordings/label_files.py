@@ -1,7 +1,7 @@
 """Labels of recordings: where they are, and which classes and targets they become.
 
 Labels are in annotations of the recordings or of the BIDS table beside them, in the names of files,
-or in a table of all files, with a row for each labelled stretch.
+or in a table of all files, with a row for each labelled stretch, or of all subjects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from numbers import Integral
@@ -24,7 +24,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.files import checksum_of
-from braindecode_pars._common.subjects import normalized, without_ending
+from braindecode_pars._common.subjects import normalized, subject_key, without_ending
 from braindecode_pars.recordings.cutting import holds_a_window, is_gap
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.search import table_beside
@@ -49,7 +49,12 @@ class LabelledFile(Recording):
 
 
 def labels_of_files(
-    labels: Labels, root: Path, files: Sequence[Path], seconds: float
+    labels: Labels,
+    root: Path,
+    files: Sequence[Path],
+    seconds: float,
+    column: str = "label",
+    subject_of: Callable[[Path], Any] = lambda file: None,
 ) -> list[LabelledFile] | None:
     """Return the labels in names of files or in a table; None for labels in annotations.
 
@@ -63,14 +68,18 @@ def labels_of_files(
         The recordings.
     seconds : float
         Length of a window.
+    column : str
+        Column of the labels in a table.
+    subject_of : callable
+        Function that returns the subject of a file, for a table of subjects.
 
     Raises
     ------
     TypeError
         When ``labels`` are none of these.
     ValueError
-        When ``labels`` is a text that is neither a pattern of names nor the path of a table, or
-        when the labels are not those of the files.
+        When ``labels`` is a text that is neither a pattern of names nor the path of a table, when
+        the labels are not those of the files or subjects, or when a column of no table is given.
 
     Examples
     --------
@@ -82,17 +91,27 @@ def labels_of_files(
     >>> labels_of_files(["W", "N1"], root, [file], 30) is None
     True
     """
-    if isinstance(labels, pd.DataFrame):
-        return labels_in_table(labels, root, files, seconds, "The table of labels")
+    text = str(labels)
+    is_path = isinstance(labels, (str, Path)) and text.lower().endswith((".csv", ".tsv"))
+    if is_path or isinstance(labels, pd.DataFrame):
+        table = labels if isinstance(labels, pd.DataFrame) else read_table(text, root)
+        where = text if is_path else "The table of labels"
+        if "file" not in table:
+            return labels_of_subjects(table, files, column, where, subject_of)
+        if column != "label":
+            table = table.drop(columns="label", errors="ignore").rename(columns={column: "label"})
+        return labels_in_table(table, root, files, seconds, where)
+    if column != "label":
+        raise ValueError(
+            f"label_column={column!r} is for labels in a table; labels is {labels!r}, so give its "
+            "path, such as labels='participants.tsv', or omit label_column."
+        )
     if not isinstance(labels, (str, Path)):
         if labels is not None:
             check_ordered("labels", labels)
         return None
-    text = str(labels)
     if "{" in text or _NAMED_GROUP in text:
         return labels_in_names(text, root, files)
-    if text.lower().endswith((".csv", ".tsv")):
-        return labels_in_table(read_table(text, root), root, files, seconds, text)
     raise ValueError(
         f"labels is the text {text!r}; give a list of labels, [{text!r}], a template of names "
         "such as '{subject}_{label}', or the path of a .csv or .tsv file."
@@ -190,7 +209,7 @@ def classes_of_labels(
     TypeError
         When ``classes`` are neither a list nor a dict.
     ValueError
-        When no file has one of the labels.
+        When no file has one of the labels, or when they are many numbers, such as ages.
 
     Warns
     -----
@@ -206,9 +225,15 @@ def classes_of_labels(
     {'1': 'rest', '2': 'arithmetic'}
     """
     labels = sorted(set(found))
-    if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels):
+    is_number = all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels)
+    if is_number:
         labels.sort(key=float)
     if classes is None:
+        if is_number and len(labels) > _MOST_NUMBERS:
+            raise ValueError(
+                f"The labels are {len(labels)} different numbers, {listed(labels, most=3)}; group "
+                "them by classes={number: class}, such as {'31': 'young', '67': 'old'}."
+            )
         for _, same in groupby(sorted(labels, key=str.casefold), str.casefold):
             if len(spellings := list(same)) > 1:
                 warn_user(
@@ -282,6 +307,9 @@ def given_classes(
         f"target, an integer; got {dict(labels)!r}."
     )
 
+
+#: So many different numbers are ages or scores, not classes.
+_MOST_NUMBERS = 20
 
 #: Seconds by which rounded labels may overlap.
 _TOLERANCE = 1e-3
@@ -404,6 +432,80 @@ def labels_in_table(
     return [_labelled(file, rows, seconds, where) for file, rows in rows_of.items()]
 
 
+def labels_of_subjects(
+    table: pd.DataFrame,
+    files: Sequence[Path],
+    column: str,
+    where: str,
+    subject_of: Callable[[Path], Any],
+) -> list[LabelledFile]:
+    """Return the label of each file: that of its subject.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A column ``subject`` or ``participant_id``, and one of labels; others are ignored.
+    files : list of Path
+        The recordings.
+    column : str
+        Column of the labels.
+    where : str
+        Name of the table, for error messages.
+    subject_of : callable
+        Function that returns the subject of a file. Spellings of one name, such as "sub-01" and
+        "01", are one subject.
+
+    Returns
+    -------
+    list of LabelledFile
+        All files, without their subjects; those of a subject without a label have no stretch.
+
+    Raises
+    ------
+    ValueError
+        When the table lacks a column, when it does not name a subject, or gives one two labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from braindecode_pars.recordings.label_files import labels_of_subjects
+    >>> table = pd.DataFrame({"participant_id": ["sub-01"], "age": [30], "diagnosis": ["MCI"]})
+    >>> files = [Path("01.edf")]
+    >>> labels_of_subjects(table, files, "diagnosis", "table", lambda file: file.stem)[0].stretches
+    ((None, None, 'MCI'),)
+    """
+    name = "participant_id" if "participant_id" in table else "subject"
+    if name not in table or column not in table:
+        missing = repr(column) if name in table else "'file', 'subject' or 'participant_id'"
+        raise ValueError(
+            f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
+            "column of the labels as label_column, such as label_column='diagnosis'."
+        )
+    label_of: dict[str, str] = {}
+    for subject, value in zip(table[name], table[column], strict=True):
+        label = _label(value)
+        before = label_of.setdefault(subject_key(subject), label)
+        if before != label:
+            raise ValueError(
+                f"{where} gives the subject {subject} the labels {before!r} and {label!r}; a "
+                "label for each recording needs a column 'file'."
+            )
+    subjects = {file: subject_of(file) for file in files}
+    absent = [s for s in dict.fromkeys(subjects.values()) if subject_key(s) not in label_of]
+    if absent:
+        raise ValueError(
+            f"{where} has no row of the subject {listed(list(map(str, absent)))}; it has "
+            f"{listed(list(map(str, table[name])), most=5)}. Add a row, with an empty label to "
+            "leave the subject out, or pass subject= if this is no subject."
+        )
+    labels = {file: label_of[subject_key(subject)] for file, subject in subjects.items()}
+    return [
+        LabelledFile(file, {}, ((None, None, label),) if label else ())
+        for file, label in labels.items()
+    ]
+
+
 def _check_columns(table: pd.DataFrame, where: str) -> None:
     columns, known = set(table), {"file", "label", "subject", "onset", "duration"}
     wrong = [f"no column {name!r}" for name in ("file", "label") if name not in columns]
@@ -442,10 +544,15 @@ def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str
     stretches = tuple(
         (_seconds(row, "onset", where), _seconds(row, "duration", where) or None, label)
         for row in rows
-        if (label := _WHOLE.sub(r"\1", "" if pd.isna(row["label"]) else _text(row["label"])))
+        if (label := _label(row["label"]))
     )
     _check_stretches(f"{where}: {file.name}", stretches, seconds)
     return LabelledFile(file, {"subject": subjects[0]} if subjects else {}, stretches)
+
+
+def _label(value: Any) -> str:
+    """Return the label in a cell; an empty text if there is none."""
+    return "" if pd.isna(value) else _WHOLE.sub(r"\1", _text(value))
 
 
 def _text(value: Any) -> str:

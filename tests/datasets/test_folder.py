@@ -12,6 +12,7 @@ from support.edf_files import write_edf_records
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
+from braindecode_pars.recordings.label_files import read_table
 
 SFREQ = 100.0
 KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)
@@ -310,3 +311,42 @@ def test_folders_that_cannot_be_used(tmp_path):
     (tmp_path / "P01_events.tsv").write_text("onset\tduration\tstage\n0\t30\tW\n")
     with pytest.raises(ValueError, match="'trial_type'"):
         folder.load(tmp_path, labels=["W"], verbose=0)
+
+
+@pytest.mark.parametrize("name", ["participants.tsv", "people.csv"])
+def test_labels_in_a_table_of_subjects(tmp_path, name):
+    """The label of a subject is that of all its recordings; an empty one leaves the subject out."""
+    root = named(tmp_path, *(f"sub-0{s}/sub-0{s}_run-{r}" for s in (1, 2, 3) for r in (1, 2)))
+    rows = [
+        *("sub-01,70,AD", "sub-02,68,control", "sub-03,n/a,n/a", "sub-99,50,never recorded"),
+    ]
+    text = "\n".join(["participant_id,age,diagnosis", *rows])
+    if name == "people.csv":
+        text = text.replace("participant_id", "subject").replace("sub-0", "")
+    (root / name).write_text(text.replace(",", "\t" if name.endswith(".tsv") else ","))
+    asked = dict(labels=name, label_column="diagnosis", **KEEP)
+    windows = folder.load(root, **asked)
+    assert windows.description["subject"].tolist() == ["01", "01", "02", "02"]
+    assert classes_of(windows) == ["AD"] * 4 + ["control"] * 4
+    by_age = folder.load(root, labels=name, label_column="age", classes={"70": "old"}, **KEEP)
+    assert classes_of(by_age) == ["old"] * 4
+    by_frame = dict(labels=read_table(name, root), label_column="diagnosis", subject=r"sub-(\d+)/")
+    assert classes_of(folder.load(root, **by_frame, **KEEP)) == classes_of(windows)
+
+
+def test_tables_of_subjects_that_cannot_be_used(tmp_path):
+    root = named(tmp_path, "sub-01/sub-01", "sub-02/sub-02")
+    table = pd.DataFrame({"participant_id": ["sub-01", "sub-02"], "diagnosis": ["AD", "MCI"]})
+    wrong = {
+        r"no row of the subject 02": table[:1],
+        r"no column 'label'.*'diagnosis'": table,
+        r"subject 1 the labels 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
+        r"no column 'file', 'subject'": table[["diagnosis"]],
+    }
+    for message, labels in wrong.items():
+        column = "label" if "'label'" in message else "diagnosis"
+        with pytest.raises(ValueError, match=message):
+            folder.load(root, labels=labels, label_column=column, **KEEP)
+    for labels in (None, ["AD"], "{subject}_{label}"):
+        with pytest.raises(ValueError, match="label_column='diagnosis'"):
+            folder.load(root, labels=labels, label_column="diagnosis", **KEEP)
