@@ -7,6 +7,7 @@ name of the file; or a row in a table of all files or of all subjects.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,9 +18,9 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import check_positive, listed
+from braindecode_pars._common.checks import check_positive, listed, warn_user
 from braindecode_pars._common.subjects import normalized
-from braindecode_pars.recordings.cutting import event_windows, is_gap
+from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
@@ -27,6 +28,8 @@ from braindecode_pars.recordings.label_files import (
     checksum_of_labels,
     classes_and_targets,
     labels_of_files,
+    labels_within,
+    marks_of,
     to_annotations,
 )
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
@@ -43,6 +46,8 @@ from braindecode_pars.recordings.search import (
 )
 
 __all__ = ["load", "recordings"]
+
+log = logging.getLogger(__name__)
 
 #: Formats of BIDS that MNE reads, besides those of
 #: :func:`~braindecode_pars.recordings.readers.read_recording`.
@@ -156,7 +161,9 @@ def load(
     """Return labelled windows of the EEG channels of all recordings in a folder.
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
-    window that starts with it. Other parts of a recording are not used. Labels are in one of three
+    window that starts with it. Other parts of a recording are not used, and neither are windows that
+    overlap an annotation that begins with "BAD", nor times in which annotations of two classes
+    overlap. Labels are in one of three
     places:
 
     ==============  ============================================  ==================================
@@ -235,7 +242,9 @@ def load(
         When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
-        window. When a pattern does not match the name of a file, or in two ways. When a table has
+        window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When an
+        onset or a duration in ``_events.tsv`` cannot be read, or all its labels are outside the
+        recording. When a pattern does not match the name of a file, or in two ways. When a table has
         no or an unknown column, names a file that is not in the folder, or not all of it, or has
         labels that overlap, are shorter than a window, end after the recording, or contradict each
         other, or does not name a subject. When ``label_column`` is given for labels that are in no
@@ -247,7 +256,7 @@ def load(
     >>> from braindecode_pars import datasets
     >>> windows = datasets.folder.load("my-bids", window_seconds=4)  # doctest: +SKIP
 
-    Labels in the names of files, here of two recordings of one subject:
+    Labels in the names of files, here of two recordings of each subject:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -256,13 +265,13 @@ def load(
     >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("P01_rest", "P01_task"):
+    ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
-    ...         folder, labels="{subject}_{label}", window_seconds=10, sfreq=100, verbose=0
+    ...         folder, labels="{subject}_{label}", window_seconds=20, sfreq=100, verbose=0
     ...     )
     >>> windows.description["subject"].tolist(), [target for _, target, _ in windows]
-    (['P01', 'P01'], [0, 0, 1, 1])
+    (['P01', 'P01', 'P02', 'P02'], [0, 1, 0, 1])
     >>> windows.datasets[0].window_kwargs[-1][1]["mapping"]
     {'rest': 0, 'task': 1}
     """
@@ -294,17 +303,55 @@ def load(
         settings["label_table"] = checksum_of_labels(labelled, names, root)
     elif any(label != name for label, name in names.items()):
         settings["classes"] = dict(names)
+    expected = set(targets) if subjects is None else set()
+    if labelled is not None:
+        chosen, expected = _of_classes(chosen, names)
     windows = read_corpus(
         chosen,
         partial(_read, names=names, targets=targets, **cutting),
         settings,
-        classes=targets,
+        targets,
+        expected,
         **reading,
     )
+    _warn_of_classes_of_one(windows, targets)
     table = root / "participants.tsv"
     if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
         splits = table
     return windows if splits is None else set_splits(windows, splits)
+
+
+def _of_classes(
+    chosen: Sequence[Recording], names: Mapping[str, str]
+) -> tuple[list[Recording], set[str]]:
+    """Leave out recordings whose labels are all in no class; return the classes of the others."""
+    labels = [{label for *_, label in getattr(each, "stretches", ())} for each in chosen]
+    kept = [r for r, own in zip(chosen, labels, strict=True) if not own or own & names.keys()]
+    if len(kept) < len(chosen):
+        log.info(
+            "%d of %d recordings have no label in classes.", len(chosen) - len(kept), len(chosen)
+        )
+    return kept or list(chosen), {names[label] for label in names if label in set().union(*labels)}
+
+
+def _warn_of_classes_of_one(windows: BaseConcatDataset, targets: Mapping[str, int]) -> None:
+    """Warn where each class has one subject, or one recording, and not all have the same."""
+    names = {target: name for name, target in targets.items()}
+    found = [
+        (names[target], str(part.description["subject"]), i)
+        for i, part in enumerate(windows.datasets)
+        for target in sorted(set(part.metadata["target"]))
+    ]
+    for what, column in (("subject", 1), ("recording", 2)):
+        pairs = {(row[0], row[column]): row for row in found}
+        classes, whose = (len({pair[i] for pair in pairs}) for i in (0, 1))
+        if classes == len(pairs) and classes > 1 and whose > 1:
+            shown = listed([f"{name!r} of {subject}" for name, subject, _ in pairs.values()], 5)
+            warn_user(
+                f"Every class has one {what} only ({shown}), so no split can tell classes from "
+                f"{what}s, and a score would say nothing. Add a second {what} of each class."
+            )
+            return
 
 
 def _check_cache(cache: str | Path | None, root: Path) -> None:
@@ -344,18 +391,24 @@ def _read(
     **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
+    if isinstance(recording, LabelledFile) and not recording.stretches:
+        omit("recordings", "without a label in the table", 1, 1, is_asked=True)
+        return None
     raw = _open(recording.file)
-    # The labels are annotations with the names of their classes; gaps stay marked.
-    notes = raw.annotations[[is_gap(name) for name in raw.annotations.description]]
+    if not holds_a_window(raw.duration, window_seconds):
+        omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
+        return None
+    # The labels are annotations with the names of their classes; gaps and bad times stay marked.
+    is_given = isinstance(recording, LabelledFile)
+    found = annotations_of(recording.file, raw, are_labels=not is_given)
+    marks = marks_of(raw, found, () if is_given else names)
     if isinstance(recording, LabelledFile):
         labelled = to_annotations(recording.stretches, names, raw, window_seconds)
     else:
-        found = annotations_of(recording.file, raw)
-        found = found[[name in names for name in found.description]]
-        found.duration[found.duration == 0] = window_seconds
-        classes = [names[name] for name in found.description]
-        labelled = mne.Annotations(found.onset, found.duration, classes)
-    labelled.append(notes.onset - raw.first_time, notes.duration, notes.description)
+        labelled = labels_within(found, names, raw, window_seconds)
+    if not len(labelled):
+        return None
+    labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)
     raw.set_annotations(labelled, verbose="error")
     if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
         raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
@@ -373,9 +426,13 @@ def _open(file: Path) -> mne.io.BaseRaw:
     table = table_beside(file, "channels")
     if table is not None:
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
-        others = channels.index[channels["type"].notna() & (channels["type"].str.upper() != "EEG")]
+        others = channels.index[
+            channels["type"].notna() & (channels["type"].str.strip().str.upper() != "EEG")
+        ]
         kinds = dict.fromkeys(others, "misc")
         raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
         if "status" in channels:
-            raw.info["bads"] = channels.index[channels["status"] == "bad"].tolist()
+            raw.info["bads"] = channels.index[
+                channels["status"].str.strip().str.lower() == "bad"
+            ].tolist()
     return raw

@@ -1,9 +1,9 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
 No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary"
-and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause. None overlaps another
-annotation that begins with "BAD". What is left out is counted. Windows keep the names of their
-classes in the way of braindecode.
+and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause. None overlaps
+another annotation that begins with "BAD". What is left out is counted. Windows keep the names of
+their classes in the way of braindecode.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def collected_omissions() -> Iterator[list[Omission]]:
     >>> omissions[0].why
     'too noisy'
     """
-    token = _OMISSIONS.set(found := [])
+    found: list[Omission] = []
+    token = _OMISSIONS.set(found)
     try:
         yield found
     finally:
@@ -207,8 +208,8 @@ def event_windows(
     """
     if marks := [name for name in mapping if name.upper().startswith(("BAD", "EDGE"))]:
         raise ValueError(
-            f'the label {marks[0]!r} would mark times as bad, since it begins with "BAD" or "EDGE"; '
-            "give its class another name."
+            f'the label {marks[0]!r} begins with "BAD" or "EDGE", which marks bad times; give its '
+            "class another name."
         )
     sfreq, notes = raw.info["sfreq"], raw.annotations
     length = round(seconds * sfreq)

@@ -25,7 +25,7 @@ import pandas as pd
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.files import checksum_of
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings.cutting import holds_a_window, is_gap
+from braindecode_pars.recordings.cutting import holds_a_window, is_bad, is_gap, omit
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.search import table_beside
 
@@ -163,8 +163,9 @@ def classes_and_targets(
         return given_classes(labels)
     else:
         assert not isinstance(labels, Path)  # the labels of a table are in of_files
-        in_files = labels_in_annotations(files, seconds) if labels is None else labels
-        names = {str(label): str(label) for label in in_files}
+        if labels is None:
+            _warn_of_case(labels := labels_in_annotations(files, seconds))
+        names = {_text(label): _text(label) for label in labels}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
     targets = targets_of(names)
@@ -234,12 +235,7 @@ def classes_of_labels(
                 f"The labels are {len(labels)} different numbers, {listed(labels, most=3)}; group "
                 "them by classes={number: class}, such as {'31': 'young', '67': 'old'}."
             )
-        for _, same in groupby(sorted(labels, key=str.casefold), str.casefold):
-            if len(spellings := list(same)) > 1:
-                warn_user(
-                    f"The labels {' and '.join(map(repr, spellings))} are different classes. If "
-                    "they are one, pass classes={label: class}."
-                )
+        _warn_of_case(labels)
         return {label: label for label in labels}
     if isinstance(classes, str):
         raise ValueError(f"classes is the text {classes!r}; give a list of labels, [{classes!r}].")
@@ -253,6 +249,15 @@ def classes_of_labels(
             f"files are {', '.join(map(repr, labels))}."
         )
     return chosen
+
+
+def _warn_of_case(labels: Iterable[str]) -> None:
+    for _, same in groupby(sorted(labels, key=str.casefold), str.casefold):
+        if len(spellings := list(same)) > 1:
+            warn_user(
+                f"The labels {' and '.join(map(repr, spellings))} are different classes. If they "
+                "are one, pass classes={label: class}, or labels={label: class} for annotations."
+            )
 
 
 def targets_of(classes: Mapping[str, str]) -> dict[str, int]:
@@ -297,10 +302,10 @@ def given_classes(
     """
     values = labels.values()
     if labels and all(isinstance(value, str) for value in values):
-        classes = {str(name): str(value) for name, value in labels.items()}
+        classes = {_text(name): _text(value) for name, value in labels.items()}
         return classes, targets_of(classes)
     if labels and all(isinstance(v, Integral) and not isinstance(v, bool) for v in values):
-        targets = {str(name): int(value) for name, value in labels.items()}
+        targets = {_text(name): int(value) for name, value in labels.items()}
         return {name: name for name in targets}, targets
     raise ValueError(
         "labels must give each description a class, as in {'Sleep stage W': 'W'}, or each a "
@@ -311,8 +316,8 @@ def given_classes(
 #: So many different numbers are ages or scores, not classes.
 _MOST_NUMBERS = 20
 
-#: Seconds by which rounded labels may overlap.
-_TOLERANCE = 1e-3
+#: Seconds by which rounded labels may overlap, in tables and in annotations of FIF files.
+_TOLERANCE, _ROUNDING = 1e-3, 4e-3
 
 #: A whole number as pandas and spreadsheets write it in a column with empty cells.
 _WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")
@@ -694,7 +699,7 @@ def _expressions(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return compiled("+"), compiled("+?")
 
 
-def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
+def annotations_of(file: Path, raw: mne.io.BaseRaw, *, are_labels: bool = True) -> mne.Annotations:
     """Return the annotations of a recording, in seconds from its first sample.
 
     Parameters
@@ -703,11 +708,133 @@ def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
         The recording.
     raw : Raw
         What its reader returned. With gaps, only this has the annotations at their samples.
+    are_labels : bool
+        Whether labels are among them; else a table without ``trial_type`` is no error.
     """
     if table := table_beside(file, "events"):
-        return _of_table(table)
+        return _of_table(table, are_labels)
     notes = raw.annotations
-    return mne.Annotations(notes.onset - raw.first_time, notes.duration, notes.description)
+    return mne.Annotations(
+        notes.onset - raw.first_time, notes.duration, [_text(text) for text in notes.description]
+    )
+
+
+def marks_of(raw: mne.io.BaseRaw, found: mne.Annotations, labels: Iterable[str]) -> mne.Annotations:
+    """Return the gaps and bad times of a recording, in seconds from its first sample.
+
+    Parameters
+    ----------
+    raw : Raw
+        The recording.
+    found : Annotations
+        Its annotations of :func:`annotations_of`, which may be those of another file.
+    labels : iterable of str
+        Annotations that are labels, even if they begin with "BAD".
+    """
+    own = raw.annotations
+    own = own[[is_gap(text) or (is_bad(text) and text not in labels) for text in own.description]]
+    marks = mne.Annotations(
+        own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
+    )
+    bad = found[[is_bad(text) and text not in labels for text in found.description]]
+    marks.append(bad.onset, bad.duration, bad.description)
+    return marks
+
+
+def labels_within(
+    found: mne.Annotations, classes: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
+) -> mne.Annotations:
+    """Return the annotations that are labels, with the names of their classes.
+
+    Where labels of two classes overlap, there is no label; two labels without a duration may
+    overlap. What is left out is counted, see :func:`~.cutting.omit`.
+
+    Parameters
+    ----------
+    found : Annotations
+        Annotations in seconds from the first sample.
+    classes : mapping of str to str
+        Class of each label that is used.
+    raw : Raw
+        The recording.
+    seconds : float
+        Length of a window, which a label without a duration lasts.
+
+    Raises
+    ------
+    ValueError
+        When all labels are outside the recording.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.label_files import labels_within
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 9000)), info, verbose="error")
+    >>> found = mne.Annotations([0, 50], [60, 40], ["W", "R"])
+    >>> labelled = labels_within(found, {"W": "W", "R": "R"}, raw, 10.0)
+    >>> [*labelled.onset, *labelled.duration]
+    [0.0, 60.0, 50.0, 30.0]
+    """
+    texts, spellings = found.description.tolist(), {name.casefold(): name for name in classes}
+    for text in sorted({text for text in texts if text not in classes}):
+        if (same := spellings.get(text.casefold())) is not None:
+            why = f"{text!r}, which differs from the label {same!r} in its case only"
+            omit("labels", why, texts.count(text), len(texts))
+    found = found[[text in classes for text in texts]]
+    if not len(found):
+        has = listed(sorted(set(texts)), most=5)
+        has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
+        omit("recordings", f"no label that was asked for; {has}", 1, 1)
+        return found
+    # Times
+    length, rounding = raw.n_times / raw.info["sfreq"], max(_ROUNDING, 0.5 / raw.info["sfreq"])
+    is_mark = found.duration == 0
+    lasts = np.where(is_mark, seconds, found.duration)
+    inside = np.minimum(found.onset + lasts, length) - np.maximum(found.onset, 0)
+    if (inside <= 0).all():
+        raise ValueError(
+            f"all {len(found)} labels are outside the recording, which has {length:g} s; the first "
+            f"begins at {found.onset[0]:g} s. Correct their times."
+        )
+    whole, cut = (np.floor((time + rounding) / seconds) for time in (lasts, inside))
+    is_outside = (cut < whole) | (inside <= 0)
+    omit("labels", "all or part of which is outside the recording", is_outside.sum(), len(found))
+    is_short = (whole < 1) & ~is_outside
+    omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
+    # Overlaps
+    names = [classes[text] for text in found.description]
+    overlaps = _overlaps(found.onset, found.onset + lasts, names, is_mark)
+    why = "that overlap a label of another class, where neither is used"
+    omit("labels", why, sum(map(bool, overlaps)), len(found))
+    notes = mne.Annotations([], [], [])
+    for start, duration, name, taken in zip(found.onset, lasts, names, overlaps, strict=True):
+        stop = start + duration
+        for first, last in sorted(taken):
+            if first > start:
+                notes.append(start, first - start, name)
+            start, duration = max(start, last), stop - max(start, last)
+        if duration > 0:
+            notes.append(start, duration, name)
+    return notes
+
+
+def _overlaps(
+    starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
+) -> list[list[tuple[float, float]]]:
+    """Return the parts of each label that one of another class overlaps, up to rounding."""
+    found: list[list[tuple[float, float]]] = [[] for _ in names]
+    order = np.argsort(starts, kind="stable").tolist()
+    for position, i in enumerate(order):
+        for j in order[position + 1 :]:
+            if starts[j] >= stops[i] - _ROUNDING:
+                break
+            end = min(stops[i], stops[j])
+            if names[i] != names[j] and not (is_mark[i] and is_mark[j]):
+                found[i].append((starts[j], end))
+                found[j].append((starts[j], end))
+    return found
 
 
 def _in_file(file: Path) -> mne.Annotations:
@@ -723,22 +850,36 @@ def _in_file(file: Path) -> mne.Annotations:
         return none
 
 
-def _of_table(table: Path) -> mne.Annotations:
+def _of_table(table: Path, are_labels: bool = True) -> mne.Annotations:
     events = read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent:
+    if absent and are_labels:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
+    if absent:
+        return mne.Annotations([], [], [])
     events = events.dropna(subset=["trial_type"])
-    onsets = pd.to_numeric(events["onset"], errors="coerce")
-    if onsets.isna().any():
-        wrong = events[onsets.isna()].iloc[0]
-        raise ValueError(
-            f"{table} has the onset {wrong['onset']!r} of {wrong['trial_type']!r}; write seconds "
-            "from the start of the recording, such as 90.5."
+    onsets = _times(events, "onset", table)
+    durations = _times(events, "duration", table) if "duration" in events else 0 * onsets
+    texts = [_text(text) for text in events["trial_type"]]
+    return mne.Annotations(onsets, durations.fillna(0), texts)  # one of n/a is unknown
+
+
+def _times(events: pd.DataFrame, column: str, table: Path) -> pd.Series:
+    """Return a column of a table of events in seconds; "n/a" is NaN in that of the durations."""
+    times, is_duration = pd.to_numeric(events[column], errors="coerce"), column == "duration"
+    is_wrong = ~np.isfinite(times) & ~(is_duration & events[column].isna())
+    if is_duration:
+        is_wrong |= times < 0
+    if is_wrong.any():
+        row = events[is_wrong].iloc[0]
+        advice = (
+            "seconds, such as 4.5, or n/a" if is_duration else "seconds from the start, as 90.5"
         )
-    durations = events["duration"] if "duration" in events else np.zeros(len(events))
-    durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
-    return mne.Annotations(onsets, durations, events["trial_type"])
+        raise ValueError(
+            f"{table} has the {column} {row[column]!r} of {row['trial_type']!r} in row "
+            f"{row.name + 2}; write {advice}."
+        )
+    return times
 
 
 def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
@@ -763,8 +904,8 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     for file in files:
         table = table_beside(file, "events")
         for one in _of_table(table) if table else _in_file(file):
-            name = str(one["description"])
-            if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
+            name = _text(one["description"])
+            if is_gap(name) or is_bad(name) or name.upper().startswith("EDGE"):
                 continue
             if one["duration"] == 0:
                 instant.add(name)
