@@ -161,10 +161,9 @@ def load(
     """Return labelled windows of the EEG channels of all recordings in a folder.
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
-    window that starts with it. Other parts of a recording are not used, and neither are windows that
-    overlap an annotation that begins with "BAD", nor times in which annotations of two classes
-    overlap. Labels are in one of three
-    places:
+    window that starts with it. Other parts of a recording are not used, nor windows that overlap an
+    annotation that begins with "BAD", nor times in which annotations of two classes overlap. Labels
+    are in one of three places:
 
     ==============  ============================================  ==================================
     labels are in   ``labels``                                    such as
@@ -244,8 +243,8 @@ def load(
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
         window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When an
         onset or a duration in ``_events.tsv`` cannot be read, or all its labels are outside the
-        recording. When a pattern does not match the name of a file, or in two ways. When a table has
-        no or an unknown column, names a file that is not in the folder, or not all of it, or has
+        recording. When a pattern does not match the name of a file, or in two ways. When a table
+        has no or an unknown column, names a file that is not in the folder, or not all, or has
         labels that overlap, are shorter than a window, end after the recording, or contradict each
         other, or does not name a subject. When ``label_column`` is given for labels that are in no
         table. When the subject of a file is unclear, see :func:`recordings`, or the subjects would

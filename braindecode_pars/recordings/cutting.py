@@ -162,7 +162,7 @@ def fixed_windows(
             "target": target(seconds_of, seconds_of + seconds) if callable(target) else target,
         }
     )
-    good = _without_bad(raw, starts, length)
+    good = _omit_bad(are_good(raw, starts, starts + length))
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
 
@@ -242,7 +242,7 @@ def event_windows(
     starts, stops = (windows.metadata[f"i_{end}_in_trial"].to_numpy() for end in ("start", "stop"))
     stretch = np.searchsorted(stretches[:, 0], starts, side="right") - 1
     whole = (stretch >= 0) & (stops <= stretches[stretch, 1])
-    whole[whole] = _without_bad(raw, starts[whole], length)
+    whole[whole] = _omit_bad(are_good(raw, starts[whole], stops[whole]))
     if whole.all():
         return windows
     if not whole.any():
@@ -251,12 +251,39 @@ def event_windows(
     return name_classes(kept, mapping)
 
 
-def _without_bad(raw: mne.io.BaseRaw, starts: np.ndarray, length: int) -> np.ndarray:
-    """Return which windows overlap no annotation that begins with "BAD"; count the others."""
-    channels = set(raw.ch_names) - set(raw.info["bads"])
+def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Return which windows have no gap and overlap no annotation that begins with "BAD".
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording. Annotations of channels that it marks as bad do not count.
+    starts, stops : ndarray of int, shape (n_windows,)
+        First sample of each window, and the one after its last.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_windows,)
+        True for a good window.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.cutting import are_good
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
+    >>> raw = raw.set_annotations(mne.Annotations([2], [1], ["BAD_blink"]))
+    >>> are_good(raw, np.array([0, 200]), np.array([200, 400])).tolist()
+    [True, False]
+    """
     good = np.zeros(len(starts), dtype=bool)
-    for first, stop in usable_stretches(raw, channels):
-        good |= (starts >= first) & (starts + length <= stop)
+    for first, stop in usable_stretches(raw, set(raw.ch_names) - set(raw.info["bads"])):
+        good |= (starts >= first) & (stops <= stop)
+    return good
+
+
+def _omit_bad(good: np.ndarray) -> np.ndarray:
     why = 'in annotations that begin with "BAD"'
     omit("windows", why, np.sum(~good), len(good), is_asked=True)
     return good

@@ -774,8 +774,8 @@ def labels_within(
     >>> raw = mne.io.RawArray(np.zeros((1, 9000)), info, verbose="error")
     >>> found = mne.Annotations([0, 50], [60, 40], ["W", "R"])
     >>> labelled = labels_within(found, {"W": "W", "R": "R"}, raw, 10.0)
-    >>> [*labelled.onset, *labelled.duration]
-    [0.0, 60.0, 50.0, 30.0]
+    >>> labelled.onset.tolist(), labelled.duration.tolist()
+    ([0.0, 60.0], [50.0, 30.0])
     """
     texts, spellings = found.description.tolist(), {name.casefold(): name for name in classes}
     for text in sorted({text for text in texts if text not in classes}):
