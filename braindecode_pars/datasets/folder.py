@@ -21,16 +21,18 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.checks import check_positive, listed, warn_user
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
-from braindecode_pars.recordings.label_files import (
-    LabelledFile,
-    Labels,
+from braindecode_pars.recordings.label_annotations import (
     annotations_of,
-    checksum_of_labels,
-    classes_and_targets,
-    labels_of_files,
     labels_within,
     marks_of,
     to_annotations,
+)
+from braindecode_pars.recordings.label_files import (
+    LabelledFile,
+    Labels,
+    checksum_of_labels,
+    classes_and_targets,
+    labels_of_files,
 )
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits

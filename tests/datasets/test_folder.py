@@ -12,7 +12,7 @@ from support.edf_files import write_edf_records
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
-from braindecode_pars.recordings.label_files import read_table
+from braindecode_pars.recordings.label_annotations import read_table
 
 SFREQ = 100.0
 KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)

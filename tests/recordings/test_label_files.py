@@ -10,20 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from braindecode_pars.recordings.label_annotations import (
+    annotations_of,
+    labels_in_annotations,
+    read_table,
+    to_annotations,
+)
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
-    annotations_of,
     checksum_of_labels,
     classes_and_targets,
     classes_of_labels,
     given_classes,
-    labels_in_annotations,
     labels_in_names,
     labels_in_table,
     labels_of_files,
-    read_table,
     targets_of,
-    to_annotations,
 )
 
 
