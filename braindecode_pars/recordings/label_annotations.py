@@ -94,6 +94,9 @@ def _of_table(table: Path, are_labels: bool = True) -> mne.Annotations:
     if absent:
         return mne.Annotations([], [], [])
     events = events.dropna(subset=["trial_type"])
+    if not are_labels:
+        marks = [is_bad(label_text(text)) for text in events["trial_type"]]
+        events = events[np.array(marks, dtype=bool)]
     onsets = _times(events, "onset", table)
     durations = _times(events, "duration", table) if "duration" in events else 0 * onsets
     texts = [label_text(text) for text in events["trial_type"]]
@@ -125,7 +128,7 @@ def annotations_of(file: Path, raw: mne.io.BaseRaw, *, are_labels: bool = True) 
     raw : Raw
         What its reader returned. With gaps, only this has the annotations at their samples.
     are_labels : bool
-        Whether labels are among them; else a table without ``trial_type`` is no error.
+        Whether labels are among them; else only bad times of a table are read, if it has some.
     """
     if table := table_beside(file, "events"):
         return _of_table(table, are_labels)
