@@ -224,7 +224,8 @@ def load(
     FileNotFoundError
         When the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a recording is damaged or lacks a channel, or an argument is invalid.
+        When a recording is damaged or lacks a channel, or an argument is invalid. When nothing is
+        left of a subject or a condition, since a window is too long.
 
     Examples
     --------
@@ -234,4 +235,5 @@ def load(
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
     found = choose_subjects(recordings(path), subjects, path)
-    return read_recipe(CARD, found, cut, _check, **settings)
+    expected = {recording.description["condition"] for recording in found}
+    return read_recipe(CARD, found, cut, _check, expected=expected, **settings)

@@ -2,12 +2,13 @@
 
 The label of a window comes from one of three places: the annotation that the window lies in, in the
 file (EDF+, FIF, BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; the
-name of the file; or a row in a table of all files.
+name of the file; or a row in a table of all files or of all subjects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,17 +18,21 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import check_positive, listed
+from braindecode_pars._common.checks import check_positive, listed, warn_user
 from braindecode_pars._common.subjects import normalized
-from braindecode_pars.recordings.cutting import event_windows, is_gap
+from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
+from braindecode_pars.recordings.label_annotations import (
+    annotations_of,
+    labels_within,
+    marks_of,
+    to_annotations,
+)
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
-    annotations_of,
     checksum_of_labels,
     classes_and_targets,
     labels_of_files,
-    to_annotations,
 )
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
@@ -43,6 +48,8 @@ from braindecode_pars.recordings.search import (
 )
 
 __all__ = ["load", "recordings"]
+
+log = logging.getLogger(__name__)
 
 #: Formats of BIDS that MNE reads, besides those of
 #: :func:`~braindecode_pars.recordings.readers.read_recording`.
@@ -101,15 +108,25 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
 
 def _with_subjects(root: Path, found: Iterable[Recording], subject: Subject) -> list[Recording]:
     """Return recordings with the subject in one Unicode form: by their labels, or their paths."""
-    find, named = subject_finder(subject), []
+    subject_of, named = _subject_of(root, subject), []
     for recording in found:
         name = recording.description.get("subject")
-        try:
-            name = normalized(find(recording.file.relative_to(root)) if name is None else name)
-        except ValueError as error:
-            raise ValueError(f"{recording.file} cannot be used: {error}") from error
+        name = subject_of(recording.file) if name is None else normalized(name)
         named.append(replace(recording, description={"subject": name}))
     return named
+
+
+def _subject_of(root: Path, subject: Subject) -> Callable[[Path], Any]:
+    """Return a function that finds the subject of a file, with the file in its error message."""
+    find = subject_finder(subject)
+
+    def subject_of(file: Path) -> Any:
+        try:
+            return normalized(find(file.relative_to(root)))
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be used: {error}") from error
+
+    return subject_of
 
 
 def _files(root: Path) -> list[Path]:
@@ -132,6 +149,7 @@ def load(
     subjects: Iterable[str] | None = None,
     *,
     labels: Labels = None,
+    label_column: str = "label",
     classes: Sequence[str] | Mapping[str, str] | None = None,
     subject: Subject = None,
     window_seconds: float = 30.0,
@@ -145,15 +163,16 @@ def load(
     """Return labelled windows of the EEG channels of all recordings in a folder.
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
-    window that starts with it. Other parts of a recording are not used. Labels are in one of three
-    places:
+    window that starts with it. Other parts of a recording are not used, nor windows that overlap an
+    annotation that begins with "BAD", nor times in which annotations of two classes overlap. Labels
+    are in one of three places:
 
     ==============  ============================================  ==================================
     labels are in   ``labels``                                    such as
     ==============  ============================================  ==================================
     annotations     None, a list, or a dict                       ``{"Sleep stage W": "W"}``
     names of files  a template, or a regular expression           ``"{subject}_{label}"``
-    a table         its path, or a data frame                     ``"labels.csv"``
+    a table         its path, or a data frame                     ``"participants.tsv"``
     ==============  ============================================  ==================================
 
     Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
@@ -186,6 +205,12 @@ def load(
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
           sample, without the gaps of a discontinuous file. Without an onset, the label is that of
           the whole recording. A row with an empty label is ignored; every file needs a row.
+        - Such a table of subjects, without the column ``file``, such as ``"participants.tsv"`` of
+          BIDS. It has a column ``subject`` or ``participant_id``, where "sub-01" and "01" are one
+          subject, and ``label_column``; others are ignored. The label is that of all recordings of
+          the subject. An empty label leaves the subject out; every subject needs a row.
+    label_column : str
+        Column of a table that has the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
         For labels in names or a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
@@ -218,10 +243,13 @@ def load(
         When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
-        window. When a pattern does not match the name of a file, or in two ways. When a table has
-        no or an unknown column, names a file that is not in the folder, or not all of it, or has
+        window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When an
+        onset or a duration in ``_events.tsv`` cannot be read, or all its labels are outside the
+        recording. When a pattern does not match the name of a file, or in two ways. When a table
+        has no or an unknown column, names a file that is not in the folder, or not all, or has
         labels that overlap, are shorter than a window, end after the recording, or contradict each
-        other. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
+        other, or does not name a subject. When ``label_column`` is given for labels that are in no
+        table. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
         be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
@@ -229,7 +257,7 @@ def load(
     >>> from braindecode_pars import datasets
     >>> windows = datasets.folder.load("my-bids", window_seconds=4)  # doctest: +SKIP
 
-    Labels in the names of files, here of two recordings of one subject:
+    Labels in the names of files, here of two recordings of each subject:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -238,13 +266,13 @@ def load(
     >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("P01_rest", "P01_task"):
+    ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
-    ...         folder, labels="{subject}_{label}", window_seconds=10, sfreq=100, verbose=0
+    ...         folder, labels="{subject}_{label}", window_seconds=20, sfreq=100, verbose=0
     ...     )
     >>> windows.description["subject"].tolist(), [target for _, target, _ in windows]
-    (['P01', 'P01'], [0, 0, 1, 1])
+    (['P01', 'P01', 'P02', 'P02'], [0, 1, 0, 1])
     >>> windows.datasets[0].window_kwargs[-1][1]["mapping"]
     {'rest': 0, 'task': 1}
     """
@@ -253,7 +281,9 @@ def load(
     root = Path(path).expanduser()
     files = _files(root)
     _check_cache(reading.get("cache"), root)
-    labelled = labels_of_files(labels, root, files, window_seconds)
+    labelled = labels_of_files(
+        labels, root, files, window_seconds, label_column, _subject_of(root, subject)
+    )
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
         raise ValueError(
@@ -274,17 +304,55 @@ def load(
         settings["label_table"] = checksum_of_labels(labelled, names, root)
     elif any(label != name for label, name in names.items()):
         settings["classes"] = dict(names)
+    expected = set(targets) if subjects is None else set()
+    if labelled is not None:
+        chosen, expected = _of_classes(chosen, names)
     windows = read_corpus(
         chosen,
         partial(_read, names=names, targets=targets, **cutting),
         settings,
-        classes=targets,
+        targets,
+        expected,
         **reading,
     )
+    _warn_of_classes_of_one(windows, targets)
     table = root / "participants.tsv"
     if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
         splits = table
     return windows if splits is None else set_splits(windows, splits)
+
+
+def _of_classes(
+    chosen: Sequence[Recording], names: Mapping[str, str]
+) -> tuple[list[Recording], set[str]]:
+    """Leave out recordings whose labels are all in no class; return the classes of the others."""
+    labels = [{label for *_, label in getattr(each, "stretches", ())} for each in chosen]
+    kept = [r for r, own in zip(chosen, labels, strict=True) if not own or own & names.keys()]
+    if len(kept) < len(chosen):
+        log.info(
+            "%d of %d recordings have no label in classes.", len(chosen) - len(kept), len(chosen)
+        )
+    return kept or list(chosen), {names[label] for label in names if label in set().union(*labels)}
+
+
+def _warn_of_classes_of_one(windows: BaseConcatDataset, targets: Mapping[str, int]) -> None:
+    """Warn where each class has one subject, or one recording, and not all have the same."""
+    names = {target: name for name, target in targets.items()}
+    found = [
+        (names[target], str(part.description["subject"]), i)
+        for i, part in enumerate(windows.datasets)
+        for target in sorted(set(part.metadata["target"]))
+    ]
+    for what, column in (("subject", 1), ("recording", 2)):
+        pairs = {(row[0], row[column]): row for row in found}
+        classes, whose = (len({pair[i] for pair in pairs}) for i in (0, 1))
+        if classes == len(pairs) and classes > 1 and whose > 1:
+            shown = listed([f"{name!r} of {subject}" for name, subject, _ in pairs.values()], 5)
+            warn_user(
+                f"Every class has one {what} only ({shown}), so no split can tell classes from "
+                f"{what}s, and a score would say nothing. Add a second {what} of each class."
+            )
+            return
 
 
 def _check_cache(cache: str | Path | None, root: Path) -> None:
@@ -324,18 +392,24 @@ def _read(
     **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
+    if isinstance(recording, LabelledFile) and not recording.stretches:
+        omit("recordings", "without a label in the table", 1, 1, is_asked=True)
+        return None
     raw = _open(recording.file)
-    # The labels are annotations with the names of their classes; gaps stay marked.
-    notes = raw.annotations[[is_gap(name) for name in raw.annotations.description]]
+    if not holds_a_window(raw.duration, window_seconds):
+        omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
+        return None
+    # The labels are annotations with the names of their classes; gaps and bad times stay marked.
+    is_given = isinstance(recording, LabelledFile)
+    found = annotations_of(recording.file, raw, are_labels=not is_given)
+    marks = marks_of(raw, found, () if is_given else names)
     if isinstance(recording, LabelledFile):
         labelled = to_annotations(recording.stretches, names, raw, window_seconds)
     else:
-        found = annotations_of(recording.file, raw)
-        found = found[[name in names for name in found.description]]
-        found.duration[found.duration == 0] = window_seconds
-        classes = [names[name] for name in found.description]
-        labelled = mne.Annotations(found.onset, found.duration, classes)
-    labelled.append(notes.onset - raw.first_time, notes.duration, notes.description)
+        labelled = labels_within(found, names, raw, window_seconds)
+    if not len(labelled):
+        return None
+    labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)
     raw.set_annotations(labelled, verbose="error")
     if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
         raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
@@ -353,9 +427,13 @@ def _open(file: Path) -> mne.io.BaseRaw:
     table = table_beside(file, "channels")
     if table is not None:
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
-        others = channels.index[channels["type"].notna() & (channels["type"].str.upper() != "EEG")]
+        others = channels.index[
+            channels["type"].notna() & (channels["type"].str.strip().str.upper() != "EEG")
+        ]
         kinds = dict.fromkeys(others, "misc")
         raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
         if "status" in channels:
-            raw.info["bads"] = channels.index[channels["status"] == "bad"].tolist()
+            raw.info["bads"] = channels.index[
+                channels["status"].str.strip().str.lower() == "bad"
+            ].tolist()
     return raw

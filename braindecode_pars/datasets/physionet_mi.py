@@ -326,7 +326,8 @@ def load(
     FileNotFoundError
         When the folder contains none of the runs, or none of the runs of a requested subject.
     ValueError
-        When a file is damaged or truncated, lacks a channel, or an argument is invalid.
+        When a file is damaged or truncated, lacks a channel, or an argument is invalid. When all
+        trials of a subject are too short.
 
     Notes
     -----
@@ -354,7 +355,7 @@ def load(
         log.info("Skipped %d missing runs: %s.", len(missing), listed(names, most=6))
     settings["picks"] = _channels(settings.get("picks"))
     classes = class_names(contrast=settings.get("contrast", "movements"))
-    return read_recipe(CARD, found, _read, _check, classes, **settings)
+    return read_recipe(CARD, found, _read, _check, classes, expected=(), **settings)
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:

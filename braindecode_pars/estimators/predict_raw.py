@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mne
@@ -34,6 +35,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
+from braindecode_pars.recordings.label_annotations import annotations_of, marks_of
 from braindecode_pars.recordings.preprocessing import (
     AS_RECORDED,
     Difference,
@@ -59,7 +61,11 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
             "such windows; fit again with sfreq (Hz)."
         )
     # Prepare the signals.
-    raw, name = open_recording(raw)
+    given = raw
+    raw, name = open_recording(given)
+    if raw is not given:  # bad times in the table of BIDS beside a file
+        marks = marks_of(raw, annotations_of(Path(given), raw, are_labels=False), ())
+        raw.set_annotations(marks, verbose="error")
     recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
     starts = window_starts(recording.n_times, length, overlap)

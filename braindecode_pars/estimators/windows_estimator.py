@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import mne
 import numpy as np
 import pandas as pd
 import torch
@@ -32,6 +33,7 @@ from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.models import PARSNet
+from braindecode_pars.recordings.cutting import are_good, is_bad
 from braindecode_pars.recordings.preprocessing import (
     FIELDS,
     Difference,
@@ -197,6 +199,22 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     estimator.n_chans_, estimator.n_times_ = windows.check()
     estimator.chs_info_ = windows.chs_info
     warn_of_amplitudes(windows)
+    _warn_of_bad_times(windows)
+
+
+def _warn_of_bad_times(windows: Windows) -> None:
+    """Warn of windows of braindecode that overlap annotations that begin with "BAD"."""
+    n_bad = 0
+    for number, reader in enumerate(windows.recordings["reader"]):
+        raw = getattr(getattr(reader, "source", None), "raw", None)
+        if isinstance(raw, mne.io.BaseRaw) and any(map(is_bad, raw.annotations.description)):
+            own = windows.windows[windows.windows["recording"] == number]
+            n_bad += int(np.sum(~are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy())))
+    if n_bad:
+        warn_user(
+            f'{n_bad} of {len(windows)} windows overlap annotations that begin with "BAD". Leave '
+            "them out: cut the windows with use_mne_epochs=True in braindecode's function."
+        )
 
 
 def read_to_predict(

@@ -1,19 +1,79 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
 No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary"
-and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause. Windows keep the
-names of their classes in the way of braindecode.
+and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause. None overlaps
+another annotation that begins with "BAD". What is left out is counted. Windows keep the names of
+their classes in the way of braindecode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
 
 import mne
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
+
+log = logging.getLogger(__name__)
+
+
+class Omission(NamedTuple):
+    """Something of a recording that is left out.
+
+    Attributes
+    ----------
+    what, why : str
+        What it is, "recordings", "labels" or "windows", and the reason.
+    number, of : int
+        How many they are, and of how many in the recording.
+    is_asked : bool
+        Whether the user has asked for it, so that it is no reason for a warning or an error.
+    """
+
+    what: str
+    why: str
+    number: int
+    of: int
+    is_asked: bool = False
+
+
+_OMISSIONS: ContextVar[list[Omission] | None] = ContextVar("_OMISSIONS", default=None)
+
+
+@contextmanager
+def collected_omissions() -> Iterator[list[Omission]]:
+    """Collect what is left out inside, also by functions that return no window.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.cutting import collected_omissions, omit
+    >>> with collected_omissions() as omissions:
+    ...     omit("windows", "too noisy", 2, 10)
+    >>> omissions[0].why
+    'too noisy'
+    """
+    found: list[Omission] = []
+    token = _OMISSIONS.set(found)
+    try:
+        yield found
+    finally:
+        _OMISSIONS.reset(token)
+
+
+def omit(what: str, why: str, number: int, of: int, *, is_asked: bool = False) -> None:
+    """Note what is left out, if it is anything; see :class:`Omission`."""
+    found = _OMISSIONS.get()
+    if number and found is not None:
+        found.append(Omission(what, why, int(number), int(of), is_asked))
+    elif number:
+        log.info("Left out: %d of %d %s, %s.", number, of, what, why)
+
 
 #: Seconds that a label may be too short for its windows: FIF files keep times in single precision,
 #: which after nine hours is four milliseconds.
@@ -41,7 +101,8 @@ def fixed_windows(
 ) -> EEGWindowsDataset | None:
     """Cut a recording into windows of equal length; an incomplete window at the end is dropped.
 
-    After a gap, the next window starts at the first sample after it.
+    After a gap, the next window starts at the first sample after it. Windows that overlap an
+    annotation that begins with "BAD" are left out.
 
     Parameters
     ----------
@@ -60,7 +121,8 @@ def fixed_windows(
     Returns
     -------
     EEGWindowsDataset | None
-        Windows; None when the recording, or each part of it between gaps, is shorter than a window.
+        Windows; None when the recording, or each part of it between gaps, is shorter than a window,
+        or when all windows are bad.
 
     Raises
     ------
@@ -86,6 +148,7 @@ def fixed_windows(
     stretches = continuous_stretches(raw)
     of_each = [np.arange(start, stop - length + 1, stride) for start, stop in stretches]
     if not sum(map(len, of_each)):
+        omit("recordings", f"shorter than a window of {seconds:g} s", 1, 1)
         return None
     starts = np.concatenate(of_each)
     # As braindecode's create_fixed_length_windows, which cuts across gaps, and sets one target per
@@ -99,7 +162,8 @@ def fixed_windows(
             "target": target(seconds_of, seconds_of + seconds) if callable(target) else target,
         }
     )
-    return EEGWindowsDataset(raw, metadata, {})
+    good = _omit_bad(are_good(raw, starts, starts + length))
+    return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
 
 def event_windows(
@@ -107,7 +171,7 @@ def event_windows(
 ) -> EEGWindowsDataset | None:
     """Cut the annotated parts of a recording into windows that do not overlap.
 
-    A window that would contain a gap is dropped.
+    A window that would contain a gap, or overlap an annotation that begins with "BAD", is left out.
 
     Parameters
     ----------
@@ -126,7 +190,8 @@ def event_windows(
     Raises
     ------
     ValueError
-        When an annotation begins before the last window of the one before it.
+        When an annotation begins before the last window of the one before it, or a label begins
+        with "BAD" or "EDGE", which MNE does not take for an event.
 
     Examples
     --------
@@ -141,6 +206,11 @@ def event_windows(
     >>> [target for _, target, _ in windows]
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
+    if marks := [name for name in mapping if name.upper().startswith(("BAD", "EDGE"))]:
+        raise ValueError(
+            f'the label {marks[0]!r} begins with "BAD" or "EDGE", which marks bad times; give its '
+            "class another name."
+        )
     sfreq, notes = raw.info["sfreq"], raw.annotations
     length = round(seconds * sfreq)
     # Whole samples of each annotation, within the recording.
@@ -157,9 +227,9 @@ def event_windows(
     found = set(notes.description[keep].tolist())
     # braindecode rounds durations down to samples.
     notes.duration[keep] = (n_samples[keep] + 0.5) / sfreq
-    # Gaps stay marked, for a store of the whole recordings.
-    gaps = np.array([is_gap(text) for text in notes.description], dtype=bool)
-    notes.delete(np.flatnonzero(~keep & ~gaps))
+    # Gaps and bad times stay marked, for a store of the whole recordings.
+    stay = np.array([is_gap(text) or is_bad(text) for text in notes.description], dtype=bool)
+    notes.delete(np.flatnonzero(~keep & ~stay))
     (windows,) = create_windows_from_events(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=length,
@@ -172,12 +242,51 @@ def event_windows(
     starts, stops = (windows.metadata[f"i_{end}_in_trial"].to_numpy() for end in ("start", "stop"))
     stretch = np.searchsorted(stretches[:, 0], starts, side="right") - 1
     whole = (stretch >= 0) & (stops <= stretches[stretch, 1])
+    whole[whole] = _omit_bad(are_good(raw, starts[whole], stops[whole]))
     if whole.all():
         return windows
     if not whole.any():
         return None
     kept = EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})
     return name_classes(kept, mapping)
+
+
+def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Return which windows have no gap and overlap no annotation that begins with "BAD".
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording. Annotations of channels that it marks as bad do not count.
+    starts, stops : ndarray of int, shape (n_windows,)
+        First sample of each window, and the one after its last.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_windows,)
+        True for a good window.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.cutting import are_good
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
+    >>> raw = raw.set_annotations(mne.Annotations([2], [1], ["BAD_blink"]))
+    >>> are_good(raw, np.array([0, 200]), np.array([200, 400])).tolist()
+    [True, False]
+    """
+    good = np.zeros(len(starts), dtype=bool)
+    for first, stop in usable_stretches(raw, set(raw.ch_names) - set(raw.info["bads"])):
+        good |= (starts >= first) & (stops <= stop)
+    return good
+
+
+def _omit_bad(good: np.ndarray) -> np.ndarray:
+    why = 'in annotations that begin with "BAD"'
+    omit("windows", why, np.sum(~good), len(good), is_asked=True)
+    return good
 
 
 def _check_order(labels: np.ndarray, first: np.ndarray, last: np.ndarray) -> None:
@@ -250,6 +359,18 @@ def is_gap(description: str) -> bool:
     (True, True, False)
     """
     return description == _FILLED_IN or description in _BOUNDARIES
+
+
+def is_bad(description: str) -> bool:
+    """Whether an annotation marks a time as bad, as in MNE: its description begins with "bad".
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.cutting import is_bad
+    >>> is_bad("BAD_blink"), is_bad("bad"), is_bad("BAD boundary"), is_bad("EDGE boundary")
+    (True, True, False, False)
+    """
+    return description.upper().startswith("BAD") and not is_gap(description)
 
 
 def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
@@ -349,9 +470,7 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
     bad = []
     for annotation in raw.annotations:
         of = annotation.get("ch_names", ())
-        name = annotation["description"]
-        is_bad = name.upper().startswith("BAD") and not is_gap(name)
-        if is_bad and (not of or not set(of).isdisjoint(channels)):
+        if is_bad(annotation["description"]) and (not of or not set(of).isdisjoint(channels)):
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # a moment is one sample

@@ -1,7 +1,7 @@
 """Labels of recordings: where they are, and which classes and targets they become.
 
 Labels are in annotations of the recordings or of the BIDS table beside them, in the names of files,
-or in a table of all files, with a row for each labelled stretch.
+or in a table of all files, with a row for each labelled stretch, or of all subjects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from numbers import Integral
@@ -18,16 +18,19 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import mne
-import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.files import checksum_of
-from braindecode_pars._common.subjects import normalized, without_ending
-from braindecode_pars.recordings.cutting import holds_a_window, is_gap
+from braindecode_pars._common.subjects import normalized, subject_key, without_ending
+from braindecode_pars.recordings.cutting import holds_a_window
+from braindecode_pars.recordings.label_annotations import (
+    Stretch,
+    label_text,
+    labels_in_annotations,
+    read_table,
+)
 from braindecode_pars.recordings.loading import Recording
-from braindecode_pars.recordings.search import table_beside
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +38,6 @@ log = logging.getLogger(__name__)
 Labels: TypeAlias = (
     str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
 )
-
-#: Start and duration of a labelled stretch in seconds, and its label. Without a start it is the
-#: whole recording, without a duration one window.
-Stretch: TypeAlias = tuple[float | None, float | None, str]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,12 @@ class LabelledFile(Recording):
 
 
 def labels_of_files(
-    labels: Labels, root: Path, files: Sequence[Path], seconds: float
+    labels: Labels,
+    root: Path,
+    files: Sequence[Path],
+    seconds: float,
+    column: str = "label",
+    subject_of: Callable[[Path], Any] = lambda file: None,
 ) -> list[LabelledFile] | None:
     """Return the labels in names of files or in a table; None for labels in annotations.
 
@@ -63,14 +67,18 @@ def labels_of_files(
         The recordings.
     seconds : float
         Length of a window.
+    column : str
+        Column of the labels in a table.
+    subject_of : callable
+        Function that returns the subject of a file, for a table of subjects.
 
     Raises
     ------
     TypeError
         When ``labels`` are none of these.
     ValueError
-        When ``labels`` is a text that is neither a pattern of names nor the path of a table, or
-        when the labels are not those of the files.
+        When ``labels`` is a text that is neither a pattern of names nor the path of a table, when
+        the labels are not those of the files or subjects, or when a column of no table is given.
 
     Examples
     --------
@@ -82,17 +90,27 @@ def labels_of_files(
     >>> labels_of_files(["W", "N1"], root, [file], 30) is None
     True
     """
-    if isinstance(labels, pd.DataFrame):
-        return labels_in_table(labels, root, files, seconds, "The table of labels")
+    text = str(labels)
+    is_path = isinstance(labels, (str, Path)) and text.lower().endswith((".csv", ".tsv"))
+    if is_path or isinstance(labels, pd.DataFrame):
+        table = labels if isinstance(labels, pd.DataFrame) else read_table(text, root)
+        where = text if is_path else "The table of labels"
+        if "file" not in table:
+            return labels_of_subjects(table, files, column, where, subject_of)
+        if column != "label":
+            table = table.drop(columns="label", errors="ignore").rename(columns={column: "label"})
+        return labels_in_table(table, root, files, seconds, where)
+    if column != "label":
+        raise ValueError(
+            f"label_column={column!r} is for labels in a table; labels is {labels!r}, so give its "
+            "path, such as labels='participants.tsv', or omit label_column."
+        )
     if not isinstance(labels, (str, Path)):
         if labels is not None:
             check_ordered("labels", labels)
         return None
-    text = str(labels)
     if "{" in text or _NAMED_GROUP in text:
         return labels_in_names(text, root, files)
-    if text.lower().endswith((".csv", ".tsv")):
-        return labels_in_table(read_table(text, root), root, files, seconds, text)
     raise ValueError(
         f"labels is the text {text!r}; give a list of labels, [{text!r}], a template of names "
         "such as '{subject}_{label}', or the path of a .csv or .tsv file."
@@ -144,8 +162,9 @@ def classes_and_targets(
         return given_classes(labels)
     else:
         assert not isinstance(labels, Path)  # the labels of a table are in of_files
-        in_files = labels_in_annotations(files, seconds) if labels is None else labels
-        names = {str(label): str(label) for label in in_files}
+        if labels is None:
+            _warn_of_case(labels := labels_in_annotations(files, seconds))
+        names = {label_text(label): label_text(label) for label in labels}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
     targets = targets_of(names)
@@ -190,7 +209,7 @@ def classes_of_labels(
     TypeError
         When ``classes`` are neither a list nor a dict.
     ValueError
-        When no file has one of the labels.
+        When no file has one of the labels, or when they are many numbers, such as ages.
 
     Warns
     -----
@@ -206,15 +225,16 @@ def classes_of_labels(
     {'1': 'rest', '2': 'arithmetic'}
     """
     labels = sorted(set(found))
-    if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels):
+    is_number = all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels)
+    if is_number:
         labels.sort(key=float)
     if classes is None:
-        for _, same in groupby(sorted(labels, key=str.casefold), str.casefold):
-            if len(spellings := list(same)) > 1:
-                warn_user(
-                    f"The labels {' and '.join(map(repr, spellings))} are different classes. If "
-                    "they are one, pass classes={label: class}."
-                )
+        if is_number and len(labels) > _MOST_NUMBERS:
+            raise ValueError(
+                f"The labels are {len(labels)} different numbers, {listed(labels, most=3)}; group "
+                "them by classes={number: class}, such as {'31': 'young', '67': 'old'}."
+            )
+        _warn_of_case(labels)
         return {label: label for label in labels}
     if isinstance(classes, str):
         raise ValueError(f"classes is the text {classes!r}; give a list of labels, [{classes!r}].")
@@ -228,6 +248,15 @@ def classes_of_labels(
             f"files are {', '.join(map(repr, labels))}."
         )
     return chosen
+
+
+def _warn_of_case(labels: Iterable[str]) -> None:
+    for _, same in groupby(sorted(labels, key=str.casefold), str.casefold):
+        if len(spellings := list(same)) > 1:
+            warn_user(
+                f"The labels {' and '.join(map(repr, spellings))} are different classes. If they "
+                "are one, pass classes={label: class}, or labels={label: class} for annotations."
+            )
 
 
 def targets_of(classes: Mapping[str, str]) -> dict[str, int]:
@@ -272,10 +301,10 @@ def given_classes(
     """
     values = labels.values()
     if labels and all(isinstance(value, str) for value in values):
-        classes = {str(name): str(value) for name, value in labels.items()}
+        classes = {label_text(name): label_text(value) for name, value in labels.items()}
         return classes, targets_of(classes)
     if labels and all(isinstance(v, Integral) and not isinstance(v, bool) for v in values):
-        targets = {str(name): int(value) for name, value in labels.items()}
+        targets = {label_text(name): int(value) for name, value in labels.items()}
         return {name: name for name in targets}, targets
     raise ValueError(
         "labels must give each description a class, as in {'Sleep stage W': 'W'}, or each a "
@@ -283,65 +312,14 @@ def given_classes(
     )
 
 
+#: So many different numbers are ages or scores, not classes.
+_MOST_NUMBERS = 20
+
 #: Seconds by which rounded labels may overlap.
 _TOLERANCE = 1e-3
 
 #: A whole number as pandas and spreadsheets write it in a column with empty cells.
 _WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")
-
-
-def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
-    """Read a table of labels; all values are texts, and empty cells are missing.
-
-    Parameters
-    ----------
-    file : path
-        Table with commas, semicolons or tabs between its columns, in UTF-8. A relative path that
-        does not exist is searched for in ``folder``.
-    folder : Path
-        Folder of the recordings.
-
-    Returns
-    -------
-    DataFrame
-        The table.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the file does not exist.
-    ValueError
-        When it is no table.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from braindecode_pars.recordings.label_files import read_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "labels.csv").write_text("file;label\\nP01.edf;rest\\n")
-    ...     read_table("labels.csv", Path(folder))["label"].tolist()
-    ['rest']
-    """
-    given = Path(file).expanduser()
-    path = given if given.is_file() else folder / given
-    try:
-        header = path.read_text(encoding="utf-8-sig").partition("\n")[0]
-        table = pd.read_csv(
-            path,
-            sep=max(",;\t", key=header.count),
-            dtype=str,
-            encoding="utf-8-sig",
-            # "None" and "NA", which pandas takes for missing values, may be names of classes.
-            keep_default_na=False,
-            na_values=["", "n/a"],
-            skipinitialspace=True,
-        )
-    except ValueError as error:  # also UnicodeDecodeError and pandas' own errors
-        raise ValueError(f"{path} is not a table of labels in UTF-8: {error}") from error
-    if not isinstance(table.index, pd.RangeIndex):
-        raise ValueError(f"{path} has rows with more cells than its header.")
-    return table.rename(columns=str.strip)
 
 
 def labels_in_table(
@@ -404,6 +382,80 @@ def labels_in_table(
     return [_labelled(file, rows, seconds, where) for file, rows in rows_of.items()]
 
 
+def labels_of_subjects(
+    table: pd.DataFrame,
+    files: Sequence[Path],
+    column: str,
+    where: str,
+    subject_of: Callable[[Path], Any],
+) -> list[LabelledFile]:
+    """Return the label of each file: that of its subject.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A column ``subject`` or ``participant_id``, and one of labels; others are ignored.
+    files : list of Path
+        The recordings.
+    column : str
+        Column of the labels.
+    where : str
+        Name of the table, for error messages.
+    subject_of : callable
+        Function that returns the subject of a file. Spellings of one name, such as "sub-01" and
+        "01", are one subject.
+
+    Returns
+    -------
+    list of LabelledFile
+        All files, without their subjects; those of a subject without a label have no stretch.
+
+    Raises
+    ------
+    ValueError
+        When the table lacks a column, when it does not name a subject, or gives one two labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from braindecode_pars.recordings.label_files import labels_of_subjects
+    >>> table = pd.DataFrame({"participant_id": ["sub-01"], "age": [30], "diagnosis": ["MCI"]})
+    >>> files = [Path("01.edf")]
+    >>> labels_of_subjects(table, files, "diagnosis", "table", lambda file: file.stem)[0].stretches
+    ((None, None, 'MCI'),)
+    """
+    name = "participant_id" if "participant_id" in table else "subject"
+    if name not in table or column not in table:
+        missing = repr(column) if name in table else "'file', 'subject' or 'participant_id'"
+        raise ValueError(
+            f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
+            "column of the labels as label_column, such as label_column='diagnosis'."
+        )
+    label_of: dict[str, str] = {}
+    for subject, value in zip(table[name], table[column], strict=True):
+        label = _label(value)
+        before = label_of.setdefault(subject_key(subject), label)
+        if before != label:
+            raise ValueError(
+                f"{where} gives the subject {subject} the labels {before!r} and {label!r}; a "
+                "label for each recording needs a column 'file'."
+            )
+    subjects = {file: subject_of(file) for file in files}
+    absent = [s for s in dict.fromkeys(subjects.values()) if subject_key(s) not in label_of]
+    if absent:
+        raise ValueError(
+            f"{where} has no row of the subject {listed(list(map(str, absent)))}; it has "
+            f"{listed(list(map(str, table[name])), most=5)}. Add a row, with an empty label to "
+            "leave the subject out, or pass subject= if this is no subject."
+        )
+    labels = {file: label_of[subject_key(subject)] for file, subject in subjects.items()}
+    return [
+        LabelledFile(file, {}, ((None, None, label),) if label else ())
+        for file, label in labels.items()
+    ]
+
+
 def _check_columns(table: pd.DataFrame, where: str) -> None:
     columns, known = set(table), {"file", "label", "subject", "onset", "duration"}
     wrong = [f"no column {name!r}" for name in ("file", "label") if name not in columns]
@@ -420,7 +472,7 @@ def _check_columns(table: pd.DataFrame, where: str) -> None:
 def _file_of(row: dict[str, Any], known: dict[str, list[Path]], where: str) -> Path:
     if pd.isna(row["file"]):
         raise ValueError(f"{where} has a row without a file (label {row['label']!r}); fill it in.")
-    name = _text(row["file"]).replace("\\", "/").removeprefix("./")
+    name = label_text(row["file"]).replace("\\", "/").removeprefix("./")
     found = known.get(name, [])
     if len(found) != 1:
         which = f"may be {found[0]} or {found[1]}" if found else "is not in the folder"
@@ -433,7 +485,9 @@ def _file_of(row: dict[str, Any], known: dict[str, list[Path]], where: str) -> P
 def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str) -> LabelledFile:
     """Return a file with the labels in its rows."""
     given = [row["subject"] for row in rows if "subject" in row]
-    subjects = list(dict.fromkeys(_text(s) or None if isinstance(s, str) else s for s in given))
+    subjects = list(
+        dict.fromkeys(label_text(s) or None if isinstance(s, str) else s for s in given)
+    )
     if len(subjects) > 1 or any(map(pd.isna, subjects)):
         named = " and ".join("none" if pd.isna(s) else str(s) for s in subjects)
         raise ValueError(
@@ -442,15 +496,15 @@ def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str
     stretches = tuple(
         (_seconds(row, "onset", where), _seconds(row, "duration", where) or None, label)
         for row in rows
-        if (label := _WHOLE.sub(r"\1", "" if pd.isna(row["label"]) else _text(row["label"])))
+        if (label := _label(row["label"]))
     )
     _check_stretches(f"{where}: {file.name}", stretches, seconds)
     return LabelledFile(file, {"subject": subjects[0]} if subjects else {}, stretches)
 
 
-def _text(value: Any) -> str:
-    """Return a text in one spelling: in one Unicode form, and without blanks around it."""
-    return normalized(str(value)).strip()
+def _label(value: Any) -> str:
+    """Return the label in a cell; an empty text if there is none."""
+    return "" if pd.isna(value) else _WHOLE.sub(r"\1", label_text(value))
 
 
 def _seconds(row: dict[str, Any], column: str, where: str) -> float | None:
@@ -587,146 +641,9 @@ def _expressions(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return compiled("+"), compiled("+?")
 
 
-def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the annotations of a recording, in seconds from its first sample.
-
-    Parameters
-    ----------
-    file : Path
-        The recording.
-    raw : Raw
-        What its reader returned. With gaps, only this has the annotations at their samples.
-    """
-    if table := table_beside(file, "events"):
-        return _of_table(table)
-    notes = raw.annotations
-    return mne.Annotations(notes.onset - raw.first_time, notes.duration, notes.description)
-
-
-def _in_file(file: Path) -> mne.Annotations:
-    """Return the annotations of a file without reading its samples; their onsets may be others."""
-    none = mne.Annotations([], [], [])
-    if file.suffix.lower() == ".hea":  # WFDB annotations have no duration and mean heart beats
-        return none
-    try:
-        if file.suffix.lower() == ".vhdr":  # MNE reads them only together with the header
-            return mne.io.read_raw(file, verbose="error").annotations
-        return mne.read_annotations(file)
-    except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
-        return none
-
-
-def _of_table(table: Path) -> mne.Annotations:
-    events = read_table(table, table.parent)
-    absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent:
-        raise ValueError(f"{table} has no column {absent[0]!r}.")
-    events = events.dropna(subset=["trial_type"])
-    onsets = pd.to_numeric(events["onset"], errors="coerce")
-    if onsets.isna().any():
-        wrong = events[onsets.isna()].iloc[0]
-        raise ValueError(
-            f"{table} has the onset {wrong['onset']!r} of {wrong['trial_type']!r}; write seconds "
-            "from the start of the recording, such as 90.5."
-        )
-    durations = events["duration"] if "duration" in events else np.zeros(len(events))
-    durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
-    return mne.Annotations(onsets, durations, events["trial_type"])
-
-
-def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
-    """Return the annotations that may be labels, in alphabetical order.
-
-    They are those as long as a window; if there are none, those without a duration. Annotations of
-    gaps, and those that begin with "BAD" or "EDGE", are none.
-
-    Parameters
-    ----------
-    files : list of Path
-        Recordings.
-    seconds : float
-        Length of a window.
-
-    Raises
-    ------
-    ValueError
-        When no annotation is a label.
-    """
-    long, instant = set(), set()
-    for file in files:
-        table = table_beside(file, "events")
-        for one in _of_table(table) if table else _in_file(file):
-            name = str(one["description"])
-            if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
-                continue
-            if one["duration"] == 0:
-                instant.add(name)
-            elif holds_a_window(one["duration"], seconds):
-                long.add(name)
-    if not long and not instant:
-        raise ValueError(
-            f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
-            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
-            "add tables _events.tsv as in BIDS."
-        )
-    return sorted(long or instant)
-
-
 def checksum_of_labels(
     files: Iterable[LabelledFile], classes: Mapping[str, str], root: Path
 ) -> str:
     """Return a checksum of the labels of all files, for the settings of a cache."""
     rows = sorted((each.file.relative_to(root).as_posix(), each.stretches) for each in files)
     return checksum_of(json.dumps([rows, list(classes.items())]).encode())
-
-
-def to_annotations(
-    stretches: Iterable[Stretch], classes: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
-) -> mne.Annotations:
-    """Return the stretches as annotations of a recording, with the names of their classes.
-
-    Parameters
-    ----------
-    stretches : iterable of Stretch
-        Labels of the recording.
-    classes : mapping of str to str
-        Class of each label that is used.
-    raw : Raw
-        The recording.
-    seconds : float
-        Length of a window, which a stretch without a duration lasts.
-
-    Returns
-    -------
-    Annotations
-        Onsets in seconds from the first sample.
-
-    Raises
-    ------
-    ValueError
-        When a stretch ends after the recording.
-
-    Examples
-    --------
-    >>> import mne
-    >>> import numpy as np
-    >>> from braindecode_pars.recordings.label_files import to_annotations
-    >>> info = mne.create_info(["C3"], 100.0, "eeg")
-    >>> raw = mne.io.RawArray(np.zeros((1, 6000)), info, verbose="error")
-    >>> print(*to_annotations([(30, None, "2")], {"2": "N2"}, raw, 30.0).description)
-    N2
-    """
-    length = raw.n_times / raw.info["sfreq"]
-    notes = mne.Annotations([], [], [])
-    for onset, duration, label in stretches:
-        start = 0.0 if onset is None else onset
-        lasts = (length if onset is None else seconds) if duration is None else duration
-        # A file may end by a rounded sample before its last label.
-        if start + lasts > length + 1.5 / raw.info["sfreq"]:
-            raise ValueError(
-                f"its label {label!r} at {start:g} s ends at {start + lasts:g} s, but the "
-                f"recording has {length:g} s; correct its times, or remove it."
-            )
-        if label in classes:
-            notes.append(start, lasts, classes[label])
-    return notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -169,6 +169,7 @@ def read_recipe(
     cut: Callable[..., EEGWindowsDataset | None],
     check: Callable[..., None] | None = None,
     classes: Sequence[str] | None = None,
+    expected: Collection[str] | None = None,
     **settings: Any,
 ) -> BaseConcatDataset:
     """Read the recordings of a recipe into one dataset of windows: the second half of ``load``.
@@ -185,6 +186,8 @@ def read_recipe(
         Function that checks the settings before a file is opened.
     classes : sequence of str | None
         Names of the targets; None takes those of the card.
+    expected : collection of str | None
+        As in :func:`read_corpus`.
     n_jobs, cache, on_error, verbose
         As in :func:`read_corpus`.
     **settings
@@ -200,5 +203,6 @@ def read_recipe(
         partial(cut, **call.kwargs),
         dict(corpus=card["name"], version=card["version"], **call.kwargs),
         card["classes"] if classes is None else classes,
+        expected,
         **reading,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from braindecode_pars._common.files import (
     written_aside,
 )
 from braindecode_pars._common.subjects import in_corpus, subject_key
-from braindecode_pars.recordings.cutting import name_classes
+from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
 from braindecode_pars.recordings.preparation import channels_left_out, count_left_out
 from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
 from braindecode_pars.recordings.search import files_beside, why_unreadable
@@ -148,6 +148,7 @@ def read_corpus(
     read: Callable[[Recording], EEGWindowsDataset | None],
     settings: Mapping[str, Any],
     classes: Sequence[str] | Mapping[str, int] = (),
+    expected: Collection[str] | None = None,
     *,
     n_jobs: int = 1,
     cache: str | Path | None = None,
@@ -169,6 +170,9 @@ def read_corpus(
     classes : sequence of str | mapping of str to int
         Names of the targets 0, 1, ..., or the target of each name; empty if they have no names.
         See :func:`~braindecode_pars.recordings.cutting.name_classes`.
+    expected : collection of str | None
+        Classes that must have a window, as must every subject, where the user chooses labels or the
+        length of a window. None, as for corpora that have short recordings, expects neither.
     n_jobs : int
         Number of processes, as in joblib.
     cache : path | None
@@ -177,10 +181,11 @@ def read_corpus(
         files have changed, and entries of the cache that are damaged, are prepared again. None
         keeps all signals in memory.
     on_error : "raise" | "warn"
-        Whether a recording that cannot be read raises an error, or is skipped with a warning.
+        Whether a recording that cannot be read raises an error, or is skipped with a warning; and
+        whether there is one when nothing is left of an ``expected`` class or of a subject.
     verbose : int
-        Whether to show a progress bar and log how many recordings are too short and which kinds of
-        channels of the files are left out (1), or nothing (0).
+        Whether to show a progress bar and log what is left out, such as recordings that are too
+        short, and kinds of channels of the files (1), or nothing (0).
 
     Returns
     -------
@@ -191,12 +196,15 @@ def read_corpus(
     ------
     ValueError
         When a recording cannot be read, when no recording contains a window, or when ``cache`` is
-        another folder or was created with other settings. The message names the recording.
+        another folder or was created with other settings. The message names the recording. When
+        nothing is left of a class in ``expected``, or of a subject.
 
     Warns
     -----
     UserWarning
-        With ``on_error="warn"``, when recordings are skipped. The message names them.
+        With ``on_error="warn"``, when recordings are skipped. The message names them. With
+        ``expected``, also when recordings or labels are left out: it is a table of how many, of how
+        many, why, and in which files. Windows that the user has marked as bad alone are logged.
 
     Examples
     --------
@@ -238,52 +246,120 @@ def read_corpus(
         unit=" recordings",
         disable=not verbose,
     )
-    datasets, failures, left_out = [], [], []
-    for recording, (windows, problem) in zip(recordings, bar, strict=True):
+    datasets, failures, channels, lost, rows = [], [], [], [], []
+    for recording, (windows, problem, omissions) in zip(recordings, bar, strict=True):
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
                 raise ValueError(f"{message} (on_error='warn' skips such recordings.)")
             failures.append(message)
-        elif windows is not None:
+            lost.append(recording.subject)
+        elif windows is None:
+            omissions = [_lost_recording(omissions)]
+            lost += [recording.subject] if not omissions[0].is_asked else []
+        else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(name_classes(windows, classes))
-            left_out.append(channels_left_out(windows.raw))
+            channels.append(channels_left_out(windows.raw))
+        rows += [(recording.file.name, omission) for omission in omissions]
     # Report what was not used.
-    if failures:
-        warn_user(skipped_message(failures, len(recordings)))
-    if verbose and (line := count_left_out(left_out)):
+    if verbose and (line := count_left_out(channels)):
         log.info(line)
-    too_short = len(recordings) - len(failures) - len(datasets)
-    if verbose and too_short:
-        log.info("%d of %d recordings have no window.", too_short, len(recordings))
+    table = _table_of_omissions(rows, len(recordings))
     if not datasets:
         raise ValueError(
             f"None of {len(recordings)} recordings contains a window. Either all are shorter than "
-            "one, or they have no label that was asked for and is as long as a window."
+            f"one, or they have no label that was asked for and is as long as a window.{table}"
         )
+    nothing = [] if expected is None else _nothing_left(datasets, lost, classes, expected)
+    if nothing and on_error == "raise":
+        raise ValueError(
+            f"Nothing is left of {listed(nothing)}. Correct the labels, pass a shorter window, or "
+            f"choose other subjects or classes (on_error='warn' goes on without).{table}"
+        )
+    messages = [skipped_message(failures, len(recordings))] if failures else []
+    messages += [f"Nothing is left of {listed(nothing)}."] if nothing else []
+    is_told = any(row.what == "recordings" or not row.is_asked for _, row in rows)
+    _tell_left_out(messages, table, is_told=is_told and expected is not None, verbose=verbose)
     return BaseConcatDataset(datasets)
+
+
+def _tell_left_out(messages: list[str], table: str, *, is_told: bool, verbose: int) -> None:
+    """Warn of what is left out, or log a table that is no reason for a warning."""
+    if messages or is_told:
+        warn_user((" ".join(messages) + table).strip())
+    elif table and verbose:
+        log.info(table.strip())
+
+
+def _lost_recording(omissions: Sequence[Omission]) -> Omission:
+    """Return why a recording has no window, from what is left out of it."""
+    whole = [omission for omission in omissions if omission.what == "recordings"]
+    why = [f"{each.number} of {each.of} {each.what} {each.why}" for each in omissions]
+    reason = f"no window left: {', '.join(why)}" if why else "no label as long as a window"
+    return whole[0] if whole else Omission("recordings", reason, 1, 1)
+
+
+def _nothing_left(
+    datasets: Sequence[EEGWindowsDataset],
+    lost: Iterable[Any],
+    classes: Sequence[str] | Mapping[str, int],
+    expected: Collection[str],
+) -> list[str]:
+    """Return the subjects of lost recordings, and the expected classes, without a window."""
+    subjects = {part.description["subject"] for part in datasets}
+    found = {target for part in datasets for target in part.metadata["target"].tolist()}
+    if not isinstance(classes, Mapping):
+        classes = {name: target for target, name in enumerate(classes)}
+    return [
+        *(f"subject {subject}" for subject in dict.fromkeys(lost) if subject not in subjects),
+        *(
+            f"the class {name!r}"
+            for name in classes
+            if name in expected and classes[name] not in found
+        ),
+    ]
+
+
+#: Lines of a table of what is left out.
+_MOST_LINES = 12
+
+
+def _table_of_omissions(rows: Iterable[tuple[str, Omission]], n_recordings: int) -> str:
+    """Return a table of how much is left out, of how much, why, and of which files."""
+    columns = ["file", "what", "why", "number", "of", "is_asked"]
+    frame = pd.DataFrame([(file, *omission) for file, omission in rows], columns=columns)
+    cells = []
+    for (what, why), part in frame.groupby(["what", "why"], sort=False):
+        of = n_recordings if what == "recordings" else part["of"].sum()
+        cells.append((f"{part['number'].sum()} of {of} {what}", why, listed([*part["file"]], 3)))
+    shown = cells[:_MOST_LINES]
+    first, second = (max((len(cell[i]) for cell in shown), default=0) for i in (0, 1))
+    lines = [f"{a:{first}}  {b:{second}}  {c}" for a, b, c in shown]
+    lines += [f"and {len(cells) - len(shown)} other reasons"] if len(cells) > len(shown) else []
+    return "\nLeft out:\n  " + "\n  ".join(lines) if lines else ""
 
 
 def _read_one(
     recording: Recording,
     read: Callable[[Recording], EEGWindowsDataset | None],
     cache: Path | None,
-) -> tuple[EEGWindowsDataset | None, str | None]:
-    """Return the windows of a recording, or why it cannot be read."""
+) -> tuple[EEGWindowsDataset | None, str | None, list[Omission]]:
+    """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
     if problem := why_unreadable(recording.file):
-        return None, problem
+        return None, problem, []
     entry = None if cache is None else _CacheEntry.of(recording.file, cache)
     if entry is not None and entry.is_valid():
-        return entry.windows(), None
+        return entry.windows(), None, entry.omissions()
     try:
-        windows = read(recording)
+        with collected_omissions() as omissions:
+            windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
-        return None, f"{error or type(error).__name__}"
+        return None, f"{error or type(error).__name__}", []
     if entry is not None:
-        entry.write(windows)
+        entry.write(windows, omissions)
         windows = entry.windows()
-    return windows, None
+    return windows, None, omissions
 
 
 def split_subjects(
@@ -480,11 +556,13 @@ class _CacheEntry:
             whole = all(checksum_of_file(self.file.with_name(n)) == found for n, found in signals)
         except (OSError, ValueError):
             return False
-        return whole and content["source"] == self.source
+        # An entry without omissions is of a version that knew no bad times.
+        return whole and content["source"] == self.source and "omissions" in content
 
-    def write(self, windows: EEGWindowsDataset | None) -> None:
+    def write(self, windows: EEGWindowsDataset | None, omissions: list[Omission]) -> None:
         """Write a prepared recording; ``windows`` is None if it has no window."""
         content: dict[str, Any] = dict(source=self.source, signals={}, windows=None, steps=[])
+        content["omissions"] = omissions
         if windows is not None:
             content["windows"] = windows.metadata.to_dict(orient="list")
             content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
@@ -494,6 +572,10 @@ class _CacheEntry:
                 content["signals"] = {f.name: checksum_of_file(f) for f in aside.iterdir()}
         # The entry is written last, so that it exists only when the signals do.
         write_checked(self.file, content)
+
+    def omissions(self) -> list[Omission]:
+        """Return what is left out of the recording."""
+        return [Omission(*omission) for omission in read_json(self.file)["omissions"]]
 
     def windows(self) -> EEGWindowsDataset | None:
         """Return the windows, each of which is read from disk when it is indexed."""

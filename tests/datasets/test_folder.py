@@ -12,6 +12,7 @@ from support.edf_files import write_edf_records
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
+from braindecode_pars.recordings.label_annotations import read_table
 
 SFREQ = 100.0
 KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)
@@ -149,11 +150,12 @@ def test_the_targets_are_the_same_for_all_subjects(tmp_path):
     assert as_sklearn(ben)[1].tolist() == [1, 2]
 
 
-def named(root, *names, seconds=60):
+def named(root, *names, seconds=60, overwrite=False):
     """Write recordings without annotations."""
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        recording(names=["C3"], seconds=seconds).save(root / f"{name}_raw.fif", verbose="error")
+        raw = recording(names=["C3"], seconds=seconds)
+        raw.save(root / f"{name}_raw.fif", overwrite=overwrite, verbose="error")
     return root
 
 
@@ -182,15 +184,15 @@ def test_labels_in_names(tmp_path):
 
 
 def test_labels_in_a_table(tmp_path):
-    root = named(tmp_path, "day1/a", "day2/b")
+    root = named(tmp_path, "day1/a", "day2/b", "day3/c")
     (root / "labels.csv").write_text(
         "subject,file,label,onset,duration\n"
-        "07,a_raw,W,0,20\n07,a_raw,N2,20,30\n07,a_raw,N2,55,5\n08,day2/b_raw.fif,R,,\n"
+        "07,a_raw,W,0,20\n07,a_raw,N2,20,30\n07,a_raw,N2,55,5\n08,day2/b_raw.fif,R,,\n09,c_raw,R,0,5\n"
     )
     table = dict(labels="labels.csv", classes=["W", "N2", "R"], window_seconds=5, **KEEP)
     windows = folder.load(root, **table)
-    assert windows.description["subject"].tolist() == ["07", "08"]
-    assert classes_of(windows) == ["W"] * 4 + ["N2"] * 7 + ["R"] * 12
+    assert windows.description["subject"].tolist() == ["07", "08", "09"]
+    assert classes_of(windows) == ["W"] * 4 + ["N2"] * 7 + ["R"] * 13
     X, y, _ = as_sklearn(windows)
     assert y[:5].tolist() == [0, 0, 0, 0, 1]
     assert [round(float(np.median(X[i][0])) / 1e-5) for i in (0, 2, 4, 10)] == [1, 2, 3, 6]
@@ -208,12 +210,12 @@ def test_classes_of_annotations(tmp_path):
 
 
 def test_a_cache_belongs_to_its_labels(tmp_path):
-    root, cache = named(tmp_path / "data", "a", "b"), tmp_path / "cache"
-    table = pd.DataFrame({"file": ["a_raw", "b_raw"], "label": ["W", "R"]})
+    root, cache = named(tmp_path / "data", "a", "b", "c"), tmp_path / "cache"
+    table = pd.DataFrame({"file": ["a_raw", "b_raw", "c_raw"], "label": ["W", "R", "R"]})
     for _ in range(2):
         windows = folder.load(root, labels=table, cache=cache, **KEEP)
-        assert classes_of(windows) == ["W"] * 2 + ["R"] * 2
-    table["label"] = ["R", "W"]
+        assert classes_of(windows) == ["W"] * 2 + ["R"] * 4
+    table["label"] = ["R", "W", "W"]
     with pytest.raises(ValueError, match="label_table"):
         folder.load(root, labels=table, cache=cache, **KEEP)
 
@@ -246,7 +248,7 @@ def test_labels_after_the_end_of_a_recording(tmp_path):
 
 def test_files_of_one_person_ask_for_the_subject(tmp_path):
     root = named(tmp_path, "S00_1", "S00_2")
-    table = pd.DataFrame({"file": ["S00_1_raw", "S00_2_raw"], "label": ["1", "2"]})
+    table = pd.DataFrame({"file": ["S00_1_raw", "S00_2_raw"], "label": ["1", "1"]})
     message = r"S00_1_raw\.fif and S00_2_raw\.fif"
     with pytest.raises(ValueError, match=message):
         folder.recordings(root)
@@ -265,13 +267,13 @@ def test_files_of_one_person_ask_for_the_subject(tmp_path):
 @pytest.mark.parametrize("labels", ["{label}/*", "(?P<label>[^/]+)/P", "labels.csv"])
 def test_folders_of_labels_are_no_subjects(tmp_path, labels):
     """P01 would be the people "rest" and "task", and each test subject a class."""
-    root = named(tmp_path, "rest/P01", "task/P01")
-    rows = "rest/P01_raw,rest\ntask/P01_raw,task\n"
+    root = named(tmp_path, "rest/P01", "task/P01", "task/P02")
+    rows = "rest/P01_raw,rest\ntask/P01_raw,task\ntask/P02_raw,task\n"
     (root / "labels.csv").write_text(f"file,label\n{rows}")
     with pytest.raises(ValueError, match="rest, task"):
         folder.load(root, labels=labels, **KEEP)
     windows = folder.load(root, labels=labels, subject="(P[0-9]+)", **KEEP)
-    assert windows.description["subject"].tolist() == ["P01", "P01"]
+    assert windows.description["subject"].tolist() == ["P01", "P01", "P02"]
 
 
 def test_folders_of_parts_are_no_subjects(tmp_path):
@@ -310,3 +312,177 @@ def test_folders_that_cannot_be_used(tmp_path):
     (tmp_path / "P01_events.tsv").write_text("onset\tduration\tstage\n0\t30\tW\n")
     with pytest.raises(ValueError, match="'trial_type'"):
         folder.load(tmp_path, labels=["W"], verbose=0)
+
+
+@pytest.mark.parametrize("name", ["participants.tsv", "people.csv"])
+def test_labels_in_a_table_of_subjects(tmp_path, name):
+    """The label of a subject is that of all its recordings; an empty one leaves the subject out."""
+    root = named(tmp_path, *(f"sub-0{s}/sub-0{s}_run-{r}" for s in range(1, 5) for r in (1, 2)))
+    rows = ["sub-01,70,AD ", "sub-02,68,control", "sub-03,70,AD", "sub-04,n/a,n/a", "sub-99,50,?"]
+    text = "\n".join(["participant_id,age,diagnosis", *rows])
+    if name == "people.csv":
+        text = text.replace("participant_id", "subject").replace("sub-0", "")
+    (root / name).write_text(text.replace(",", "\t" if name.endswith(".tsv") else ","))
+    asked = dict(labels=name, label_column="diagnosis", **KEEP)
+    empty = "2 of 8 recordings  without a label in the table  sub-04_run-1_raw.fif, sub-04_run-2"
+    with pytest.warns(UserWarning, match=empty):
+        windows = folder.load(root, **asked)
+    assert windows.description["subject"].tolist() == ["01", "01", "02", "02", "03", "03"]
+    assert classes_of(windows) == ["AD"] * 4 + ["control"] * 4 + ["AD"] * 4
+    some = ["01", "02", "03"]
+    by_age = folder.load(root, some, classes={"70": "old"}, **{**asked, "label_column": "age"})
+    assert classes_of(by_age) == ["old"] * 8
+    table = dict(labels=read_table(name, root), subject=r"sub-(\d+)/")
+    assert classes_of(folder.load(root, some, **{**asked, **table})) == classes_of(windows)
+
+
+def test_tables_of_subjects_that_cannot_be_used(tmp_path):
+    root = named(tmp_path, "sub-01/sub-01", "sub-02/sub-02")
+    table = pd.DataFrame({"participant_id": ["sub-01", "sub-02"], "diagnosis": ["AD", "MCI"]})
+    wrong = {
+        r"no row of the subject 02": table[:1],
+        r"no column 'label'.*'diagnosis'": table,
+        r"subject 1 the labels 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
+        r"no column 'file', 'subject'": table[["diagnosis"]],
+    }
+    for message, labels in wrong.items():
+        column = "label" if "'label'" in message else "diagnosis"
+        with pytest.raises(ValueError, match=message):
+            folder.load(root, labels=labels, label_column=column, **KEEP)
+    for labels in (None, ["AD"], "{subject}_{label}"):
+        with pytest.raises(ValueError, match="label_column='diagnosis'"):
+            folder.load(root, labels=labels, label_column="diagnosis", **KEEP)
+
+
+def events(root, *rows, subject="01"):
+    """Replace the events of a subject of :func:`bids`; each row is "onset duration trial_type"."""
+    table = root / f"sub-{subject}/eeg/sub-{subject}_task-imagery_events.tsv"
+    header = "onset duration trial_type"
+    table.write_text("\n".join("\t".join(row.split(maxsplit=2)) for row in (header, *rows)))
+    return root
+
+
+BIDS = dict(labels=["left", "right"], window_seconds=4, **KEEP)
+
+
+@pytest.mark.parametrize("wrong", ["other case", "no table"])
+def test_a_subject_without_labels_is_named(tmp_path, wrong):
+    root = bids(tmp_path, subjects=("01", "02", "03"))
+    if wrong == "no table":
+        (root / "sub-02/eeg/sub-02_task-imagery_events.tsv").unlink()
+    else:
+        events(root, "0 4 Left", "10 4 Right", subject="02")
+    reason = "annotations are Left, Right" if wrong == "other case" else "no _events.tsv"
+    message = rf"(?s)left of subject 02\..*1 of 3 recordings  no label.*{reason}.*sub-02_task"
+    with pytest.raises(ValueError, match=message):
+        folder.load(root, **BIDS)
+    with pytest.warns(UserWarning, match=message) as caught:
+        windows = folder.load(root, on_error="warn", **BIDS)
+    assert len(caught) == 1
+    assert windows.description["subject"].tolist() == ["01", "03"]
+
+
+def test_recordings_shorter_than_a_window_are_named(tmp_path):
+    """12 of 16 vanished behind one line of a log."""
+    root = tmp_path
+    for subject in range(4):
+        named(root, f"P{subject}/rest", f"P{subject}/task", seconds=60)
+        named(root, *(f"P{subject}/{kind}{i}" for kind in ("rest", "task") for i in (1, 2, 3)))
+    options = dict(labels="(?P<label>rest|task)", window_seconds=60, **KEEP)
+    assert len(folder.load(root, **options)) == 32
+    for file in root.glob("*/*[123]_raw.fif"):
+        named(file.parent, file.name.removesuffix("_raw.fif"), seconds=50, overwrite=True)
+    short = r"24 of 32 recordings  shorter than a window of 60 s  rest1_raw.fif.*and 21 more"
+    with pytest.warns(UserWarning, match=short):
+        assert len(folder.load(root, **options)) == 8
+    for file in root.glob("*/task_raw.fif"):
+        named(file.parent, "task", seconds=50, overwrite=True)
+    with pytest.raises(ValueError, match="left of the class 'task'"):
+        folder.load(root, **options)
+
+
+def test_a_class_that_no_recording_has_is_named(tmp_path):
+    with pytest.raises(ValueError, match="left of the class 'rigth'"):
+        folder.load(bids(tmp_path), **{**BIDS, "labels": ["left", "rigth"]})
+    # Not all subjects have all classes.
+    assert len(folder.load(tmp_path, ["01"], **{**BIDS, "labels": ["left", "rigth"]})) == 2
+
+
+@pytest.mark.parametrize("what", ["subject", "recording"])
+def test_classes_that_nothing_can_tell_from_subjects(tmp_path, what):
+    files = ["P1_rest", "P2_task", "P2_task2"] if what == "subject" else ["P1_rest", "P1_task"]
+    options = dict(labels=r"(?P<subject>P\d)_(?P<label>[a-z]+)", **KEEP)
+    with pytest.warns(UserWarning, match=f"one {what} only .'rest' of P1, 'task' of P"):
+        folder.load(named(tmp_path, *files), **options)
+    folder.load(named(tmp_path, "P3_rest", "P3_task"), **options)
+
+
+def test_an_unreadable_duration_is_no_zero(tmp_path):
+    root = events(bids(tmp_path), "0 4 left", "10 n/a right", "20 abc left")
+    with pytest.raises(ValueError, match=r"sub-01_task.*duration 'abc' of 'left' in row 4"):
+        folder.load(root, **BIDS)
+    events(root, "0 4 left", "10 n/a right", "20 -4 left")
+    with pytest.raises(ValueError, match="'-4'"):
+        folder.load(root, **BIDS)
+    events(root, "0 4 left", "10 n/a right", "20 - n/a")  # a row without a label
+    assert as_sklearn(folder.load(root, ["01"], **BIDS))[1].tolist() == [0, 1]
+
+
+def test_labels_outside_the_recording_are_counted(tmp_path):
+    root = events(bids(tmp_path), "0 4 left", "10 4 right", "58 4 left", "70 4 right", "-9 4 left")
+    with pytest.warns(UserWarning, match="3 of 5 labels .*outside the recording.*sub-01"):
+        windows = folder.load(root, **BIDS)
+    assert len(windows.datasets[0]) == 2
+    events(root, "60 4 left", "70 4 right")
+    with pytest.raises(ValueError, match=r"sub-01.* all 2 labels are outside .* 60 s.* 60 s"):
+        folder.load(root, **BIDS)
+
+
+def test_labels_shorter_than_a_window_are_counted(tmp_path):
+    root = events(bids(tmp_path), "0 4 left", "10 3.9 right", "20 4 right")
+    with pytest.warns(UserWarning, match="1 of 3 labels .*shorter than a window of 4 s"):
+        assert len(folder.load(root, **BIDS).datasets[0]) == 2
+
+
+def test_where_two_labels_overlap_is_no_label(tmp_path):
+    root = events(bids(tmp_path), "0 9 left", "5 13 right", "30 9 left", "38 9 left", "50 4 right")
+    with pytest.warns(UserWarning, match="2 of 5 labels .*overlap a label of another class"):
+        windows = folder.load(root, ["01"], **BIDS)
+    # Left from 0 to 5 s, right from 9 to 18 s; two of left are one.
+    starts = windows.datasets[0].metadata["i_start_in_trial"] / SFREQ
+    assert starts.tolist() == [0, 9, 13, 30, 34, 38, 42, 50]
+    assert as_sklearn(windows)[1].tolist() == [0, 1, 1, 0, 0, 0, 0, 1]
+
+
+def test_blanks_and_upper_case_of_annotations(tmp_path):
+    root = bids(tmp_path)
+    events(root, "0 4 left ", "10 4 right", "20 4 Right", subject="01")
+    for labels in (BIDS["labels"], {"left ": "L", "right": "R"}):
+        with pytest.warns(UserWarning, match="1 of 3 labels  'Right', which differs .*'right'"):
+            windows = folder.load(root, **{**BIDS, "labels": labels})
+        assert as_sklearn(windows)[1].tolist() == [0, 1] * 3
+    with pytest.warns(UserWarning, match="'Right' and 'right' are different classes"):
+        folder.load(root, **{**BIDS, "labels": None})
+
+
+def test_the_case_of_the_type_of_a_channel_does_not_count(tmp_path):
+    root = bids(tmp_path)
+    for table in root.rglob("*_channels.tsv"):
+        table.write_text("name\ttype\tstatus\nC3\teeg\tgood\nC4\tEeg\tBad\nEOG1\teog \tgood\n")
+    info = folder.load(root, **BIDS).datasets[0].raw.info
+    assert [info["ch_names"], info["bads"]] == [["C3", "C4"], ["C4"]]
+
+
+def test_bad_times_are_no_windows(tmp_path, caplog):
+    """Those of the file and those of the table beside it."""
+    root = events(bids(tmp_path), "0 4 left", "10 4 right", "20 4 left", "21 1 BAD_move")
+    raw = recording().set_annotations(mne.Annotations([11], [1], ["bad blink"]))
+    file = root / "sub-01/eeg/sub-01_task-imagery_eeg.edf"
+    raw.export(file, overwrite=True, verbose="error")
+    caplog.set_level("INFO")
+    windows = folder.load(root, **{**BIDS, "verbose": 1})
+    assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0]
+    assert "2 of 3 windows  in annotations that begin with" in caplog.text
+    people = pd.DataFrame({"subject": ["01", "02"], "label": ["AD", "AD"]})
+    by_file = folder.load(root, **{**BIDS, "labels": people})
+    assert [len(part) for part in by_file.datasets] == [13, 15]

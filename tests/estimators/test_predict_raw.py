@@ -18,6 +18,8 @@ from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.predictions import to_bids_events
+from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.preprocessing import Preprocessing
 
 STAGES = ("W", "N1", "N2", "N3", "R")
@@ -186,6 +188,23 @@ def test_gaps_and_bad_annotations_are_not_predicted(clf):
     # Windows in between do not reach over a gap either.
     half = clf.predict_raw(raw, overlap=0.5)
     assert (half["label"].isna() == dropped).all()
+
+
+@pytest.mark.parametrize("mark", ["BAD_move", "bad", "Bad blink"])
+def test_what_is_no_window_for_training_is_not_predicted(clf, mark, tmp_path):
+    """In the annotations of a file, or in the table of BIDS beside it."""
+    clf = with_attributes(clf, preprocessing_=Preprocessing())
+    raw, file = recording(sfreq=100.0), tmp_path / "sub-01_task-rest_eeg.fif"
+    raw.save(file, verbose="error")
+    rows = f"0\tabc\tsleep\n35\t10\t{mark}\n149.9\tn/a\t{mark}\n"
+    (tmp_path / "sub-01_task-rest_events.tsv").write_text(f"onset\tduration\ttrial_type\n{rows}")
+    annotated(raw, (35, 10, mark), (149.9, 0, mark))
+    used = fixed_windows(raw, 30.0).metadata["i_start_in_trial"] / 3000
+    for given in (raw, file):
+        frame = clf.predict_raw(given)
+        assert frame.index[frame["label"].notna()].tolist() == used.tolist() == [0, 2, 3, 5]
+    events = to_bids_events(frame, tmp_path / "night_events.tsv").read_text()
+    assert events.count("\t30.0\tn/a\t") == 2
 
 
 def test_bad_times_of_other_channels_do_not_count(clf):

@@ -5,16 +5,25 @@ from __future__ import annotations
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+import mne
+import numpy as np
 import pytest
 import torch
+from braindecode.datasets import BaseConcatDataset, RawDataset
+from braindecode.preprocessing import create_windows_from_events
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from skorch.callbacks import Callback
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars._common.seeding import drawing
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit, training
+from braindecode_pars.estimators.windows_estimator import (
+    WindowsEstimator,
+    fresh_fit,
+    remember_windows,
+    training,
+)
 
 
 class Learner(WindowsEstimator):
@@ -121,3 +130,23 @@ def test_a_callback_may_wait_for_a_fit_in_another_thread(tiny, nights):
     clf.fit(nights)
     fitted = next(callback for _, callback in clf.net_.callbacks_ if isinstance(callback, Probe))
     assert fitted.fitted_.transform(nights).shape == (len(nights), 3 * 16)
+
+
+@pytest.mark.parametrize("subset", [False, True])
+def test_windows_of_braindecode_in_bad_times_are_counted(subset):
+    noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 4000))
+    raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    notes = mne.Annotations([0, 20, 9, 31], [20, 20, 2, 1], ["a", "b", "BAD_move", "bad"])
+    recording = RawDataset(raw.set_annotations(notes), {"subject": 1})
+    cut = dict(window_size_samples=500, window_stride_samples=500, mapping={"a": 0, "b": 1})
+    windows = create_windows_from_events(BaseConcatDataset([recording]), **cut)
+    estimator = Learner()
+    X = as_sklearn(windows)[0]
+    with pytest.warns(UserWarning, match='3 of 8 windows .*"BAD"' if not subset else "2 of 4"):
+        remember_windows(estimator, X[:4] if subset else X)
+    if not subset:
+        good = create_windows_from_events(
+            BaseConcatDataset([recording]), use_mne_epochs=True, preload=True, **cut
+        )
+        remember_windows(estimator, as_sklearn(good)[0])
+        assert len(good) == 5

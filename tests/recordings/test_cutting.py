@@ -12,6 +12,7 @@ from braindecode.datautil import load_concat_dataset
 
 from braindecode_pars import datasets
 from braindecode_pars.recordings.cutting import (
+    collected_omissions,
     continuous_stretches,
     event_windows,
     fixed_windows,
@@ -214,3 +215,51 @@ def test_own_datasets_have_names():
         "rest",
         "arithmetic",
     ]
+
+
+MARKS = ["BAD_move", "bad", "BAD electrode"]
+
+
+def marked(names=("C3",), channels=((), (), ("C3",))):
+    """100 s at 100 Hz; 15 s, 33 to 41 s, and 77 s of some channels are marked as bad."""
+    info = mne.create_info(list(names), 100.0, "eeg")
+    raw = mne.io.RawArray(np.zeros((len(names), 10_000)), info, first_samp=500, verbose="error")
+    bad = mne.Annotations([15, 33, 77], [0, 8, 1], MARKS, ch_names=channels)
+    return raw.set_annotations(bad)
+
+
+def test_fixed_windows_leave_bad_times_out(caplog):
+    caplog.set_level("INFO")
+    windows = fixed_windows(marked(), 10.0, target=np.arange(10))
+    assert windows.metadata["target"].tolist() == [0, 2, 5, 6, 8, 9]
+    assert windows.metadata["i_start_in_trial"].tolist() == [0, 2000, 5000, 6000, 8000, 9000]
+    assert "4 of 10 windows" in caplog.text
+    raw = marked().set_annotations(mne.Annotations([5], [90], ["BAD_all"]))
+    assert fixed_windows(raw, 10.0) is None
+
+
+def test_a_bad_time_of_unused_channels_does_not_count():
+    raw = marked(["C3", "C4"], ((), (), ("C4",)))
+    assert len(fixed_windows(raw.copy().pick(["C3"]), 10.0)) == 7
+    raw.info["bads"] = ["C4"]
+    assert len(fixed_windows(raw, 10.0)) == 7
+
+
+def test_event_windows_leave_bad_times_out():
+    raw = marked()
+    raw.annotations.append([15, 55], [40, 40], ["W", "R"])
+    with collected_omissions() as omissions:
+        windows = event_windows(raw, {"W": 0, "R": 1}, 10.0)
+    assert windows.metadata["i_start_in_trial"].tolist() == [2000, 5000, 6000, 8000]
+    assert windows.metadata["target"].tolist() == [0, 1, 1, 1]
+    assert [omission[2:] for omission in omissions] == [(4, 8, True)]
+    # They stay marked, for a store of the whole recording.
+    assert set(MARKS) <= set(windows.raw.annotations.description)
+
+
+def test_a_label_that_begins_with_bad_is_refused():
+    """MNE would not take it for an event, and the class would have no window."""
+    raw = recording(np.zeros(4000), 100.0)
+    raw.set_annotations(mne.Annotations([0, 20], [20, 20], ["good", "bad"]))
+    with pytest.raises(ValueError, match="'bad'"):
+        event_windows(raw, {"good": 0, "bad": 1}, 10.0)

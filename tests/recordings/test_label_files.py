@@ -10,20 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from braindecode_pars.recordings.label_annotations import (
+    annotations_of,
+    labels_in_annotations,
+    read_table,
+    to_annotations,
+)
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
-    annotations_of,
     checksum_of_labels,
     classes_and_targets,
     classes_of_labels,
     given_classes,
-    labels_in_annotations,
     labels_in_names,
     labels_in_table,
     labels_of_files,
-    read_table,
     targets_of,
-    to_annotations,
 )
 
 
@@ -388,3 +390,16 @@ def test_classes_of_annotations():
 def test_classes_of_annotations_are_all_texts_or_all_integers(labels):
     with pytest.raises(ValueError, match="class"):
         given_classes(labels)
+
+
+def test_ages_are_no_classes():
+    ages = {str(age) for age in range(20, 45)}
+    with pytest.raises(ValueError, match="25 different numbers, 20, 21, 22 and 22 more"):
+        classes_of_labels(ages, None)
+    assert len(classes_of_labels(ages, sorted(ages))) == 25
+
+
+def test_the_labels_of_a_table_may_have_another_column():
+    table = pd.DataFrame({"file": ["a", "b"], "stage": ["W", "R"]})
+    labels = labels_of_files(table, ROOT, FILES, 30.0, "stage")
+    assert [one.stretches[0][2] for one in labels] == ["W", "R"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.recording_files import SETTINGS, read, windows_of
 
 from braindecode_pars.datasets.simulated import sleep
+from braindecode_pars.recordings.cutting import omit
 from braindecode_pars.recordings.loading import (
     choose_subjects,
     read_corpus,
@@ -63,11 +65,76 @@ def test_too_short_recordings_are_counted(recordings, tmp_path, caplog, cached):
         cache = tmp_path / "cache" if cached else None
         windows = read_corpus(recordings, read, SETTINGS, cache=cache)
         assert windows.description["subject"].tolist() == [3, 1]
-        assert caplog.messages[-1].startswith("1 of 3 recordings")
+        assert "1 of 3 recordings  shorter than a window of 2 s  s2.txt" in caplog.messages[-1]
     for recording in recordings:
         recording.file.write_text("2 1")
     with pytest.raises(ValueError, match="3 recordings"):
         read_corpus(recordings, read, SETTINGS, verbose=0)
+
+
+def read_half(recording):
+    """Read a recording of which 2 of 8 labels are after the end, and 3 windows are bad."""
+    windows = read(recording)
+    omit("labels", "after the end", 2, 8)
+    omit("windows", "in bad times", 3, 5, is_asked=True)
+    return windows
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_what_is_left_out_of_expected_recordings_is_one_warning(recordings, tmp_path, cached):
+    recordings[0].file.write_text("3 1")
+    recordings.append(replace(recordings[0], file=recordings[1].file))  # more of subject 3
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="Left out") as caught:
+            read_corpus(
+                recordings,
+                read_half,
+                SETTINGS,
+                ("a", "b"),
+                "ab",
+                cache=tmp_path / "cache" if cached else None,
+                verbose=0,
+            )
+        (warning,) = caught
+        assert str(warning.message).splitlines() == [
+            "Left out:",
+            "  1 of 4 recordings  shorter than a window of 2 s  s3.txt",
+            "  6 of 24 labels     after the end                 s1.txt, s2.txt, s1.txt",
+            "  9 of 15 windows    in bad times                  s1.txt, s2.txt, s1.txt",
+        ]
+
+
+def test_what_the_user_marks_as_bad_is_logged(recordings, caplog):
+    def marked(recording):
+        omit("windows", "in bad times", 3, 5, is_asked=True)
+        return read(recording)
+
+    caplog.set_level("INFO")
+    read_corpus(recordings, marked, SETTINGS, ("a", "b"), "ab")
+    assert "9 of 15 windows  in bad times" in caplog.messages[-1]
+
+
+def test_nothing_left_of_a_subject_or_of_a_class_is_an_error(recordings):
+    options = dict(read=read, settings=SETTINGS, classes=("a", "b", "c"), verbose=0)
+    recordings[2].file.write_text("2 1")
+    with pytest.raises(ValueError, match=r"left of subject 2, the class 'c'\..*on_error") as caught:
+        read_corpus(recordings, expected=("a", "c"), **options)
+    assert "s2.txt" in str(caught.value)
+    recordings[0].file.write_text("")
+    with pytest.warns(UserWarning, match=r"s3\.txt.*left of subject 3, subject 2\.") as warned:
+        read_corpus(recordings, expected=(), on_error="warn", **options)
+    assert len(warned) == 1
+    assert "1 of 3 recordings  shorter" in str(warned[0].message)
+
+
+def test_long_lists_of_what_is_left_out_are_shortened(recordings):
+    def read_odd(recording):
+        for i in range(20):
+            omit("labels", f"odd {i}", 1, 1)
+        return read(recording)
+
+    with pytest.warns(UserWarning, match="and 8 other reasons"):
+        read_corpus(recordings * 4, read_odd, SETTINGS, (), (), verbose=0)
 
 
 def test_choosing_subjects(recordings, tmp_path):
