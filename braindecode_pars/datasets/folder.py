@@ -17,7 +17,7 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import check_positive, listed
+from braindecode_pars._common.checks import check_positive, choice, listed
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.cutting import event_windows, is_gap
 from braindecode_pars.recordings.label_files import (
@@ -31,7 +31,13 @@ from braindecode_pars.recordings.label_files import (
 )
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
-from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
+from braindecode_pars.recordings.preparation import (
+    SFREQ,
+    check_filters,
+    drop_other_signals,
+    filter_and_resample,
+    set_reference,
+)
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.search import (
     Subject,
@@ -139,6 +145,7 @@ def load(
     low: float | None = 0.3,
     high: float | None = 75.0,
     mains: float | None = 60.0,
+    reference: str | None = None,
     splits: Mapping[str, str] | str | Path | None = None,
     **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
@@ -196,6 +203,9 @@ def load(
         Length of a window in seconds.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`.
+    reference : "average" | None
+        New reference of a recording: the average of its EEG channels that are not marked as bad.
+        None keeps the recording's own.
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.loading.set_splits`.
     n_jobs, cache, on_error, verbose
@@ -250,6 +260,7 @@ def load(
     """
     check_filters(sfreq=sfreq, low=low, high=high, mains=mains)
     check_positive(window_seconds=window_seconds)
+    choice("average", None).check("reference", reference)
     root = Path(path).expanduser()
     files = _files(root)
     _check_cache(reading.get("cache"), root)
@@ -268,6 +279,8 @@ def load(
     cutting: dict[str, Any] = dict(
         window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains
     )
+    if reference is not None:  # without it, a cache is that of earlier versions
+        cutting["reference"] = reference
     # What the windows of a cache depend on.
     settings = dict(corpus="own folder", labels=targets, **cutting)
     if labelled is not None:
@@ -321,6 +334,7 @@ def _read(
     names: Mapping[str, str],
     targets: Mapping[str, int],
     window_seconds: float,
+    reference: str | None = None,
     **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
@@ -337,10 +351,10 @@ def _read(
         labelled = mne.Annotations(found.onset, found.duration, classes)
     labelled.append(notes.onset - raw.first_time, notes.duration, notes.description)
     raw.set_annotations(labelled, verbose="error")
-    if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
-        raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
-    raw.pick("eeg", exclude=(), verbose="error")
+    drop_other_signals(raw)
     filter_and_resample(raw, **filters)
+    if reference is not None:
+        set_reference(raw, reference)
     return event_windows(raw, targets, window_seconds)
 
 

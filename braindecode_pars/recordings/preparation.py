@@ -13,7 +13,7 @@ import numpy as np
 
 from braindecode_pars._common.channel_names import signal_kind
 from braindecode_pars._common.checks import check_positive, listed
-from braindecode_pars.recordings.preprocessing import remember_steps, temporary
+from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, temporary
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
@@ -240,6 +240,11 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     Raw
         The given recording.
 
+    Raises
+    ------
+    ValueError
+        When the average is that of one channel, which would be zero.
+
     Examples
     --------
     >>> import mne
@@ -250,6 +255,9 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     >>> set_reference(raw, "average").get_data().tolist()
     [[-1.0, -2.0], [1.0, 2.0]]
     """
+    good = np.array(raw.ch_names)[mne.pick_types(raw.info, eeg=True)]
+    if reference == AVERAGE and len(good) == 1:
+        raise ValueError(f"its only EEG channel, {good[0]}, is zero against the average.")
     raw.set_eeg_reference(reference, verbose="error")
     remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])
     return raw
