@@ -30,7 +30,8 @@ from braindecode_pars.recordings.as_trained import (
 )
 from braindecode_pars.recordings.cutting import usable_stretches
 from braindecode_pars.recordings.preprocessing import (
-    AS_RECORDED,
+    AVERAGE,
+    CHANGED,
     Difference,
     Preprocessing,
     differences,
@@ -284,13 +285,16 @@ def prepare_recording(
         check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
     # Compare the preprocessing.
     had, trained = recorded(raw.info), replace(clf.preprocessing_, sfreq=sfreq)
-    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
-    if (trained.reference, had.reference) == (AS_RECORDED, None) and raw.info["custom_ref_applied"]:
-        differing.append(Difference("reference", AS_RECORDED, "changed"))  # MNE keeps no name
-    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
-    # Find the channels.
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in raw.info["chs"] if ch["ch_name"] in names and is_eeg(ch)]
+    if had.reference == CHANGED and _is_averaged(raw, [ch["ch_name"] for ch in eeg]):
+        had = replace(had, reference=AVERAGE)
+    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
+    if (trained.reference, had.reference) == (AVERAGE, CHANGED):
+        # Channels of an earlier average may be missing, so that another one is not the same.
+        differing.append(Difference("reference", AVERAGE, CHANGED))
+    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
+    # Find the channels.
     chs_info = clf.chs_info_ or eeg
     wanted = [ch["ch_name"] for ch in chs_info]
     pairs = zip(find_derivations(wanted, names, compute=preprocess), chs_info, strict=True)
@@ -318,6 +322,13 @@ def prepare_recording(
         signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=clf.n_times_),
         chs_info=[ch for _, ch in places],
     )
+
+
+def _is_averaged(raw: mne.io.BaseRaw, names: list[str]) -> bool:
+    """Whether the mean of channels is zero, up to the precision of a file."""
+    first = raw.n_times // 2
+    block = raw.get_data(names, first, first + 1000, verbose="error") if names else np.zeros((0, 0))
+    return len(names) > 1 and bool(np.abs(block.mean(axis=0)).max() < 1e-4 * block.std())
 
 
 def _with_reference(
@@ -404,12 +415,12 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
 def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> Iterator[Finding]:
     """Yield what is unknown of the training recordings, and what cannot be repaired here."""
     names = ("band", "notch", "reference", "scale")
-    unknown = [name for name in names if getattr(trained, name) is None]
+    unknown = [name for name in names if getattr(trained, name) in (None, CHANGED)]
     # The records of a preprocessing with a notch filter also have its band, and with a factor, its
     # reference. If an entry is missing all the same, the recordings differ in it.
     has_notch, has_scale = trained.notch is not None, trained.scale is not None
     is_told = dict(band=has_notch, reference=has_notch and has_scale)
-    lost = [name for name in unknown if is_told.get(name)]
+    lost = [name for name in unknown if is_told.get(name) and getattr(trained, name) is None]
     yield Finding(
         "unknown_of_training",
         unknown,
@@ -424,7 +435,12 @@ def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> 
     advice = "Leave preprocess=False out, or prepare the recording as in training."
     if is_lost:
         advice = "Start from the original recording, if there is one: this cannot be repaired here."
-    if is_lost and any(each.name == "band" for each in differing):
+    if any(each.trained == CHANGED for each in differing):
+        advice = (
+            "Re-reference it as in training, or fit with preprocessing={'reference': ...}, so that "
+            "this is done here."
+        )
+    elif is_lost and any(each.name == "band" for each in differing):
         # That of the training is the band of the recorded filters, not that of the amplifier.
         advice += " If the headers of the training files tell the same band, this is no difference."
     yield Finding(

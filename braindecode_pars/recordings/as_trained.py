@@ -22,7 +22,9 @@ from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preprocessing import (
     AS_RECORDED,
     AVERAGE,
+    CHANGED,
     Preprocessing,
+    are_close,
     is_same_reference,
 )
 
@@ -176,9 +178,9 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
     """
     band, had = trained.band or (None, None), found.band or (None, None)
-    low, high = (None if _is_same(*pair) else pair[0] for pair in zip(band, had, strict=True))
+    low, high = (None if are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
     notches = found.notch or ()
-    lacking = [f for f in trained.notch or () if not any(_is_same(f, other) for other in notches)]
+    lacking = [f for f in trained.notch or () if not any(are_close(f, other) for other in notches)]
     has_reference = is_same_reference(trained.reference, found.reference)
     return replace(
         trained,
@@ -187,10 +189,6 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
         reference=None if has_reference else trained.reference,
         scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
     )
-
-
-def _is_same(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-3)
 
 
 @dataclass(frozen=True)
@@ -327,7 +325,8 @@ def rereferenced(
         Channel of the recording.
     reference : str | None
         As in :class:`~braindecode_pars.recordings.preprocessing.Preprocessing`: ``"average"``,
-        electrodes separated by commas, ``"as recorded"``, or None when it is unknown.
+        electrodes separated by commas, ``"as recorded"``, or None or ``"changed"`` when it is
+        unknown.
     eeg : sequence of str
         EEG channels of the recording, of which ``"average"`` is the mean.
     found : sequence of str
@@ -352,7 +351,7 @@ def rereferenced(
     """
     channel = derivation.weights[0][0]
     own = electrode_pair(channel)[1]
-    if reference in (None, AS_RECORDED) or derivation.is_computed or not derivation.is_eeg:
+    if reference in (None, AS_RECORDED, CHANGED) or derivation.is_computed or not derivation.is_eeg:
         return derivation
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels

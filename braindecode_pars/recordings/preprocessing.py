@@ -35,8 +35,8 @@ from braindecode_pars._common.checks import (
     positive,
 )
 
-#: References that are no electrodes.
-AS_RECORDED, AVERAGE = "as recorded", "average"
+#: References that are no electrodes. MNE tells that a reference was changed, but not to which.
+AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
 
 
 def _are_positive(values: Sequence[Any]) -> bool:
@@ -81,8 +81,9 @@ class Preprocessing:
         Frequencies of the notch filter in Hz; empty when there was none.
     reference : str | None
         Reference of the channels: ``"average"`` of all EEG channels of a recording, names of
-        electrodes separated by commas for the mean of these, or ``"as recorded"`` when the
-        recordings were not re-referenced.
+        electrodes separated by commas for the mean of these, ``"as recorded"`` when the recordings
+        were not re-referenced since they were read, or ``"changed"`` when they were, to what is
+        unknown.
     scale : float | None
         Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
     channels : tuple of str | None
@@ -208,7 +209,7 @@ class Preprocessing:
                 steps["filter"]["method"] = self.filter
         if self.notch:
             steps["notch_filter"] = dict(freqs=list(self.notch))
-        if self.reference not in (None, AS_RECORDED):
+        if self.reference not in (None, AS_RECORDED, CHANGED):
             names = AVERAGE if self.reference == AVERAGE else self.reference.split(", ")
             steps["set_eeg_reference"] = dict(ref_channels=names)
         if self.scale not in (None, 1):
@@ -382,11 +383,10 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
     """
     missing, further = _compare_notches(trained, found)
     absent, reordered = _compare_channels(trained.channels, found.channels)
-    same_reference = is_same_reference(trained.reference, found.reference)
     rows = (
         ("sfreq", _differ(trained.sfreq, found.sfreq), "resample"),
         ("notch", bool(missing or further), None if further else "notch_filter"),
-        ("reference", not same_reference, _reference_repair(trained, found)),
+        ("reference", _references_differ(trained, found), _reference_repair(trained, found)),
         ("scale", _differ(trained.scale, found.scale), "rescale"),
         ("channels", absent or reordered, None if absent else "pick"),
         ("window_seconds", _differ(trained.window_seconds, found.window_seconds), "cut"),
@@ -414,10 +414,25 @@ def is_same_reference(one: str | None, other: str | None) -> bool:
     return first == second
 
 
+def _references_differ(trained: Preprocessing, found: Preprocessing) -> bool:
+    """Return whether references are known to differ; one that was changed may be any other."""
+    one, other = trained.reference, found.reference
+    if CHANGED not in (one, other):
+        return not is_same_reference(one, other)
+    # MNE takes bipolar channels for changed, too. Such names tell the reference.
+    names = trained.channels or found.channels or (None,)
+    return AS_RECORDED in (one, other) and not all(
+        name and electrode_pair(name)[1] for name in names
+    )
+
+
+def are_close(one: float | None, other: float | None) -> bool:
+    """Whether two frequencies or lengths are known, and the same up to one percent."""
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=_TOLERANCE)
+
+
 def _differ(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return False
-    return not math.isclose(one, other, rel_tol=_TOLERANCE)
+    return None not in (one, other) and not are_close(one, other)
 
 
 def _top(each: Preprocessing) -> float:
@@ -454,14 +469,14 @@ def _compare_notches(
 
     def lacking(those: Preprocessing, others: Preprocessing) -> list[float]:
         freqs = [freq for freq in those.notch or () if freq < top]
-        return [f for f in freqs if not any(math.isclose(f, o) for o in others.notch or ())]
+        return [f for f in freqs if not any(are_close(f, o) for o in others.notch or ())]
 
     return lacking(trained, found), lacking(found, trained)
 
 
 def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | None:
     """Return how the reference of the model can be computed, if it can."""
-    if trained.reference in (None, AS_RECORDED):
+    if trained.reference in (None, AS_RECORDED, CHANGED):
         return None
     of_average = trained.reference == AVERAGE
     needed = trained.channels if of_average else tuple(trained.reference.split(", "))
@@ -488,9 +503,10 @@ def recorded(
 ) -> Preprocessing:
     """Return the preprocessing of a recording, as far as its records tell.
 
-    MNE's info tells what was done: the edges of the band-pass, and the average of the channels as a
-    projection. Recorded steps also tell what was not done: without a notch filter among them, there
-    was none. This does not hold if one of them has an unknown effect, such as a lambda.
+    MNE's info tells what was done: the edges of the band-pass, the average of the channels as a
+    projection, and whether the reference was changed otherwise. Recorded steps also tell what was
+    not done: without a notch filter among them, there was none. This does not hold if one of them
+    has an unknown effect, such as a lambda.
 
     Parameters
     ----------
@@ -516,7 +532,7 @@ def recorded(
     >>> print(recorded(info, [step]))
     sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, factor from volts 1
     >>> print(recorded(info))
-    sampling rate 100 Hz
+    sampling rate 100 Hz, reference as recorded
     """
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
     found = [Step.of(record) for record in (*remembered_steps(info), *steps)]
@@ -580,8 +596,9 @@ def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> st
         return _average(info, steps[:last], steps[last:]) if name == AVERAGE else name
     if is_averaged:
         return AVERAGE
-    is_custom = bool(info.get("custom_ref_applied"))
-    return AS_RECORDED if complete and not is_custom else None
+    if info.get("custom_ref_applied"):
+        return CHANGED
+    return AS_RECORDED if complete or not steps else None
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:

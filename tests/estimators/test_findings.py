@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.estimators.predict_raw import prepare_recording, recording_findings
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 
@@ -176,3 +176,42 @@ def test_a_recording_that_was_referenced_before_is_a_warning():
     with pytest.warns(UserWarning, match="reference"):
         assert "reference" in findings_in(raw, model(["C3"]))["prepared_otherwise"]
     assert findings_in(raw, model(["C3"]), reference="average") == {}  # the same
+
+
+@pytest.mark.parametrize("to", [["O1"], "average", []])
+@pytest.mark.parametrize("trained_on_changed", [False, True])
+def test_a_reference_that_only_one_side_has_changed_is_a_warning(to, trained_on_changed):
+    """MNE tells that the reference was changed, also of a file; not to what."""
+    plain = raw_of(["C3", "C4", "O1"])
+    changed = plain.copy().set_eeg_reference(to, verbose="error")
+    if to != "average":
+        changed.drop_channels(["O1"])
+    told = recorded((changed if trained_on_changed else plain).info)
+    assert told.reference == ("changed" if trained_on_changed else "as recorded")
+    trained = dict(KNOWN, reference=told.reference)
+    found, same = (plain, changed) if trained_on_changed else (changed, plain)
+    with pytest.warns(UserWarning, match="reference .* in training.*(Re-ref|original)"):
+        got = findings_in(found, model(["C3", "C4"]), **trained)
+    assert list(got["prepared_otherwise"]) == ["reference"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the amplitude of the reference itself is zero
+        assert "prepared_otherwise" not in findings_in(same, model(["C3", "C4"]), **trained)
+
+
+def test_bipolar_channels_tell_their_reference_themselves():
+    """MNE marks them as re-referenced; computed from two channels, they are the same."""
+    plain = raw_of(["C3", "C4", "O1"])
+    bipolar = mne.set_bipolar_reference(plain, "C3", "C4", "C3-C4", verbose="error")
+    names = ["C3-C4"]
+    for raw, trained in ((plain, recorded(bipolar.info)), (bipolar, recorded(plain.info))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = findings_in(raw, model(names), reference=trained.reference, channels=names)
+        assert "prepared_otherwise" not in found
+
+
+def test_an_average_of_which_channels_were_dropped_is_another_average():
+    raw = raw_of(["C3", "C4", "O1", "O2"]).set_eeg_reference("average", verbose="error")
+    assert findings_in(raw, model(["C3", "C4"]), reference="average") == {}
+    with pytest.warns(UserWarning, match="reference changed, but average in training"):
+        findings_in(raw.drop_channels(["O1"]), model(["C3", "C4"]), reference="average")

@@ -199,7 +199,8 @@ def test_bad_times_of_other_channels_do_not_count(clf):
 def test_without_preprocessing_the_samples_are_used_as_they_are(clf):
     raw = recording(sfreq=100.0)
     plain = with_attributes(clf, preprocessing_=Preprocessing())
-    found = clf.predict_raw(raw, preprocess=False)
+    with pytest.warns(UserWarning, match="reference as recorded, but average in training"):
+        found = clf.predict_raw(raw, preprocess=False)
     np.testing.assert_array_equal(probabilities(found), probabilities(plain.predict_raw(raw)))
     with pytest.raises(ValueError, match=r"256 Hz.* 100 Hz"):
         clf.predict_raw(recording(), preprocess=False)

@@ -131,11 +131,13 @@ TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=
     [
         ({}, TRAINED),
         (dict(band=(0.3, 35.0)), dict(TRAINED, band=(None, None))),
+        (dict(band=(0.301, 35.1)), dict(TRAINED, band=(None, None))),  # no difference either
         (dict(band=(0.1, 35.0)), dict(TRAINED, band=(0.3, None))),
         (dict(band=(0.3, None)), dict(TRAINED, band=(None, 35.0))),
         (dict(notch=[60.0]), dict(TRAINED, notch=[50.0])),
         (dict(reference="average"), dict(TRAINED, reference=None)),
         (dict(reference="as recorded"), TRAINED),
+        (dict(reference="changed"), TRAINED),
         (dict(scale=1e3), dict(TRAINED, scale=1e3)),
     ],
 )
@@ -148,6 +150,8 @@ def test_steps(found, expected):
 def test_what_is_unknown_of_the_training_is_not_applied():
     left = missing_steps(Preprocessing(), Preprocessing(band=(1, 40), scale=1e6))
     assert left == Preprocessing(band=(None, None), notch=[])
+    c3 = Derivation("C3", (("C3", 1.0),))
+    assert rereferenced(c3, "changed", ["C3", "C4"], ["C3", "C4"]) is c3
 
 
 @pytest.mark.parametrize("n_times", [3, 50, 99, 300, 1000, 1023, 1024, 25_601])

@@ -132,8 +132,10 @@ def step(fn, **kwargs):
     return {"fn": fn, "kwargs": kwargs}
 
 
-def test_an_array_tells_its_rate_only():
-    assert recorded(recording().info) == Preprocessing(sfreq=200.0)
+def test_an_info_without_steps_tells_its_rate_and_whether_the_reference_was_changed():
+    assert recorded(recording().info) == Preprocessing(sfreq=200.0, reference="as recorded")
+    steps = [dict(fn="my_average", kwargs={})]
+    assert recorded(recording().info, steps).reference is None  # it may be a reference
 
 
 def test_the_info_tells_what_was_done():
@@ -143,7 +145,8 @@ def test_the_info_tells_what_was_done():
     assert (found.band, found.reference) == ((0.3, 40.0), "average")
     assert (found.notch, found.scale) == (None, None)  # not told
     raw.set_eeg_reference(["Cz"], verbose="error")
-    assert recorded(raw.info).reference is None  # another one, but not which
+    assert recorded(raw.info).reference == "changed"  # another one, but not which
+    assert recorded(raw.info, [step("filter", l_freq=0.3)]).reference == "changed"
 
 
 def test_half_the_rate_is_no_filter():
@@ -389,8 +392,10 @@ def test_unknown_is_no_difference():
         (dict(notch=()), dict(notch="notch_filter")),
         (dict(notch=(10.0, 20.0)), dict(notch=None)),
         (dict(notch=(20.0, 50.0)), {}),  # 50 Hz is above the band
+        (dict(notch=(20.1,)), {}),
         # references
         (dict(reference="as recorded"), dict(reference="set_eeg_reference")),
+        (dict(reference="changed"), {}),  # perhaps to the average
         (dict(reference="Cz", channels=("C3", "T7", "Cz")), dict(reference="set_eeg_reference")),
         (
             dict(reference="as recorded", channels=("C3", "Cz")),
