@@ -17,7 +17,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.channel_names import differing_references, is_eeg, is_eeg_by_type
+from braindecode_pars._common.channel_names import (
+    differing_references,
+    is_eeg,
+    is_eeg_by_type,
+    odd_first,
+)
 from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
 from braindecode_pars.recordings.as_trained import (
     Derivation,
@@ -29,6 +34,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
+from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
     CHANGED,
@@ -68,7 +74,11 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
         )
     if not np.ptp(recording.signals, axis=1).any():
         names = listed([derivation.formula for derivation in recording.found])
-        raise ValueError(f"All channels of the recording are flat ({names}).")
+        missing = f"; {listed(recording.missing)} missing" if recording.missing else ""
+        raise ValueError(
+            f"All channels of the model that the recording has are flat ({names}{missing}). It has "
+            f"{listed(odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
+        )
     findings = recording_findings(recording, clf)
     # Predict. There is one row for each window of the grid.
     probabilities = clf.predict_proba(recording.windows(starts, length))
@@ -312,6 +322,8 @@ def prepare_recording(
             f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
             "Rename them with raw.rename_channels if they are the same electrodes."
         )
+    if not clf.chs_info_:
+        warn_of_other_names(raw.info["chs"])
     found, not_rereferenced = _with_reference(
         [derivation for derivation, _ in places],
         to_apply.reference,
@@ -473,11 +485,13 @@ def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Find
             for name, time in seconds.items()
             if time >= max(_SHARE * duration, window)
         ]
+        has_whole = any(time >= 0.99 * duration for time in seconds.values())
         yield Finding(
             f"{how}_channels",
             seconds,
             f"Channels are {how}: {listed(much, most=3)}. Mark such a channel in raw.info['bads'], "
-            f'or the time with an annotation "BAD {how}", to leave it out.'
+            f'or the time with an annotation "BAD {how}", to leave it out'
+            f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}."
             if much
             else None,
         )
@@ -511,6 +525,10 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
     )
 
 
+_MAY_BE_REFERENCE = (
+    "one that is flat throughout may be the reference of the others, and is right in a difference "
+    "such as C4-C3"
+)
 #: Shortest time in seconds that is a finding, and the share of a recording that is a warning. The
 #: last record of an EDF file is often filled with zeros, which is no reason to doubt a short one.
 _SECONDS, _SHARE = 1.0, 0.01

@@ -27,6 +27,7 @@ from braindecode_pars._common.channel_names import (
     is_eeg_by_type,
     is_other_kind,
     match_channels,
+    odd_first,
 )
 from braindecode_pars._common.checks import (
     Rule,
@@ -318,7 +319,7 @@ def text_of(name: str, value: Any) -> str:
         calls = (", ".join(f"{k}={v}" for k, v in call.items()) for call in value)
         return " and ".join(call.removeprefix("fn=") for call in calls) or "MNE's defaults"
     if name in ("channels", "reference"):
-        return listed(value.split(", ") if isinstance(value, str) else value)
+        return listed(odd_first(value.split(", ") if isinstance(value, str) else value))
     return value if name == "filter" else f"{value:g}"
 
 

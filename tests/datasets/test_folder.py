@@ -79,8 +79,10 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     raw.set_annotations(mne.Annotations([0, 5], [5, 5], ["a", "b"]))
     raw.save(tmp_path / "P01_raw.fif", verbose="error")
     reading = dict(window_seconds=5, **KEEP)
-    windows = folder.load(tmp_path, reference="average", **reading)
-    plain = folder.load(tmp_path, cache=tmp_path.with_name("cache"), **reading)
+    with pytest.warns(UserWarning, match="ECG: EEG by the type and another signal by the name"):
+        windows = folder.load(tmp_path, reference="average", **reading)
+    with pytest.warns(UserWarning, match="ECG"):
+        plain = folder.load(tmp_path, cache=tmp_path.with_name("cache"), **reading)
     before, after = (as_sklearn(each)[0][0] for each in (plain, windows))
     assert windows.datasets[0].raw.ch_names == names[:4]
     assert np.allclose(after[:3], before[:3] - before[:3].mean(axis=0), atol=1e-10)
@@ -91,8 +93,10 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
 
 
 def test_an_average_of_one_channel_and_other_references_are_refused(tmp_path):
-    recording(names=["C3", "EOG"]).save(tmp_path / "P01_raw.fif", verbose="error")
     labels = dict(labels=pd.DataFrame(dict(file=["P01_raw.fif"], label=["a"])), window_seconds=5)
+    raw = recording(names=["C3", "C4"])
+    raw.info["bads"] = ["C4"]
+    raw.save(tmp_path / "P01_raw.fif", verbose="error")
     with pytest.raises(ValueError, match="only EEG channel, C3, is zero"):
         folder.load(tmp_path, reference="average", **labels, **KEEP)
     with pytest.raises(ValueError, match="reference must be"):

@@ -121,6 +121,22 @@ def test_flat_channels():
         assert findings_in(raw, model(["O1"])) == {"flat_channels": {"O1": 1.5}}
 
 
+def test_a_channel_that_is_zero_throughout_may_be_the_reference():
+    """Recordings against C3: a difference with it is right."""
+    raw = raw_of(["C3", "C4", "Cz"])
+    raw._data[0] = 0.0
+    with pytest.warns(UserWarning, match="flat: C3 .* may be the reference of the others"):
+        found = findings_in(raw, model(["C4-C3"]))
+    assert found == {"flat_channels": {"C3": 100.0}}
+
+
+def test_a_channel_of_another_kind_with_the_type_eeg_is_not_used_with_a_warning():
+    """Where the model does not name its channels, the rule of fit decides."""
+    with pytest.warns(UserWarning, match="ECG: EEG by the type and another signal by the name"):
+        found = findings(None, ["C3", "C4", "ECG", "O1"])
+    assert found == {}
+
+
 def test_clipped_channels():
     raw = raw_of(["C3", "C4"])
     drift = raw._data[0].cumsum()

@@ -412,6 +412,12 @@ def test_what_differs_and_its_repair(entries, expected):
     assert repairs(**entries) == expected
 
 
+def test_an_average_with_a_channel_of_the_ears_names_it():
+    names = [*(f"E{i}" for i in range(20)), "EEG A2-A1"]
+    (difference,) = differences(TRAINED, Preprocessing(reference=", ".join(names)))
+    assert str(difference).startswith("reference EEG A2-A1, E0, E1, ")
+
+
 def test_what_was_taken_away_by_a_reference_is_gone():
     as_recorded = Preprocessing(reference="as recorded")
     (difference,) = differences(as_recorded, Preprocessing(reference="average"))
