@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mne
@@ -197,6 +197,22 @@ def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
     [True, True, False]
     """
     return ch.get("kind", FIFF.FIFFV_EEG_CH) in _BRAIN
+
+
+def odd_first(names: Iterable[str]) -> list[str]:
+    """Return names of channels, each once: first those of ears, mastoids and other signals, which a
+    list of EEG should not hide.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import odd_first
+    >>> odd_first(["C3", "C4-A1", "EEG A2-A1", "ECG"])
+    ['EEG A2-A1', 'ECG', 'C3', 'C4-A1']
+    """
+    return sorted(
+        dict.fromkeys(names),
+        key=lambda name: electrode_pair(name)[0] not in ("M1", "M2") and not is_other_kind(name),
+    )
 
 
 def electrode_name(channel: str) -> str:

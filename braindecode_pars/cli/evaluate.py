@@ -60,6 +60,14 @@ def evaluate(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="New reference of the recordings: average, of their EEG channels. Default: that "
+            "of the corpus' load function, for own recordings their own.",
+            metavar="NAME",
+        ),
+    ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -174,13 +182,14 @@ def evaluate(
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars.cli import evaluation_report as report
 
+        given = {} if reference is None else {"reference": reference}
         is_transfer, is_ablation = protocol == "transfer", protocol == "ablation"
         name = "" if is_transfer else dataset[0]
         classifier = report.settings_of(
             settings, config, published=published, dataset=name, pretrains=is_ablation
         )
         if is_transfer:
-            corpora = _corpora(dataset, load, config, test_subject)
+            corpora = _corpora(dataset, load, config, test_subject, given)
             methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
             several = {title: report.load(*corpus[:3]) for title, corpus in corpora.items()}
             tested = {
@@ -191,7 +200,7 @@ def evaluate(
             report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
             return
         methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
-        windows = report.load(name, data, report.load_arguments(load, config))
+        windows = report.load(name, data, {**report.load_arguments(load, config), **given})
         arguments["dataset"] = report.title(name)
         if not once:
             arguments["test_subjects"] = report.subjects_of(windows, test_subject)
@@ -224,7 +233,11 @@ def _check_options(protocol: str, given: list[str], dataset: list[str], grid: st
 
 
 def _corpora(
-    dataset: list[str], load: list[str] | None, config: Path | None, test_subject: list[str] | None
+    dataset: list[str],
+    load: list[str] | None,
+    config: Path | None,
+    test_subject: list[str] | None,
+    given: dict[str, Any],
 ) -> dict[str, tuple[str, Path, dict[str, Any], list[str]]]:
     """Return name, folder, arguments of ``load`` and test subjects of each corpus, by title."""
     from braindecode_pars.cli.evaluation_report import load_arguments, title
@@ -245,7 +258,7 @@ def _corpora(
             raise ValueError(
                 f"Two of --dataset are called {title(name)}; rename the folder of one."
             )
-        arguments = {**tables.get(name, {}), **values(options[name], "--load")}
+        arguments = {**tables.get(name, {}), **values(options[name], "--load"), **given}
         corpora[title(name)] = name, Path(folder), arguments, subjects[name]
     return corpora
 

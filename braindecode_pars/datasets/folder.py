@@ -18,7 +18,7 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import check_positive, listed, warn_user
+from braindecode_pars._common.checks import check_positive, choice, listed, warn_user
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
 from braindecode_pars.recordings.label_annotations import (
@@ -36,7 +36,13 @@ from braindecode_pars.recordings.label_files import (
 )
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
-from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
+from braindecode_pars.recordings.preparation import (
+    SFREQ,
+    check_filters,
+    drop_other_signals,
+    filter_and_resample,
+    set_reference,
+)
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.search import (
     Subject,
@@ -157,6 +163,7 @@ def load(
     low: float | None = 0.3,
     high: float | None = 75.0,
     mains: float | None = 60.0,
+    reference: str | None = None,
     splits: Mapping[str, str] | str | Path | None = None,
     **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
@@ -221,6 +228,9 @@ def load(
         Length of a window in seconds.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`.
+    reference : "average" | None
+        New reference of a recording: the average of its EEG channels that are not marked as bad.
+        None keeps the recording's own.
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.loading.set_splits`.
     n_jobs, cache, on_error, verbose
@@ -278,6 +288,7 @@ def load(
     """
     check_filters(sfreq=sfreq, low=low, high=high, mains=mains)
     check_positive(window_seconds=window_seconds)
+    choice("average", None).check("reference", reference)
     root = Path(path).expanduser()
     files = _files(root)
     _check_cache(reading.get("cache"), root)
@@ -298,6 +309,8 @@ def load(
     cutting: dict[str, Any] = dict(
         window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains
     )
+    if reference is not None:  # without it, a cache is that of earlier versions
+        cutting["reference"] = reference
     # What the windows of a cache depend on.
     settings = dict(corpus="own folder", labels=targets, **cutting)
     if labelled is not None:
@@ -389,6 +402,7 @@ def _read(
     names: Mapping[str, str],
     targets: Mapping[str, int],
     window_seconds: float,
+    reference: str | None = None,
     **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
@@ -411,10 +425,10 @@ def _read(
         return None
     labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)
     raw.set_annotations(labelled, verbose="error")
-    if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
-        raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
-    raw.pick("eeg", exclude=(), verbose="error")
+    drop_other_signals(raw)
     filter_and_resample(raw, **filters)
+    if reference is not None:
+        set_reference(raw, reference)
     return event_windows(raw, targets, window_seconds)
 
 

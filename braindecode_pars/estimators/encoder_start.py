@@ -35,10 +35,10 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, unique_subjects
+from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, differences
+from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg
@@ -48,11 +48,6 @@ log = logging.getLogger(__name__)
 
 #: Arguments of a new encoder that are parameters of the estimators.
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-
-
-#: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
-#: notch filter is not one: 50 and 60 Hz are the mains of two countries.
-_OF_ENCODERS = ("band", "reference")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -299,8 +294,7 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         )
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = preprocessing_of(estimator, windows)
-    found = differences(card.preprocessing, estimator.preprocessing_)
-    if differing := [each for each in found if each.name in _OF_ENCODERS]:
+    if differing := card.differences(estimator.preprocessing_):
         listed = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         warn_user(
             "The windows were prepared otherwise than the recordings that the encoder was "
@@ -353,6 +347,6 @@ def _preprocessing_of_all(trained: Preprocessing, further: list[Windows]) -> Pre
     beginning = "The unlabelled windows were prepared otherwise than the others"
     parts = [replace(trained, channels=None)]  # an encoder sees one channel at a time
     for windows in further:
-        warn_of_differences(trained, windows, beginning, _OF_ENCODERS)
+        warn_of_differences(trained, windows, beginning, OF_ENCODERS)
         parts.append(agreed(counted_preprocessing(windows)))
     return agreed(parts)

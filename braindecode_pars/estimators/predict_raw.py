@@ -22,6 +22,7 @@ from braindecode_pars._common.channel_names import (
     differing_references,
     is_eeg,
     is_eeg_by_type,
+    odd_first,
     with_types,
 )
 from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
@@ -36,8 +37,11 @@ from braindecode_pars.recordings.as_trained import (
 )
 from braindecode_pars.recordings.cutting import usable_stretches
 from braindecode_pars.recordings.label_annotations import annotations_of, marks_of
+from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
-    AS_RECORDED,
+    AVERAGE,
+    CHANGED,
+    RESAMPLED,
     Difference,
     Preprocessing,
     differences,
@@ -77,7 +81,11 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
         )
     if not np.ptp(recording.signals, axis=1).any():
         names = listed([derivation.formula for derivation in recording.found])
-        raise ValueError(f"All channels of the recording are flat ({names}).")
+        missing = f"; {listed(recording.missing)} missing" if recording.missing else ""
+        raise ValueError(
+            f"All channels of the model that the recording has are flat ({names}{missing}). It has "
+            f"{listed(odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
+        )
     findings = recording_findings(recording, clf)
     # Predict. There is one row for each window of the grid.
     probabilities = clf.predict_proba(recording.windows(starts, length))
@@ -295,13 +303,22 @@ def prepare_recording(
         check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
     # Compare the preprocessing.
     had, trained = recorded(raw.info), replace(clf.preprocessing_, sfreq=sfreq)
-    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
-    if (trained.reference, had.reference) == (AS_RECORDED, None) and raw.info["custom_ref_applied"]:
-        differing.append(Difference("reference", AS_RECORDED, "changed"))  # MNE keeps no name
-    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
-    # Find the channels.
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
+    if had.reference == CHANGED and _is_averaged(raw, [ch["ch_name"] for ch in eeg]):
+        had = replace(had, reference=AVERAGE)
+    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
+    if (trained.reference, had.reference) == (AVERAGE, CHANGED):
+        # Channels of an earlier average may be missing, so that another one is not the same.
+        differing.append(Difference("reference", AVERAGE, CHANGED))
+    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
+    if refused := [call for call in to_apply.filters or () if RESAMPLED in call]:
+        raise ValueError(
+            f"The training recordings were filtered by {text_of('filters', refused)}, before they "
+            "were resampled: these arguments are of another rate, which is not known. Prepare the "
+            "recording as in training, and pass preprocess=False."
+        )
+    # Find the channels.
     chs_info = clf.chs_info_ or eeg
     wanted = [ch["ch_name"] for ch in chs_info]
     pairs = zip(find_derivations(wanted, names, compute=preprocess), chs_info, strict=True)
@@ -312,6 +329,8 @@ def prepare_recording(
             f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
             "Rename them with raw.rename_channels if they are the same electrodes."
         )
+    if not clf.chs_info_:
+        warn_of_other_names(raw.info["chs"])
     found, not_rereferenced = _with_reference(
         [derivation for derivation, _ in places],
         to_apply.reference,
@@ -329,6 +348,13 @@ def prepare_recording(
         signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=clf.n_times_),
         chs_info=[ch for _, ch in places],
     )
+
+
+def _is_averaged(raw: mne.io.BaseRaw, names: list[str]) -> bool:
+    """Whether the mean of channels is zero, up to the precision of a file."""
+    first = raw.n_times // 2
+    block = raw.get_data(names, first, first + 1000, verbose="error") if names else np.zeros((0, 0))
+    return len(names) > 1 and bool(np.abs(block.mean(axis=0)).max() < 1e-4 * block.std())
 
 
 def _with_reference(
@@ -415,12 +441,12 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
 def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> Iterator[Finding]:
     """Yield what is unknown of the training recordings, and what cannot be repaired here."""
     names = ("band", "notch", "reference", "scale")
-    unknown = [name for name in names if getattr(trained, name) is None]
+    unknown = [name for name in names if getattr(trained, name) in (None, CHANGED)]
     # The records of a preprocessing with a notch filter also have its band, and with a factor, its
     # reference. If an entry is missing all the same, the recordings differ in it.
     has_notch, has_scale = trained.notch is not None, trained.scale is not None
     is_told = dict(band=has_notch, reference=has_notch and has_scale)
-    lost = [name for name in unknown if is_told.get(name)]
+    lost = [name for name in unknown if is_told.get(name) and getattr(trained, name) is None]
     yield Finding(
         "unknown_of_training",
         unknown,
@@ -435,7 +461,12 @@ def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> 
     advice = "Leave preprocess=False out, or prepare the recording as in training."
     if is_lost:
         advice = "Start from the original recording, if there is one: this cannot be repaired here."
-    if is_lost and any(each.name == "band" for each in differing):
+    if any(each.trained == CHANGED for each in differing):
+        advice = (
+            "Re-reference it as in training, or fit with preprocessing={'reference': ...}, so that "
+            "this is done here."
+        )
+    elif is_lost and any(each.name == "band" for each in differing):
         # That of the training is the band of the recorded filters, not that of the amplifier.
         advice += " If the headers of the training files tell the same band, this is no difference."
     yield Finding(
@@ -461,11 +492,13 @@ def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Find
             for name, time in seconds.items()
             if time >= max(_SHARE * duration, window)
         ]
+        has_whole = any(time >= 0.99 * duration for time in seconds.values())
         yield Finding(
             f"{how}_channels",
             seconds,
             f"Channels are {how}: {listed(much, most=3)}. Mark such a channel in raw.info['bads'], "
-            f'or the time with an annotation "BAD {how}", to leave it out.'
+            f'or the time with an annotation "BAD {how}", to leave it out'
+            f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}."
             if much
             else None,
         )
@@ -499,6 +532,10 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
     )
 
 
+_MAY_BE_REFERENCE = (
+    "one that is flat throughout may be the reference of the others, and is right in a difference "
+    "such as C4-C3"
+)
 #: Shortest time in seconds that is a finding, and the share of a recording that is a warning. The
 #: last record of an EDF file is often filled with zeros, which is no reason to doubt a short one.
 _SECONDS, _SHARE = 1.0, 0.01

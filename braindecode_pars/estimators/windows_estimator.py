@@ -35,6 +35,7 @@ from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.models import PARSNet
 from braindecode_pars.recordings.cutting import are_good, is_bad
 from braindecode_pars.recordings.preprocessing import (
+    AS_RECORDED,
     FIELDS,
     Difference,
     Preprocessing,
@@ -298,13 +299,16 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
         window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
     given = Preprocessing.of(estimator.preprocessing)
-    if wrong := differences(given, told):
+    # A reference may have been set before the recordings were read.
+    if wrong := [each for each in differences(given, told) if each.found != AS_RECORDED]:
         listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
         warn_user(
             "The argument preprocessing contradicts the records of the windows, and is used: "
             f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
     known = {name: value for name, value in vars(given).items() if value is not None}
+    if {"band", "notch", "filter"} & {*known}:  # the calls of the records have others
+        known.setdefault("filters", None)
     return replace(told, **known)
 
 

@@ -11,13 +11,24 @@ from typing import Any, NamedTuple
 from braindecode_pars._common.model_files import LoadReport
 from braindecode_pars._common.subjects import hide_subjects, new_salt, salt_of
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.recordings.preprocessing import (
+    AVERAGE,
+    Difference,
+    Preprocessing,
+    differences,
+)
 
 #: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
 _SHARED_FACTS = (
     *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
     *("channels", "date"),
 )
+
+#: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
+#: notch filter is not one: 50 and 60 Hz are the mains of two countries.
+OF_ENCODERS = ("band", "reference")
+#: Fewest channels whose average is one reference to an encoder, whatever channels they are.
+_MANY = 16
 
 
 @dataclass
@@ -108,6 +119,36 @@ class EncoderCard:
     def seen_subjects(self) -> set:
         """All known training subjects, of pretraining and of fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
+
+    def differences(self, found: Preprocessing) -> list[Difference]:
+        """Compare band and reference of the training with those of other recordings.
+
+        Parameters
+        ----------
+        found : Preprocessing
+            Preprocessing of windows or of a store.
+
+        Returns
+        -------
+        list of Difference
+            As from :func:`~braindecode_pars.recordings.preprocessing.differences`. The averages of
+            many channels are one reference.
+
+        Examples
+        --------
+        >>> from braindecode_pars.pretrained import load_encoder
+        >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+        >>> card = load_encoder("small").card
+        >>> print(*card.differences(Preprocessing(reference="as recorded")))
+        reference as recorded, but average in training
+        """
+        pair = [
+            replace(each, reference=AVERAGE)
+            if each.reference and len(each.reference.split(",")) >= _MANY
+            else each
+            for each in (self.preprocessing, found)
+        ]
+        return [each for each in differences(*pair) if each.name in OF_ENCODERS]
 
     def without_names(self) -> EncoderCard:
         """Return this card without the names of people, for those who get the encoder.
@@ -228,6 +269,8 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     card = EncoderCard(**described)
     # An early card has no preprocessing.
     early = dict(sfreq=card.sfreq, band=card.about.get("band"))
+    if card.about.get("reference") == AVERAGE:  # the encoders in the package
+        early["reference"] = AVERAGE
     card.preprocessing = Preprocessing.of(described.get("preprocessing", early))
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)

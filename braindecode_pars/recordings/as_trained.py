@@ -22,7 +22,10 @@ from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preprocessing import (
     AS_RECORDED,
     AVERAGE,
+    CHANGED,
+    FilterCall,
     Preprocessing,
+    are_close,
     is_same_reference,
 )
 
@@ -116,14 +119,19 @@ def new_sample(sample: int, raw: mne.io.BaseRaw, sfreq: float) -> int:
 
 def _filtered(signal: np.ndarray, sfreq: float, preprocessing: Preprocessing) -> np.ndarray:
     """Filter a signal in place, shape (n_times,)."""
-    low, high = preprocessing.band or (None, None)
-    high = high if high is not None and high < sfreq / 2 else None
-    if low is not None or high is not None:
-        kind = dict(method=preprocessing.filter or "fir", copy=False, verbose="error")
-        signal = mne.filter.filter_data(signal, sfreq, low, high, **kind)
-    for mains in preprocessing.notch or ():
-        if mains < sfreq / 2:
-            signal = mne.filter.notch_filter(signal, sfreq, mains, copy=False, verbose="error")
+    for fn, arguments in preprocessing.filter_steps():
+        more = dict(copy=False, verbose="error", **arguments)
+        if fn == "filter":
+            low, high = more.pop("l_freq"), more.pop("h_freq")
+            high = high if high is not None and high < sfreq / 2 else None
+            if low is not None or high is not None:
+                signal = mne.filter.filter_data(signal, sfreq, low, high, **more)
+            continue
+        freqs, widths = more.pop("freqs"), more.pop("notch_widths", None)
+        for i, mains in enumerate(np.atleast_1d(freqs)):  # None: MNE searches them
+            more["notch_widths"] = widths[i] if np.ndim(widths) else widths
+            if mains is None or mains < sfreq / 2:
+                signal = mne.filter.notch_filter(signal, sfreq, mains, **more)
     return signal
 
 
@@ -176,21 +184,32 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
     """
     band, had = trained.band or (None, None), found.band or (None, None)
-    low, high = (None if _is_same(*pair) else pair[0] for pair in zip(band, had, strict=True))
+    low, high = (None if are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
     notches = found.notch or ()
-    lacking = [f for f in trained.notch or () if not any(_is_same(f, other) for other in notches)]
+    lacking = [f for f in trained.notch or () if not any(are_close(f, other) for other in notches)]
     has_reference = is_same_reference(trained.reference, found.reference)
     return replace(
         trained,
         band=(low, high),
         notch=tuple(lacking),
+        filters=None if trained.filters is None else _lacking_calls(trained.filters, found),
         reference=None if has_reference else trained.reference,
         scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
     )
 
 
-def _is_same(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-3)
+def _lacking_calls(calls: Iterable[FilterCall], found: Preprocessing) -> tuple[FilterCall, ...]:
+    """Return the calls of filters without those that a recording has, and without their edges."""
+    had = dict(zip(("l_freq", "h_freq"), found.band or (None, None), strict=True))
+    lacking = []
+    for call in calls:
+        done = {name: None for name, edge in call.edges.items() if are_close(edge, had[name])}
+        freqs = np.atleast_1d(call.get("freqs") or ())
+        is_notched = [any(are_close(f, other) for other in found.notch or ()) for f in freqs]
+        is_done = (done and len(done) == len(call.edges)) or (is_notched and all(is_notched))
+        if not is_done and call not in (found.filters or ()):
+            lacking.append(FilterCall(call | done))
+    return tuple(lacking)
 
 
 @dataclass(frozen=True)
@@ -327,7 +346,8 @@ def rereferenced(
         Channel of the recording.
     reference : str | None
         As in :class:`~braindecode_pars.recordings.preprocessing.Preprocessing`: ``"average"``,
-        electrodes separated by commas, ``"as recorded"``, or None when it is unknown.
+        electrodes separated by commas, ``"as recorded"``, or None or ``"changed"`` when it is
+        unknown.
     eeg : sequence of str
         EEG channels of the recording, of which ``"average"`` is the mean.
     found : sequence of str
@@ -352,7 +372,7 @@ def rereferenced(
     """
     channel = derivation.weights[0][0]
     own = electrode_pair(channel)[1]
-    if reference in (None, AS_RECORDED) or derivation.is_computed or not derivation.is_eeg:
+    if reference in (None, AS_RECORDED, CHANGED) or derivation.is_computed or not derivation.is_eeg:
         return derivation
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels

@@ -11,9 +11,9 @@ from typing import Any, TypedDict
 import mne
 import numpy as np
 
-from braindecode_pars._common.channel_names import signal_kind
-from braindecode_pars._common.checks import check_positive, listed
-from braindecode_pars.recordings.preprocessing import remember_steps, temporary
+from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, signal_kind
+from braindecode_pars._common.checks import check_positive, listed, warn_user
+from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, temporary
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
@@ -111,20 +111,36 @@ def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     ValueError
         When no channel is EEG.
 
+    Warns
+    -----
+    UserWarning
+        When a channel is EEG by its type and not by its name.
+
     Examples
     --------
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.preparation import drop_other_signals
-    >>> info = mne.create_info(["C3", "EOG left"], 200.0, "eeg")
+    >>> info = mne.create_info(["C3", "EOG left"], 200.0, ["eeg", "eog"])
     >>> drop_other_signals(mne.io.RawArray(np.zeros((2, 400)), info, verbose="error")).ch_names
     ['C3']
     """
     eeg = [ch["ch_name"] for ch in raw.info["chs"] if signal_kind(ch) == "EEG"]
     if not eeg:
         raise ValueError(f"it has no EEG channel, only {', '.join(raw.ch_names)}.")
+    warn_of_other_names(raw.info["chs"])
     remember_left_out(raw, channels_left_out(raw, eeg))
     return raw.pick(eeg, verbose="error")
+
+
+def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
+    """Warn of channels, as in ``mne.Info["chs"]``, that are EEG by their type and not by name."""
+    others = [ch["ch_name"] for ch in chs if is_eeg_by_type(ch) and not is_eeg(ch)]
+    if others:
+        warn_user(
+            f"{listed(others)}: EEG by the type and another signal by the name, and not used. "
+            "Rename an EEG channel, or set the type of the others."
+        )
 
 
 def check_filters(
@@ -240,6 +256,11 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     Raw
         The given recording.
 
+    Raises
+    ------
+    ValueError
+        When the average is that of one channel, which would be zero.
+
     Examples
     --------
     >>> import mne
@@ -250,6 +271,9 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     >>> set_reference(raw, "average").get_data().tolist()
     [[-1.0, -2.0], [1.0, 2.0]]
     """
+    good = np.array(raw.ch_names)[mne.pick_types(raw.info, eeg=True)]
+    if reference == AVERAGE and len(good) == 1:
+        raise ValueError(f"its only EEG channel, {good[0]}, is zero against the average.")
     raw.set_eeg_reference(reference, verbose="error")
     remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])
     return raw

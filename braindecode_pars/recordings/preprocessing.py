@@ -6,11 +6,14 @@ agree in. The recordings of a model are compared with others.
 
 from __future__ import annotations
 
+import inspect
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -24,6 +27,7 @@ from braindecode_pars._common.channel_names import (
     is_eeg_by_type,
     is_other_kind,
     match_channels,
+    odd_first,
 )
 from braindecode_pars._common.checks import (
     Rule,
@@ -35,8 +39,8 @@ from braindecode_pars._common.checks import (
     positive,
 )
 
-#: References that are no electrodes.
-AS_RECORDED, AVERAGE = "as recorded", "average"
+#: References that are no electrodes. MNE tells that a reference was changed, but not to which.
+AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
 
 
 def _are_positive(values: Sequence[Any]) -> bool:
@@ -53,6 +57,49 @@ def _are_names(values: Sequence[Any]) -> bool:
     return len(values) > 0 and all(isinstance(value, str) for value in values)
 
 
+#: Names of functions that filter -> methods of MNE.
+_FILTERS = dict(filter="filter", filter_data="filter", notch_filter="notch_filter")
+_EDGES = ("l_freq", "h_freq")
+#: Entry of a call whose arguments count samples of another rate, so that it cannot be repeated.
+RESAMPLED = "resampled"
+
+
+class FilterCall(dict):
+    """One call of a filter of MNE: its method ``fn``, the frequencies, and further arguments that
+    are not MNE's defaults. It is never changed, so that it can have a hash.
+    """
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(json.dumps(self, sort_keys=True))
+
+    @property
+    def edges(self) -> dict[str, float]:
+        """Edges of a band-pass; a band-stop filter, whose upper edge is the lower one, has none."""
+        edges = {name: self[name] for name in _EDGES if self.get(name)}
+        return edges if [*edges.values()] == sorted(edges.values()) else {}
+
+    @property
+    def details(self) -> FilterCall:
+        """Arguments beside the edges of a band-pass, or the frequencies of a notch filter."""
+        others = ("fn", "freqs", *(_EDGES if self.edges else ()))
+        return FilterCall({name: v for name, v in self.items() if name not in others})
+
+
+@cache
+def _defaults(fn: str) -> dict[str, Any]:
+    """Return the arguments of a filter of MNE that change the signals, with their defaults."""
+    ignored = ("self", "picks", "n_jobs", "skip_by_annotation", "verbose")
+    parameters = inspect.signature(getattr(mne.io.BaseRaw, fn)).parameters
+    return {name: one.default for name, one in parameters.items() if name not in ignored}
+
+
+def _are_calls(calls: Sequence[Any]) -> bool:
+    fns = [call.get("fn") if isinstance(call, Mapping) else None for call in calls]
+    return {*fns} <= {*_FILTERS.values()} and all(
+        {*call} <= {"fn", RESAMPLED, *_defaults(fn)} for fn, call in zip(fns, calls, strict=True)
+    )
+
+
 _RULES = dict(
     sfreq=optional(positive()),
     band=optional(Rule("two rising edges in Hz, such as (0.3, None)", (tuple,), _is_band)),
@@ -62,6 +109,7 @@ _RULES = dict(
     channels=optional(Rule("a list of names", (tuple,), _are_names)),
     window_seconds=optional(positive()),
     filter=choice("fir", "iir", None),
+    filters=optional(Rule("a list of calls, such as {'fn': 'filter'}", (tuple,), _are_calls)),
 )
 #: Names of the entries, in the order of the description.
 FIELDS = tuple(_RULES)
@@ -81,8 +129,9 @@ class Preprocessing:
         Frequencies of the notch filter in Hz; empty when there was none.
     reference : str | None
         Reference of the channels: ``"average"`` of all EEG channels of a recording, names of
-        electrodes separated by commas for the mean of these, or ``"as recorded"`` when the
-        recordings were not re-referenced.
+        electrodes separated by commas for the mean of these, ``"as recorded"`` when the recordings
+        were not re-referenced since they were read, or ``"changed"`` when they were, to what is
+        unknown.
     scale : float | None
         Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
     channels : tuple of str | None
@@ -92,6 +141,10 @@ class Preprocessing:
     filter : "fir" | "iir" | None
         Kind of the band-pass, as the argument ``method`` of :meth:`mne.io.Raw.filter`. None stands
         for "fir", MNE's default, when a recording is filtered.
+    filters : tuple of dict | None
+        Calls of MNE's filters in their order, if one of them has arguments that are not MNE's
+        defaults: the method ``fn`` and these arguments, such as ``{"fn": "filter", "l_freq": 0.5,
+        "phase": "minimum"}``. They take the place of the entries above. Empty for MNE's defaults.
 
     Raises
     ------
@@ -116,12 +169,14 @@ class Preprocessing:
     channels: tuple[str, ...] | None = None
     window_seconds: float | None = None
     filter: str | None = None
+    filters: tuple[FilterCall, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("band", "notch", "channels"):  # JSON has lists
+        for name in ("band", "notch", "channels", "filters"):  # JSON has lists
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str):
-                object.__setattr__(self, name, tuple(value))
+                calls = (FilterCall(v) if isinstance(v, Mapping) else v for v in value)
+                object.__setattr__(self, name, tuple(calls))
         if isinstance(self.reference, str):  # "A1,A2" is "A1, A2"
             names = (name.strip() for name in self.reference.split(","))
             object.__setattr__(self, "reference", ", ".join(names))
@@ -199,24 +254,35 @@ class Preprocessing:
         ...  for step in trained.steps()]
         ['resample', 'filter', 'set_eeg_reference']
         """
-        steps: dict[str, dict[str, Any]] = {}
+        steps: list[tuple[str, dict[str, Any]]] = []
         if self.sfreq is not None:
-            steps["resample"] = dict(sfreq=self.sfreq)
-        if self.band not in (None, (None, None)):
-            steps["filter"] = dict(zip(("l_freq", "h_freq"), self.band, strict=True))
-            if self.filter is not None:
-                steps["filter"]["method"] = self.filter
-        if self.notch:
-            steps["notch_filter"] = dict(freqs=list(self.notch))
-        if self.reference not in (None, AS_RECORDED):
+            steps.append(("resample", dict(sfreq=self.sfreq)))
+        steps += self.filter_steps()
+        if self.reference not in (None, AS_RECORDED, CHANGED):
             names = AVERAGE if self.reference == AVERAGE else self.reference.split(", ")
-            steps["set_eeg_reference"] = dict(ref_channels=names)
+            steps.append(("set_eeg_reference", dict(ref_channels=names)))
         if self.scale not in (None, 1):
-            steps["rescale"] = dict(scalings=self.scale)
-        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps.items()]
+            steps.append(("rescale", dict(scalings=self.scale)))
+        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps]
+
+    def filter_steps(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the filters as methods of MNE with their arguments."""
+        if self.filters:
+            calls = [dict(call) for call in self.filters]
+            return [(call.pop("fn"), call) for call in calls]
+        steps: list[tuple[str, dict[str, Any]]] = []
+        if self.band not in (None, (None, None)):
+            kind = {} if self.filter is None else dict(method=self.filter)
+            steps.append(("filter", dict(zip(_EDGES, self.band, strict=True)) | kind))
+        if self.notch:
+            steps.append(("notch_filter", dict(freqs=list(self.notch))))
+        return steps
 
     def __str__(self) -> str:
-        known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]
+        entries = {
+            name: value for name, value in self.known().items() if value or name != "filters"
+        }
+        known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in entries.items()]
         return ", ".join(known) or "unknown"
 
 
@@ -249,8 +315,11 @@ def text_of(name: str, value: Any) -> str:
         return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
     if name == "window_seconds":
         return f"{value:g} s"
+    if name == "filters":
+        calls = (", ".join(f"{k}={v}" for k, v in call.items()) for call in value)
+        return " and ".join(call.removeprefix("fn=") for call in calls) or "MNE's defaults"
     if name in ("channels", "reference"):
-        return listed(value.split(", ") if isinstance(value, str) else value)
+        return listed(odd_first(value.split(", ") if isinstance(value, str) else value))
     return value if name == "filter" else f"{value:g}"
 
 
@@ -275,6 +344,8 @@ def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
     sampling rate 100 Hz
     """
     values = {name: {getattr(each, name, None) for each in found} for name in FIELDS}
+    if len(values["filters"] - {None}) > 1:  # their frequencies alone do not tell what to apply
+        values |= dict(band=set(), notch=set())
     return Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
 
 
@@ -382,14 +453,14 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
     """
     missing, further = _compare_notches(trained, found)
     absent, reordered = _compare_channels(trained.channels, found.channels)
-    same_reference = is_same_reference(trained.reference, found.reference)
     rows = (
         ("sfreq", _differ(trained.sfreq, found.sfreq), "resample"),
         ("notch", bool(missing or further), None if further else "notch_filter"),
-        ("reference", not same_reference, _reference_repair(trained, found)),
+        ("reference", _references_differ(trained, found), _reference_repair(trained, found)),
         ("scale", _differ(trained.scale, found.scale), "rescale"),
         ("channels", absent or reordered, None if absent else "pick"),
         ("window_seconds", _differ(trained.window_seconds, found.window_seconds), "cut"),
+        ("filters", _filters_differ(trained, found), None),
     )
     differing = _band_difference(trained, found)
     for name, differs, repair in rows:
@@ -414,10 +485,42 @@ def is_same_reference(one: str | None, other: str | None) -> bool:
     return first == second
 
 
+def _references_differ(trained: Preprocessing, found: Preprocessing) -> bool:
+    """Return whether references are known to differ; one that was changed may be any other."""
+    one, other = trained.reference, found.reference
+    if CHANGED not in (one, other):
+        return not is_same_reference(one, other)
+    # MNE takes bipolar channels for changed, too. Such names tell the reference.
+    names = trained.channels or found.channels or (None,)
+    return AS_RECORDED in (one, other) and not all(
+        name and electrode_pair(name)[1] for name in names
+    )
+
+
+def _filters_differ(trained: Preprocessing, found: Preprocessing) -> bool:
+    """Return whether filters were applied otherwise, whatever their frequencies are."""
+
+    def ways(each: Preprocessing, key: str) -> set[FilterCall]:
+        calls = (call for call in each.filters or () if key in call)
+        return {call.details for call in calls if call[key] or key == "freqs"}
+
+    low, high = found.band or (None, None)
+    for key, value in dict(l_freq=low, h_freq=high, freqs=found.notch).items():
+        default = {FilterCall()}
+        if not (ways(found, key) or (default if value else set())) <= (
+            ways(trained, key) or default
+        ):
+            return True
+    return False
+
+
+def are_close(one: float | None, other: float | None) -> bool:
+    """Whether two frequencies or lengths are known, and the same up to one percent."""
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=_TOLERANCE)
+
+
 def _differ(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return False
-    return not math.isclose(one, other, rel_tol=_TOLERANCE)
+    return None not in (one, other) and not are_close(one, other)
 
 
 def _top(each: Preprocessing) -> float:
@@ -454,14 +557,14 @@ def _compare_notches(
 
     def lacking(those: Preprocessing, others: Preprocessing) -> list[float]:
         freqs = [freq for freq in those.notch or () if freq < top]
-        return [f for f in freqs if not any(math.isclose(f, o) for o in others.notch or ())]
+        return [f for f in freqs if not any(are_close(f, o) for o in others.notch or ())]
 
     return lacking(trained, found), lacking(found, trained)
 
 
 def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | None:
     """Return how the reference of the model can be computed, if it can."""
-    if trained.reference in (None, AS_RECORDED):
+    if trained.reference in (None, AS_RECORDED, CHANGED):
         return None
     of_average = trained.reference == AVERAGE
     needed = trained.channels if of_average else tuple(trained.reference.split(", "))
@@ -488,9 +591,10 @@ def recorded(
 ) -> Preprocessing:
     """Return the preprocessing of a recording, as far as its records tell.
 
-    MNE's info tells what was done: the edges of the band-pass, and the average of the channels as a
-    projection. Recorded steps also tell what was not done: without a notch filter among them, there
-    was none. This does not hold if one of them has an unknown effect, such as a lambda.
+    MNE's info tells what was done: the edges of the band-pass, the average of the channels as a
+    projection, and whether the reference was changed otherwise. Recorded steps also tell what was
+    not done: without a notch filter among them, there was none. This does not hold if one of them
+    has an unknown effect, such as a lambda.
 
     Parameters
     ----------
@@ -516,11 +620,12 @@ def recorded(
     >>> print(recorded(info, [step]))
     sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, factor from volts 1
     >>> print(recorded(info))
-    sampling rate 100 Hz
+    sampling rate 100 Hz, reference as recorded
     """
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
     found = [Step.of(record) for record in (*remembered_steps(info), *steps)]
     complete = bool(found) and all(step.is_known for step in found)
+    found = [step for step in found if step.is_of_eeg]
     kinds = {step.kwargs.get("method", "fir") for step in found if step.name == "filter"}
     return Preprocessing(
         sfreq=sfreq,
@@ -530,7 +635,35 @@ def recorded(
         scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
         # FIR filters, MNE's default, are not named.
         filter="iir" if kinds == {"iir"} else None,
+        filters=_calls(found, complete),
     )
+
+
+def _calls(steps: list[Step], complete: bool) -> tuple[FilterCall, ...] | None:
+    """Return the calls of filters, if one is not of MNE's defaults only."""
+    calls = []
+    for i, step in enumerate(steps):
+        if step.name not in _FILTERS:
+            continue
+        fn = _FILTERS[step.name]
+        plain = json.loads(json.dumps(dict(step.kwargs), default=_as_json))
+        call = FilterCall(fn=fn)
+        for name, default in _defaults(fn).items():
+            value = plain.get(name)
+            if default is inspect.Parameter.empty or value not in (None, default):
+                call[name] = value
+        own = {*call.get("iir_params", ())}
+        in_samples = isinstance(call.get("filter_length"), int) or own & {"b", "sos", "zpk"}
+        if in_samples and any(later.name == "resample" for later in steps[i:]):
+            call[RESAMPLED] = True
+        calls.append(call)
+    if any(call.details for call in calls):
+        return tuple(calls)
+    return () if complete else None
+
+
+def _as_json(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _band(
@@ -580,8 +713,9 @@ def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> st
         return _average(info, steps[:last], steps[last:]) if name == AVERAGE else name
     if is_averaged:
         return AVERAGE
-    is_custom = bool(info.get("custom_ref_applied"))
-    return AS_RECORDED if complete and not is_custom else None
+    if info.get("custom_ref_applied"):
+        return CHANGED
+    return AS_RECORDED if complete or not steps else None
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
@@ -657,6 +791,13 @@ class Step:
             return cls(name, dict(kwargs), not module)
         except (KeyError, TypeError, ValueError):  # written by another program
             return cls("", {}, False)
+
+    @property
+    def is_of_eeg(self) -> bool:
+        """Whether the step is not a filter of other kinds of channels only."""
+        picks = _listed(self.kwargs.get("picks"))
+        others = {"eeg", "data", "all"}.isdisjoint(picks) and all(map(_is_kind, picks))
+        return not (self.name in _FILTERS and picks and others)
 
     @property
     def is_known(self) -> bool:

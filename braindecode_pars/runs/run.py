@@ -20,7 +20,7 @@ import torch
 from accelerate import Accelerator
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common.checks import check_same_rate
+from braindecode_pars._common.checks import check_same_rate, warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
@@ -97,6 +97,8 @@ def pretrain(
     -----
     sklearn.exceptions.ConvergenceWarning
         As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
+    UserWarning
+        When an encoder continues on recordings with another band or reference.
 
     Notes
     -----
@@ -153,6 +155,12 @@ def pretrain(
         if verbose and is_main:
             log.info("The run in %s is already finished.", folder.path)
         return folder.path
+
+    if before is not None and is_main and (differing := before.differences(store.preprocessing)):
+        warn_user(
+            f"The store was prepared otherwise than the recordings of {config.encoder}, with which "
+            f"the run continues: {'; '.join(map(str, differing))}."
+        )
 
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()

@@ -18,7 +18,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from braindecode_pars._common.channel_names import differing_references, is_eeg, match_channels
+from braindecode_pars._common.channel_names import (
+    differing_references,
+    is_eeg,
+    match_channels,
+    odd_first,
+)
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.windows.table import Montage, Windows
 
@@ -306,7 +311,7 @@ def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
 
 
 def _list(names: Iterable[str]) -> str:
-    return listed(list(dict.fromkeys(names)))
+    return listed(odd_first(names))
 
 
 def _channels(names: Sequence[str]) -> str:

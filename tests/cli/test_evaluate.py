@@ -69,6 +69,8 @@ def one_line(output: str) -> str:
         ([*SMALL, "--set", "epochs"], "KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "'epochs'"),
         ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
+        ([*SMALL, "--reference", "average"], "no argument 'reference'"),
+        (["--dataset", ".", "--reference", "Cz"], "None, got 'Cz'"),
         ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
@@ -105,10 +107,11 @@ def test_methods_are_checked_before_a_corpus_is_read(arguments, tmp_path):
         (["--dataset", "eegmat=a", "--dataset", "eegmat=b"], "EEGMAT"),
         (["--dataset", "eegmat=a", "--test-subject", "tuab=1"], "tuab=1 matches no --dataset"),
         (["--dataset", "eegmat=a", "--load", "sfreq=100"], "sfreq=100 matches no --dataset"),
+        (["--dataset", "mine=..", "--reference", "Cz"], "None, got 'Cz'"),
     ],
 )
-def test_user_errors_in_transfer(arguments, message, tmp_path):
-    result = runner.invoke(app, ["evaluate", "transfer", "--encoder", str(tmp_path), *arguments])
+def test_user_errors_in_transfer(arguments, message):
+    result = runner.invoke(app, ["evaluate", "transfer", "--encoder", "small", *arguments])
     assert result.exit_code == 1
     assert message in one_line(result.output)
 

@@ -68,6 +68,42 @@ def test_events_without_a_duration_give_one_window(tmp_path):
     assert windows[0][0].shape == (2, 300)
 
 
+def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
+    """Not of a bad one, nor of an ECG; a cache knows the reference, and so does the fit."""
+    names = ["C3", "C4", "Cz", "Fz", "ECG"]
+    raw = mne.io.RawArray(
+        1e-5 * np.random.default_rng(0).standard_normal((5, 1000)),
+        mne.create_info(names, SFREQ, "eeg"),
+        verbose="error",
+    )
+    raw.info["bads"] = ["Fz"]
+    raw.set_annotations(mne.Annotations([0, 5], [5, 5], ["a", "b"]))
+    raw.save(tmp_path / "P01_raw.fif", verbose="error")
+    reading = dict(window_seconds=5, **KEEP)
+    with pytest.warns(UserWarning, match="ECG: EEG by the type and another signal by the name"):
+        windows = folder.load(tmp_path, reference="average", **reading)
+    with pytest.warns(UserWarning, match="ECG"):
+        plain = folder.load(tmp_path, cache=tmp_path.with_name("cache"), **reading)
+    before, after = (as_sklearn(each)[0][0] for each in (plain, windows))
+    assert windows.datasets[0].raw.ch_names == names[:4]
+    assert np.allclose(after[:3], before[:3] - before[:3].mean(axis=0), atol=1e-10)
+    found = [as_sklearn(each)[0].recordings["preprocessing"][0] for each in (plain, windows)]
+    assert [each.reference for each in found] == ["as recorded", "average"]
+    with pytest.raises(ValueError, match="reference"):
+        folder.load(tmp_path, reference="average", cache=tmp_path.with_name("cache"), **reading)
+
+
+def test_an_average_of_one_channel_and_other_references_are_refused(tmp_path):
+    labels = dict(labels=pd.DataFrame(dict(file=["P01_raw.fif"], label=["a"])), window_seconds=5)
+    raw = recording(names=["C3", "C4"])
+    raw.info["bads"] = ["C4"]
+    raw.save(tmp_path / "P01_raw.fif", verbose="error")
+    with pytest.raises(ValueError, match="only EEG channel, C3, is zero"):
+        folder.load(tmp_path, reference="average", **labels, **KEEP)
+    with pytest.raises(ValueError, match="reference must be"):
+        folder.load(tmp_path, reference="Cz", **labels, **KEEP)
+
+
 @pytest.mark.parametrize("date", [0, None])
 @pytest.mark.parametrize("first_samp", [0, 700])
 def test_annotations_of_the_files(tmp_path, first_samp, date):

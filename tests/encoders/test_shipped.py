@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import warnings
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from support.stand_in import ABOUT
 from braindecode_pars import PARSEmbedder, datasets
 from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder, packaged_names
 from braindecode_pars.pretrained import load_encoder, packaged_encoders
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 NAMES = packaged_names()
 FILES = ["README.md", "encoder.json", "encoder.safetensors"]
@@ -49,6 +52,7 @@ def test_it_is_small_and_has_a_complete_card(name):
     assert name.startswith(card.task)
     assert card.subjects
     assert card.preprocessing.band == tuple(card.about["band"])
+    assert card.preprocessing.reference == card.about["reference"] == "average"
     assert 0 < card.about["held_out"]["loss_relative"] < 1
     assert set(card.about["held_out"]) == set(ABOUT["held_out"])
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", card.about["date"])
@@ -72,3 +76,35 @@ def test_small_embeds_the_sample_of_recordings():
     assert len(features) == 12
     assert np.isfinite(features).all()
     assert features.std(axis=0).min() > 0
+
+
+@pytest.mark.skipif(not NAMES, reason="encoders in the package: there are none")
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("as recorded", ["reference as recorded, but average in training"]),
+        ("A1, A2", ["reference A1, A2, but average in training"]),
+        ("average", []),
+        (", ".join(COMMON_CHANNELS), []),  # the average of the sample's 19 channels
+        (None, []),
+        ("changed", []),  # to what is unknown
+    ],
+)
+def test_its_reference_is_compared_with_that_of_windows(reference, expected):
+    found = load_encoder("small").card.differences(Preprocessing(reference=reference, notch=[50]))
+    assert list(map(str, found)) == expected
+
+
+@pytest.mark.skipif(not NAMES, reason="encoders in the package: there are none")
+@pytest.mark.parametrize("reference", ["as recorded", "average"])
+def test_windows_with_another_reference_are_a_warning(reference):
+    X = np.random.default_rng(0).standard_normal((4, 2, 256))
+    given = dict(sfreq=128.0, band=(0.5, 45.0), reference=reference)
+    embedder = PARSEmbedder(encoder="small", preprocessing=given, verbose=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        embedder.fit(X)
+    texts = [str(each.message) for each in caught]
+    assert any("reference as recorded, but average in pretraining" in text for text in texts) == (
+        reference == "as recorded"
+    )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.estimators.predict_raw import prepare_recording, recording_findings
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.recordings.preprocessing import Preprocessing, recorded, remember_steps
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 
@@ -121,6 +121,22 @@ def test_flat_channels():
         assert findings_in(raw, model(["O1"])) == {"flat_channels": {"O1": 1.5}}
 
 
+def test_a_channel_that_is_zero_throughout_may_be_the_reference():
+    """Recordings against C3: a difference with it is right."""
+    raw = raw_of(["C3", "C4", "Cz"])
+    raw._data[0] = 0.0
+    with pytest.warns(UserWarning, match="flat: C3 .* may be the reference of the others"):
+        found = findings_in(raw, model(["C4-C3"]))
+    assert found == {"flat_channels": {"C3": 100.0}}
+
+
+def test_a_channel_of_another_kind_with_the_type_eeg_is_not_used_with_a_warning():
+    """Where the model does not name its channels, the rule of fit decides."""
+    with pytest.warns(UserWarning, match="ECG: EEG by the type and another signal by the name"):
+        found = findings(None, ["C3", "C4", "ECG", "O1"])
+    assert found == {}
+
+
 def test_clipped_channels():
     raw = raw_of(["C3", "C4"])
     drift = raw._data[0].cumsum()
@@ -176,3 +192,61 @@ def test_a_recording_that_was_referenced_before_is_a_warning():
     with pytest.warns(UserWarning, match="reference"):
         assert "reference" in findings_in(raw, model(["C3"]))["prepared_otherwise"]
     assert findings_in(raw, model(["C3"]), reference="average") == {}  # the same
+
+
+@pytest.mark.parametrize("to", [["O1"], "average", []])
+@pytest.mark.parametrize("trained_on_changed", [False, True])
+def test_a_reference_that_only_one_side_has_changed_is_a_warning(to, trained_on_changed):
+    """MNE tells that the reference was changed, also of a file; not to what."""
+    plain = raw_of(["C3", "C4", "O1"])
+    changed = plain.copy().set_eeg_reference(to, verbose="error")
+    if to != "average":
+        changed.drop_channels(["O1"])
+    told = recorded((changed if trained_on_changed else plain).info)
+    assert told.reference == ("changed" if trained_on_changed else "as recorded")
+    trained = dict(KNOWN, reference=told.reference)
+    found, same = (plain, changed) if trained_on_changed else (changed, plain)
+    with pytest.warns(UserWarning, match="reference .* in training.*(Re-ref|original)"):
+        got = findings_in(found, model(["C3", "C4"]), **trained)
+    assert list(got["prepared_otherwise"]) == ["reference"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the amplitude of the reference itself is zero
+        assert "prepared_otherwise" not in findings_in(same, model(["C3", "C4"]), **trained)
+
+
+def test_bipolar_channels_tell_their_reference_themselves():
+    """MNE marks them as re-referenced; computed from two channels, they are the same."""
+    plain = raw_of(["C3", "C4", "O1"])
+    bipolar = mne.set_bipolar_reference(plain, "C3", "C4", "C3-C4", verbose="error")
+    names = ["C3-C4"]
+    for raw, trained in ((plain, recorded(bipolar.info)), (bipolar, recorded(plain.info))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = findings_in(raw, model(names), reference=trained.reference, channels=names)
+        assert "prepared_otherwise" not in found
+
+
+def test_an_average_of_which_channels_were_dropped_is_another_average():
+    raw = raw_of(["C3", "C4", "O1", "O2"]).set_eeg_reference("average", verbose="error")
+    assert findings_in(raw, model(["C3", "C4"]), reference="average") == {}
+    with pytest.warns(UserWarning, match="reference changed, but average in training"):
+        findings_in(raw.drop_channels(["O1"]), model(["C3", "C4"]), reference="average")
+
+
+def test_a_filter_whose_length_is_that_of_another_rate_is_refused():
+    steps = [("filter", dict(l_freq=0.5, h_freq=30.0, filter_length=1001)), ("resample", {})]
+    raw = raw_of(["C3"])
+    clf = model(["C3"], preprocessing_=recorded(raw.info, steps))
+    with pytest.raises(ValueError, match=r"filter_length=1001.* before they were resampled"):
+        prepare_recording(raw, "night", clf)
+    assert prepare_recording(raw, "night", clf, preprocess=False).n_times == 10_000
+
+
+def test_a_recording_that_was_filtered_otherwise_is_a_warning():
+    raw, edges = raw_of(["C3"]), dict(l_freq=0.5, h_freq=30.0)
+    raw.filter(**edges, verbose="error")
+    remember_steps(raw, [("filter", edges)])
+    trained = recorded(raw_of(["C3"]).info, [("filter", dict(edges, phase="minimum"))]).known()
+    with pytest.warns(UserWarning, match="filters MNE's defaults, but filter, .*phase=minimum in"):
+        found = findings_in(raw, model(["C3"]), **trained)
+    assert list(found["prepared_otherwise"]) == ["filters"]

@@ -218,10 +218,21 @@ def test_bad_times_of_other_channels_do_not_count(clf):
 def test_without_preprocessing_the_samples_are_used_as_they_are(clf):
     raw = recording(sfreq=100.0)
     plain = with_attributes(clf, preprocessing_=Preprocessing())
-    found = clf.predict_raw(raw, preprocess=False)
+    with pytest.warns(UserWarning, match="reference as recorded, but average in training"):
+        found = clf.predict_raw(raw, preprocess=False)
     np.testing.assert_array_equal(probabilities(found), probabilities(plain.predict_raw(raw)))
     with pytest.raises(ValueError, match=r"256 Hz.* 100 Hz"):
         clf.predict_raw(recording(), preprocess=False)
+
+
+def test_an_error_about_flat_channels_names_those_that_are_missing(clf):
+    """C3 is the reference, so that it is zero, and C4 is there only in a pair."""
+    raw = recording(["C3", "C4-Cz"])
+    raw._data[0] = 0.0
+    fitted = with_attributes(clf, preprocessing_=Preprocessing())
+    message = r"flat \(C3; C4, F3 missing\). It has C3, C4-Cz; .* reference of the others"
+    with pytest.raises(ValueError, match=message):
+        fitted.predict_raw(raw)
 
 
 def test_missing_channels(clf):
@@ -254,7 +265,8 @@ def test_a_model_of_arrays_takes_all_eeg_channels(nights):
     X = np.stack([nights[i][0] for i in range(24)])
     y = np.arange(24) % 2
     clf = classifier(pretext=None, validation=0, sfreq=100.0).fit(X, y)
-    frame = clf.predict_raw(recording(["Pz", "EOG", "C3", "C4"], sfreq=100.0))
+    with pytest.warns(UserWarning, match="EOG"):
+        frame = clf.predict_raw(recording(["Pz", "EOG", "C3", "C4"], sfreq=100.0))
     assert len(frame) == 6
     with pytest.raises(ValueError, match="EOG"):
         clf.predict_raw(recording(["EOG"], sfreq=100.0))

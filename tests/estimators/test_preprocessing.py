@@ -67,6 +67,7 @@ def test_records_of_braindecode_are_read(fitted):
         scale=1.0,
         channels=("C3", "C4"),
         window_seconds=2.0,
+        filters=(),
     )
 
 
@@ -143,6 +144,24 @@ def test_what_is_given_wins_with_a_warning():
     with pytest.warns(UserWarning, match=message):
         clf.fit(windows_of(STEPS))
     assert clf.preprocessing_.band == (0.5, 45)
+
+
+def test_a_given_reference_may_have_been_set_before_the_recordings_were_read():
+    clf = classifier(pretext=None, validation=0, preprocessing={"reference": "average"})
+    assert not any("contradicts" in each for each in warnings_of(clf.fit, windows_of(STEPS)))
+    assert clf.preprocessing_.reference == "average"
+
+
+def test_windows_whose_reference_was_changed_before_are_another_preparation():
+    """Of which MNE keeps a mark and no name."""
+    plain, changed = windows_of({}), windows_of({})
+    with changed.datasets[0].raw.info._unlock():
+        changed.datasets[0].raw.info["custom_ref_applied"] = 1
+    for one, other in ((plain, changed), (changed, plain)):
+        clf = classifier(pretext=None, validation=0).fit(one)
+        with pytest.warns(UserWarning, match="reference .*(changed|as recorded).* in training"):
+            clf.predict(other)
+        assert warnings_of(clf.predict, one) == []
 
 
 def test_two_rates_that_contradict_each_other_are_an_error():

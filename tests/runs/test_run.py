@@ -17,7 +17,7 @@ from braindecode_pars import PARSClassifier
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
-from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs.net import RunNet
@@ -29,6 +29,15 @@ from braindecode_pars.signal_store import SignalStore
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     return make_store(tmp_path_factory.mktemp("runs") / "store")
+
+
+def test_a_store_with_another_reference_than_the_encoder_is_a_warning(store, tiny, tmp_path):
+    card = EncoderCard(sfreq=100.0, preprocessing=Preprocessing(reference="average"))
+    encoder = save_encoder(PatchEncoder(50, **tiny), card, tmp_path / "encoder")
+    config = small_config(encoder=str(encoder), epochs=1, steps_per_epoch=1)
+    with pytest.warns(UserWarning, match="reference as recorded, but average in training"):
+        out = pretrain(store, tmp_path / "run", config, verbose=0)
+    assert load_encoder(out).card.preprocessing.reference == "as recorded"
 
 
 def same_encoder(one, other):
@@ -65,7 +74,7 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, c
     bar = capsys.readouterr().err
     assert "windows/s" in bar
     assert "15/15" in bar
-    prepared = Preprocessing(sfreq=100.0, window_seconds=3.0)
+    prepared = Preprocessing(sfreq=100.0, window_seconds=3.0, reference="as recorded")
     assert load_encoder(out).card.preprocessing == prepared
     classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)
     assert classifier.fit(nights).encoder_card_.task == "pars"

@@ -167,6 +167,17 @@ def test_another_reference_is_another_signal():
         pick_for_fit(named("C3-A1", "C3-M2"), ["C3"])
 
 
+def test_a_channel_of_the_ears_is_not_hidden_among_many(caplog):
+    names = [f"E{i}" for i in range(20)]
+    raw = mne.io.RawArray(
+        np.ones((21, 600)), mne.create_info([*names, "A2-A1"], 100.0, "eeg"), verbose="error"
+    )
+    with caplog.at_level(logging.INFO):
+        pick_for_fit(as_windows(BaseConcatDataset([windows_of(raw, [0, 1])])), names[:2])
+    assert "A2-A1, E2, E3" in caplog.text
+    assert "9 more are not used" in caplog.text
+
+
 def test_the_same_or_an_unknown_reference_is_no_warning():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
