@@ -39,6 +39,7 @@ from braindecode_pars.evaluation.cache import (
 )
 from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.evaluation.metrics import (
+    checked_labels,
     predictions,
     saved_probabilities,
     score_rows,
@@ -337,6 +338,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     with _torch_seed(estimator, fold.seed):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = predictions(fitted, corpus.X[fold.test])
+    predicted = checked_labels(predicted, "predicted")
     if len(predicted) != len(fold.test):
         raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
