@@ -81,7 +81,8 @@ def make_methods(
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
         another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it
-        too, instead of its published values.
+        too, instead of its published values. ``class_weight`` applies to all: it is "balanced"
+        if it is not given, as in PARSClassifier.
 
     Returns
     -------
@@ -109,8 +110,8 @@ def make_methods(
       60 ms. Adam with a learning rate of 0.000625 that falls to zero along a cosine, no weight
       decay and batches of 64 are the values of braindecode's tutorials.
 
-    Both hold out a fifth of the training subjects for validation. Class weights and the scale of
-    the signals are those of :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    Both hold out a fifth of the training subjects for validation. The scale of the signals is that
+    of :class:`~braindecode_pars.estimators.NetworkClassifier`.
 
     References
     ----------
@@ -136,7 +137,8 @@ def make_methods(
         for name in given:
             if name not in known:
                 raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
-    settings = {"verbose": 0, **settings}
+    # One rule for all methods of a table, also for those whose own default is another.
+    settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
     if subject_centering:
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
@@ -189,7 +191,7 @@ def _classifiers(
         if name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
-                yield _linear(f"{shown} probe", centred, embedder, StandardScaler())
+                yield _linear(f"{shown} probe", centred, sized, embedder, StandardScaler())
         elif name in PRETEXT_TASKS:
             shown = PRETEXT_TASKS[name].__name__ + recentred
             yield shown, PARSClassifier(pretext=name, **sized)
@@ -205,18 +207,23 @@ def _classifiers(
                 yield published["network"], network
         else:
             shown, *steps = _features(name, sized)
-            yield _linear(shown, centred, *steps)
+            yield _linear(shown, centred, sized, *steps)
     for shown, encoder in encoders.items():
         yield shown + recentred, PARSClassifier(encoder=encoder, **settings)
 
 
 def _linear(
-    shown: str, centred: bool, features: TransformerMixin, *scaling: TransformerMixin
+    shown: str,
+    centred: bool,
+    settings: dict[str, Any],
+    features: TransformerMixin,
+    *scaling: TransformerMixin,
 ) -> tuple[str, BaseEstimator]:
     """Return the shown name, and logistic regression on features."""
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
-    return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
+    regression = LogisticRegression(max_iter=1000, class_weight=settings["class_weight"])
+    return shown, make_pipeline(features, *scaling, regression)
 
 
 def _features(

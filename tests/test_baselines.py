@@ -39,6 +39,18 @@ def test_all_methods_have_the_same_training_budget():
         assert getattr(pars, name) == getattr(network, name), name
 
 
+@pytest.mark.parametrize("class_weight", ["default", None, {0: 2.0, 1: 1.0}])
+def test_all_methods_have_the_same_class_weights(class_weight):
+    given = {} if class_weight == "default" else {"class_weight": class_weight}
+    expected = PARSClassifier(**given).class_weight
+    for centred in (False, True):
+        methods = make_methods(METHODS, encoder="small", subject_centering=centred, **given)
+        for name, clf in methods.items():
+            params = clf.get_params().items()
+            found = [value for key, value in params if key.split("__")[-1] == "class_weight"]
+            assert found == [expected], name
+
+
 def test_networks_have_their_published_training():
     methods = make_methods(["eegnet", "shallow"])
     published = ("finetune_epochs", "finetune_batch_size", "finetune_lr", "weight_decay")
