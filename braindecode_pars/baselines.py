@@ -33,8 +33,8 @@ METHODS = (
 )
 
 _HOW_TO = (
-    "To compare different sizes, build the methods yourself and pass equal_sizes=False to the "
-    "protocol."
+    "To compare different sizes, pass equal_sizes=False to make_methods and to the protocol, or "
+    "--unequal-sizes to evaluate."
 )
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
@@ -46,6 +46,7 @@ def make_methods(
     *,
     encoder: str | Path | Mapping[str, str | Path] | None = None,
     subject_centering: bool = False,
+    equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
     """Return classifiers for ``evaluation.compare`` and the other protocols.
@@ -78,6 +79,10 @@ def make_methods(
         inside PARSClassifier (``recenter="subject"``), and from the covariance of the signals of
         networks (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
+    equal_sizes : bool
+        Whether the other methods take the sizes of the encoder, and encoders of different sizes are
+        refused. With False the other methods have those of ``settings`` or the defaults; the
+        protocols need ``equal_sizes=False`` too.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
         another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it
@@ -144,7 +149,9 @@ def make_methods(
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
     methods: dict[str, BaseEstimator] = {}
-    for shown, classifier in _classifiers(names, encoders, subject_centering, settings):
+    for shown, classifier in _classifiers(
+        names, encoders, subject_centering, settings, equal_sizes
+    ):
         if shown in methods:
             raise ValueError(
                 f"An encoder is called {shown!r}, like another method; give it another name."
@@ -182,10 +189,14 @@ def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, An
 
 
 def _classifiers(
-    names: list[str], encoders: dict[str, Any], centred: bool, settings: dict[str, Any]
+    names: list[str],
+    encoders: dict[str, Any],
+    centred: bool,
+    settings: dict[str, Any],
+    equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
-    sized = settings | _size_of(encoders, settings)
+    sized = settings | (_size_of(encoders, settings) if equal_sizes else {})
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
         if name == "probe" and encoders:

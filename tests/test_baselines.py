@@ -158,6 +158,16 @@ def test_encoders_of_different_sizes_are_refused(tmp_path):
         make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
 
 
+def test_sizes_may_differ_on_purpose(tmp_path):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+    given = dict(encoder={"PARS": "small", "MAE": folder}, equal_sizes=False)
+    methods = make_methods(["scratch", "probe"], embed_dim=24, **given)
+    assert methods["scratch"].embed_dim == 24
+    assert [methods[name].encoder for name in ("PARS", "MAE")] == ["small", folder]
+    assert make_methods(["scratch"], **given)["scratch"].embed_dim == PARSClassifier().embed_dim
+
+
 def test_several_encoders_are_methods_of_their_names():
     encoders = {"PARS": "small", "MAE": "spectral-eegmmidb"}
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)

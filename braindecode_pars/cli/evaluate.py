@@ -20,10 +20,12 @@ from braindecode_pars.cli.terminal import (
 
 #: Protocol -> options that not all of them take.
 PROTOCOLS = {
-    "compare": ("--data", "--method", "--encoder", "--against"),
-    "leave-one-subject-out": ("--data", "--method", "--encoder"),
-    "label-efficiency": ("--data", "--method", "--encoder", "--test-subject", "--n"),
-    "transfer": ("--method", "--encoder", "--test-subject"),
+    "compare": ("--data", "--method", "--encoder", "--unequal-sizes", "--against"),
+    "leave-one-subject-out": ("--data", "--method", "--encoder", "--unequal-sizes"),
+    "label-efficiency": (
+        *("--data", "--method", "--encoder", "--unequal-sizes", "--test-subject", "--n"),
+    ),
+    "transfer": ("--method", "--encoder", "--unequal-sizes", "--test-subject"),
     "ablation": ("--data", "--test-subject", "--n", "--grid"),
 }
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
@@ -79,6 +81,15 @@ def evaluate(
             metavar="[NAME=]FOLDER",
         ),
     ] = None,
+    unequal_sizes: Annotated[
+        bool,
+        typer.Option(
+            "--unequal-sizes",
+            help="Compare encoders with different numbers of parameters, and show the numbers in "
+            "the table: other methods have the sizes of --set or the defaults. Without it they "
+            "have those of the encoder.",
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -175,13 +186,16 @@ def evaluate(
         from braindecode_pars.cli import evaluation_report as report
 
         is_transfer, is_ablation = protocol == "transfer", protocol == "ablation"
+        if not is_ablation:
+            arguments["equal_sizes"] = not unequal_sizes
         name = "" if is_transfer else dataset[0]
         classifier = report.settings_of(
             settings, config, published=published, dataset=name, pretrains=is_ablation
         )
         if is_transfer:
             corpora = _corpora(dataset, load, config, test_subject)
-            methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
+            default = "scratch", "band-power"
+            methods = report.methods_of(method, encoder, classifier, default, not unequal_sizes)
             several = {title: report.load(*corpus[:3]) for title, corpus in corpora.items()}
             tested = {
                 title: report.subjects_of(several[title], subjects)
@@ -190,7 +204,9 @@ def evaluate(
             }
             report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
             return
-        methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
+        methods = {}
+        if not is_ablation:
+            methods = report.methods_of(method, encoder, classifier, equal_sizes=not unequal_sizes)
         windows = report.load(name, data, report.load_arguments(load, config))
         arguments["dataset"] = report.title(name)
         if not once:

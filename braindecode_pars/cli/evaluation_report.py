@@ -52,6 +52,7 @@ def methods_of(
     encoders: list[str] | None,
     settings: Mapping[str, Any],
     default: tuple[str, ...] = ("pars", "scratch", "band-power", "tangent-space"),
+    equal_sizes: bool = True,
 ) -> dict[str, BaseEstimator]:
     """Return classifiers by method name."""
     by_name = encoders_of(encoders)
@@ -59,7 +60,8 @@ def methods_of(
         model_folder(encoder)  # an unknown name ends the command before methods are built
     if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
         default = tuple(name for name in default if name != "pars")
-    return make_methods(names or default, encoder=by_name or None, **settings)
+    given: dict[str, Any] = dict(encoder=by_name or None, equal_sizes=equal_sizes)
+    return make_methods(names or default, **given, **settings)
 
 
 def encoders_of(options: list[str] | None) -> dict[str, str]:

@@ -291,7 +291,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     -------
     pandas.DataFrame
         Table indexed by dataset, number of training subjects and method. A single value is shown
-        without a standard deviation. ``attrs["n"]`` is the largest number of subjects or seeds
+        without a standard deviation. Where encoders of different sizes were compared, the first
+        column is ``encoder_parameters``. ``attrs["n"]`` is the largest number of subjects or seeds
         that a mean is taken over.
 
     Raises
@@ -325,6 +326,10 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         aggfunc="first",
         sort=False,
     )
+    if sizes := scores.attrs.get("encoder_parameters"):
+        numbers = [sizes.get(name, {}).get(method) for name, _, method in table.index]
+        texts = ["-" if number is None else f"{number:,}" for number in numbers]
+        table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())
     return table
 

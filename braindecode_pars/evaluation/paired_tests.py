@@ -135,6 +135,8 @@ def paired_tests(
     for name in ("p", "p_corrected"):
         tests.insert(tests.columns.get_loc(name) + 1, f"{name}_holm", holm(tests[name]))
     tests.attrs["metric"] = metric
+    if sizes := scores.attrs.get("encoder_parameters"):
+        tests.attrs["encoder_parameters"] = sizes
     return tests
 
 
@@ -189,7 +191,7 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     str
         Sentences: first the significant differences, then the pairs whose difference is not
         established, then whether the number of subjects was too small for any significant
-        difference.
+        difference, and whether encoders of different sizes were compared.
 
     Raises
     ------
@@ -231,6 +233,12 @@ Wilcoxon's and 0.01 of the corrected t-test).
     if dropped:
         sentences.append(
             f"Up to {dropped} subjects per pair have no defined score and were dropped."
+        )
+    for sizes in tests.attrs.get("encoder_parameters", {}).values():
+        numbers = ", ".join(f"{method} {number:,}" for method, number in sizes.items())
+        sentences.append(
+            f"Encoders have different numbers of parameters ({numbers}): a difference may be one "
+            "of size."
         )
     return " ".join(sentences)
 

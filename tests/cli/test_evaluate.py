@@ -305,6 +305,22 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert tests[["p", "p_holm", "p_corrected", "p_corrected_holm"]].notna().all(axis=None)
 
 
+def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
+    arguments = [
+        *("evaluate", "leave-one-subject-out", *SMALL, "--set", "finetune_epochs=1"),
+        *("--set", "embed_dim=24", "--method", "scratch", "--encoder", str(encoders / "pars")),
+        *("--out", str(tmp_path)),
+    ]
+    refused = runner.invoke(app, arguments)
+    assert refused.exit_code == 1
+    assert "--unequal-sizes" in refused.output
+    output = evaluate(*arguments[1:], "--unequal-sizes")
+    found = re.search(
+        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained +│ +([\d,]+) │", output, re.S
+    )
+    assert len({*found.groups()}) == 2
+
+
 def test_test_subjects_may_have_their_corpus_in_front(nights):
     windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
