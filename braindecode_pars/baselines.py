@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -22,6 +23,7 @@ from braindecode_pars.estimators import (
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
 from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
 
 __all__ = ["CENTRED", "METHODS", "make_methods"]
@@ -57,7 +59,8 @@ def make_methods(
         Method names from :data:`METHODS`:
 
         - the name of a pretext task: :class:`~braindecode_pars.PARSClassifier`, which pretrains on
-          the training windows in every fit and then fine-tunes;
+          the training windows in every fit and then fine-tunes. Also of a registered task of your
+          own, and of one in a file, ``"my_task.py:Slope"``, whose code is run;
         - ``"scratch"``: the same model without pretraining;
         - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
           in every fit, with logistic regression; of each ``encoder``, if that is given;
@@ -135,8 +138,9 @@ def make_methods(
     """
     names = list(dict.fromkeys(names))
     parameters = PARSClassifier().get_params()
+    tasks = [name for name in names if name in PRETEXT_TASKS or names_file(name)]
     for what, given, known in (
-        ("Method", names, METHODS),
+        ("Method", names, dict.fromkeys((*METHODS, *tasks))),
         ("Parameter of PARSClassifier", settings, parameters),
     ):
         for name in given:
@@ -203,9 +207,8 @@ def _classifiers(
             for shown, encoder in encoders.items():
                 embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
                 yield _linear(f"{shown} probe", centred, sized, embedder, StandardScaler())
-        elif name in PRETEXT_TASKS:
-            shown = PRETEXT_TASKS[name].__name__ + recentred
-            yield shown, PARSClassifier(pretext=name, **sized)
+        elif name in PRETEXT_TASKS or names_file(name):
+            yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **sized)
         elif name == "scratch":
             yield name + recentred, PARSClassifier(pretext=None, **sized)
         elif name in _PUBLISHED:

@@ -114,6 +114,15 @@ def test_every_method_is_centred_and_says_so():
     assert named == "scratch, subject-centred (transductive)"
 
 
+def test_a_task_of_the_user_is_a_method(own_task):
+    with pytest.raises(ValueError, match=r"'slope' is unknown"):
+        make_methods(["slope"])
+    (in_file,) = make_methods([f"{own_task}:Slope"]).items()
+    assert in_file[0] == "Slope"
+    (by_name,) = make_methods(["slope"], embed_dim=24).items()
+    assert (by_name[0], by_name[1].pretext, by_name[1].embed_dim) == ("Slope", "slope", 24)
+
+
 def test_an_encoder_adds_a_method():
     methods = make_methods(["scratch", "probe"], encoder="small")
     assert list(methods) == ["scratch", "pretrained probe", "pretrained"]

@@ -65,10 +65,10 @@ def evaluate(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Method: {', '.join(METHODS)}. May be repeated. Default: pars, scratch, "
-            "band-power and tangent-space; with encoders all but pars; for transfer scratch and "
-            "band-power. eegnet and shallow train for 500 epochs, as published, if "
-            "finetune_epochs is not set.",
+            help=f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is "
+            "run. May be repeated. Default: pars, scratch, band-power and tangent-space; with "
+            "encoders all but pars; for transfer scratch and band-power. eegnet and shallow train "
+            "for 500 epochs, as published, if finetune_epochs is not set.",
             metavar="NAME",
         ),
     ] = None,

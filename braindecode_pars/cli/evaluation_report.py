@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -24,7 +23,7 @@ from rich.console import Console
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, paper, plotting
-from braindecode_pars._common.files import replace_file
+from braindecode_pars._common.files import import_file, replace_file
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED
@@ -392,15 +391,9 @@ def _module(dataset: str) -> ModuleType | None:
 
     The code of the file is run.
     """
-    file = Path(dataset).expanduser()
+    file = Path(dataset)
     if file.suffix == ".py":
-        if not file.is_file():
-            raise ValueError(f"{dataset} does not exist; pass the path of a Python file.")
-        # Worker processes have the same path, and import the module for themselves.
-        sys.path.append(str(file.resolve().parent))
-        module = importlib.import_module(file.stem)
-        if Path(module.__file__ or "").resolve() != file.resolve():
-            raise ValueError(f"{dataset} has the name of another module; rename the file.")
+        module = import_file(file)
     elif "." in dataset.strip("."):  # a single word is a mistyped corpus, or the name of a folder
         try:
             module = importlib.import_module(dataset)

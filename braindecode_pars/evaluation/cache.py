@@ -47,8 +47,10 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import model_folder
+from braindecode_pars._common.settings import names_file
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus, Fold
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.windows.table import Montage
 
 _FORMAT = {"format": "braindecode_pars scores", "version": 3}
@@ -306,6 +308,11 @@ class _Walk:
         params = {name: value for name, value in given if name not in _IMMATERIAL}
         if isinstance(params.get("encoder"), str | Path):
             params["encoder"] = _saved_encoder(params["encoder"])
+        given = [params.get("pretext"), *_parts_of_joint(params.get("pretext_params"))]
+        if own := [task for task in map(_own_task, given) if task is not None]:
+            params["own_tasks"] = own  # their source counts
+            if names_file(params["pretext"]):
+                params["pretext"] = own[0]  # wherever the file is
         learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
         net = getattr(estimator, "net_", estimator)
         module = getattr(net, "module_", getattr(estimator, "encoder_", None))
@@ -347,6 +354,20 @@ class _Walk:
             for name in sorted(used & known.keys()):
                 described = self.describe(known[name])
                 self.sources.setdefault(f"{module}.{name}", digest(described))
+
+
+def _parts_of_joint(pretext_params: Any) -> list:
+    tasks = pretext_params.get("tasks") if isinstance(pretext_params, Mapping) else None
+    return list(tasks) if isinstance(tasks, Mapping) else []
+
+
+def _own_task(name: Any) -> type | None:
+    """Return a task of the user's that is given by its name or its file, else None."""
+    try:
+        task = find_task(name) if isinstance(name, str) else None
+    except ValueError:
+        return None  # the fit will say so
+    return task if task is not None and is_own(task.__module__) else None
 
 
 def _saved_encoder(encoder: str | Path) -> str:

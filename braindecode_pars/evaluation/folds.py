@@ -45,6 +45,7 @@ from braindecode_pars.evaluation.metrics import (
     score_rows,
     undefined_sentence,
 )
+from braindecode_pars.pretext.base import know_tasks, own_tasks
 from braindecode_pars.windows.labels import AUTO
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
@@ -292,6 +293,7 @@ def _finished(
     # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
     # the workers save each finished fold.
     one_by_one = n_parallel == 1 or backend.supports_return_generator
+    tasks_here = own_tasks()
     parallel = Parallel(
         **given_jobs, batch_size=1, return_as="generator_unordered" if one_by_one else "list"
     )
@@ -299,13 +301,19 @@ def _finished(
     def tasks() -> Iterator[Any]:
         for i in missing:
             bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
-            yield delayed(_run)(i, folds[i], corpora[folds[i].dataset], files[i], n_parallel)
+            corpus = corpora[folds[i].dataset]
+            yield delayed(_run)(i, folds[i], corpus, files[i], n_parallel, tasks_here)
 
     yield from parallel(tasks())
 
 
 def _run(
-    i: int, fold: Fold, corpus: Corpus, file: Path | None, n_parallel: int
+    i: int,
+    fold: Fold,
+    corpus: Corpus,
+    file: Path | None,
+    n_parallel: int,
+    tasks: Mapping[str, Any],
 ) -> tuple[int, dict[str, Any], list[tuple]]:
     """Run one fold in a worker, and save it if the worker has access to the folder.
 
@@ -317,6 +325,7 @@ def _run(
     found: list[tuple] = []
     try:
         with _ONE_AT_A_TIME, _threads(joblib.cpu_count() // n_parallel), collected(found):
+            know_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once(found, set())  # they may explain it

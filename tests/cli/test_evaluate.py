@@ -233,6 +233,14 @@ def test_leave_one_subject_out(tmp_path):
     assert float(sd) == pytest.approx(kappa.std(), abs=5e-4)
 
 
+def test_a_task_of_the_user_is_a_method(own_task, tmp_path):
+    output = evaluate(
+        *("leave-one-subject-out", *SMALL, *TINY, "--method", f"{own_task}:Slope"),
+        *("--out", tmp_path / "out"),
+    )
+    assert "Slope" in output
+
+
 def test_centred_baselines(tmp_path):
     output = evaluate(
         *("leave-one-subject-out", *SMALL, "--method", "band-power", "--method", "tangent-space"),

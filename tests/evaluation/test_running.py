@@ -27,6 +27,7 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
+from braindecode_pars.pretext.base import find_task
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
 
@@ -273,6 +274,25 @@ def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where)
     with parallel(where):
         scores = run(nights, log_folder, seeds=[0], out=tmp_path / "out")
     pd.testing.assert_frame_equal(scores, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["loky", "multiprocessing"])
+def test_processes_know_the_task_of_the_user(nights, own_task, log_folder, where):
+    with joblib.parallel_config(where, n_jobs=2):
+        run(
+            nights, None, seeds=[0], estimators={"a": LoggingClassifier(log_folder)}
+        )  # workers start before
+        find_task(f"{own_task}:Slope")
+        fast = dict(pretrain_epochs=1, finetune_epochs=1, validation=0, **TINY)
+        methods = {
+            "by name": PARSClassifier("slope", **fast),
+            "by file": PARSClassifier(f"{own_task}:Slope", **fast),
+            "in a sum": PARSClassifier("joint", pretext_params={"tasks": {"slope": 1}}, **fast),
+        }
+        scores = run(nights, None, seeds=[0], estimators=methods)
+    values = scores.pivot_table("value", ["subject", "metric"], "method")
+    assert values["by name"].equals(values["by file"])
 
 
 def test_undefined_scores_are_nan_with_a_warning(nights, log_folder):
