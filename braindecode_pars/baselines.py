@@ -201,12 +201,13 @@ def _classifiers(
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     sized = settings | (_size_of(encoders, settings) if equal_sizes else {})
+    weights = settings["class_weight"]
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
         if name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
-                yield _linear(f"{shown} probe", centred, sized, embedder, StandardScaler())
+                yield _linear(f"{shown} probe", centred, weights, embedder, StandardScaler())
         elif name in PRETEXT_TASKS or names_file(name):
             yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **sized)
         elif name == "scratch":
@@ -221,22 +222,18 @@ def _classifiers(
                 yield published["network"], network
         else:
             shown, *steps = _features(name, sized)
-            yield _linear(shown, centred, sized, *steps)
+            yield _linear(shown, centred, weights, *steps)
     for shown, encoder in encoders.items():
         yield shown + recentred, PARSClassifier(encoder=encoder, **settings)
 
 
 def _linear(
-    shown: str,
-    centred: bool,
-    settings: dict[str, Any],
-    features: TransformerMixin,
-    *scaling: TransformerMixin,
+    shown: str, centred: bool, weights: Any, features: TransformerMixin, *scaling: TransformerMixin
 ) -> tuple[str, BaseEstimator]:
     """Return the shown name, and logistic regression on features."""
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
-    regression = LogisticRegression(max_iter=1000, class_weight=settings["class_weight"])
+    regression = LogisticRegression(max_iter=1000, class_weight=weights)
     return shown, make_pipeline(features, *scaling, regression)
 
 

@@ -18,14 +18,13 @@ from braindecode_pars.cli.terminal import (
     values,
 )
 
+_METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Protocol -> options that not all of them take.
 PROTOCOLS = {
-    "compare": ("--data", "--method", "--encoder", "--unequal-sizes", "--against"),
-    "leave-one-subject-out": ("--data", "--method", "--encoder", "--unequal-sizes"),
-    "label-efficiency": (
-        *("--data", "--method", "--encoder", "--unequal-sizes", "--test-subject", "--n"),
-    ),
-    "transfer": ("--method", "--encoder", "--unequal-sizes", "--test-subject"),
+    "compare": ("--data", *_METHODS, "--against"),
+    "leave-one-subject-out": ("--data", *_METHODS),
+    "label-efficiency": ("--data", *_METHODS, "--test-subject", "--n"),
+    "transfer": (*_METHODS, "--test-subject"),
     "ablation": ("--data", "--test-subject", "--n", "--grid"),
 }
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
@@ -186,16 +185,15 @@ def evaluate(
         from braindecode_pars.cli import evaluation_report as report
 
         is_transfer, is_ablation = protocol == "transfer", protocol == "ablation"
-        if not is_ablation:
-            arguments["equal_sizes"] = not unequal_sizes
         name = "" if is_transfer else dataset[0]
         classifier = report.settings_of(
             settings, config, published=published, dataset=name, pretrains=is_ablation
         )
+        if not is_ablation:
+            arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
         if is_transfer:
             corpora = _corpora(dataset, load, config, test_subject)
-            default = "scratch", "band-power"
-            methods = report.methods_of(method, encoder, classifier, default, not unequal_sizes)
+            methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
             several = {title: report.load(*corpus[:3]) for title, corpus in corpora.items()}
             tested = {
                 title: report.subjects_of(several[title], subjects)
@@ -204,9 +202,7 @@ def evaluate(
             }
             report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
             return
-        methods = {}
-        if not is_ablation:
-            methods = report.methods_of(method, encoder, classifier, equal_sizes=not unequal_sizes)
+        methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
         windows = report.load(name, data, report.load_arguments(load, config))
         arguments["dataset"] = report.title(name)
         if not once:

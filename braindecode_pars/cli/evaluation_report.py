@@ -51,7 +51,6 @@ def methods_of(
     encoders: list[str] | None,
     settings: Mapping[str, Any],
     default: tuple[str, ...] = ("pars", "scratch", "band-power", "tangent-space"),
-    equal_sizes: bool = True,
 ) -> dict[str, BaseEstimator]:
     """Return classifiers by method name."""
     by_name = encoders_of(encoders)
@@ -59,8 +58,7 @@ def methods_of(
         model_folder(encoder)  # an unknown name ends the command before methods are built
     if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
         default = tuple(name for name in default if name != "pars")
-    given: dict[str, Any] = dict(encoder=by_name or None, equal_sizes=equal_sizes)
-    return make_methods(names or default, **given, **settings)
+    return make_methods(names or default, encoder=by_name or None, **settings)
 
 
 def encoders_of(options: list[str] | None) -> dict[str, str]:
@@ -196,7 +194,7 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
 def show_differences(
     console: Console, scores: pd.DataFrame, against: str | None = None, out: Path | None = None
 ) -> None:
-    """Print which differences between methods are significant in the first metric.
+    """Print a table of the differences between methods, and which are significant.
 
     Parameters
     ----------
@@ -211,6 +209,11 @@ def show_differences(
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
+    shown = tests.drop(columns=["sd_difference", "wins", "detectable", "n_dropped"])
+    header = [name.replace("_", " ") for name in shown]
+    rows = shown.map(lambda value: value if isinstance(value, str) else f"{value:.3g}").to_numpy()
+    title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
+    print_table(console, rows, header, title=title, text=header[:2])
     console.print(describe_differences(tests))
     if out is not None:
         replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))

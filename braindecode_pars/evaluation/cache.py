@@ -20,6 +20,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import accumulate
@@ -308,8 +309,7 @@ class _Walk:
         params = {name: value for name, value in given if name not in _IMMATERIAL}
         if isinstance(params.get("encoder"), str | Path):
             params["encoder"] = _saved_encoder(params["encoder"])
-        given = [params.get("pretext"), *_parts_of_joint(params.get("pretext_params"))]
-        if own := [task for task in map(_own_task, given) if task is not None]:
+        if own := _own_tasks(params.get("pretext"), params.get("pretext_params")):
             params["own_tasks"] = own  # their source counts
             if names_file(params["pretext"]):
                 params["pretext"] = own[0]  # wherever the file is
@@ -356,18 +356,14 @@ class _Walk:
                 self.sources.setdefault(f"{module}.{name}", digest(described))
 
 
-def _parts_of_joint(pretext_params: Any) -> list:
-    tasks = pretext_params.get("tasks") if isinstance(pretext_params, Mapping) else None
-    return list(tasks) if isinstance(tasks, Mapping) else []
-
-
-def _own_task(name: Any) -> type | None:
-    """Return a task of the user's that is given by its name or its file, else None."""
-    try:
-        task = find_task(name) if isinstance(name, str) else None
-    except ValueError:
-        return None  # the fit will say so
-    return task if task is not None and is_own(task.__module__) else None
+def _own_tasks(pretext: Any, params: Any) -> list[type]:
+    """Return the tasks of the user that are given by name or file, also as parts of a sum."""
+    parts = params.get("tasks") if isinstance(params, Mapping) else None
+    found = []
+    for name in (pretext, *(parts if isinstance(parts, Mapping) else ())):
+        with suppress(ValueError):  # the fit will say so
+            found += [find_task(name)] if isinstance(name, str) else []
+    return [task for task in found if is_own(task.__module__)]
 
 
 def _saved_encoder(encoder: str | Path) -> str:

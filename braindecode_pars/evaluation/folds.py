@@ -155,8 +155,9 @@ def run_folds(
     Warns
     -----
     UserWarning
-        When a saved fold is damaged or was edited, so that it is run again; once for each warning
-        of the folds, such as that of channels that are not used; when a score is undefined, when an
+        When a saved fold is damaged or was edited, so that it is run again; at the end, once for
+        each warning of the folds, with their number, such as that of channels that are not used;
+        when a score is undefined, when an
         encoder was pretrained on a test subject, and when the training subjects of an encoder are
         unknown.
 
@@ -218,7 +219,7 @@ def run_folds(
         unit=" fits",
         disable=not verbose,
     )
-    shown: set[tuple] = set()
+    warned: list[list[tuple]] = []
     with bar:
         try:
             for i, result, found in _finished(missing, folds, corpora, files, n_jobs, bar):
@@ -227,11 +228,13 @@ def run_folds(
                 if (file := files[i]) is not None and not file.exists():
                     write_checked(file, result)
                 bar.update()
-                warn_once(found, shown)
+                warned.append(found)
         except FoldError as error:
             saved = "not saved without out=" if store is None else f"saved in {store.folder}"
             message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
             raise FoldError(message) from error
+        finally:
+            warn_once(warned)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
     run = _collect(folds, in_order)
@@ -308,12 +311,7 @@ def _finished(
 
 
 def _run(
-    i: int,
-    fold: Fold,
-    corpus: Corpus,
-    file: Path | None,
-    n_parallel: int,
-    tasks: Mapping[str, Any],
+    i: int, fold: Fold, corpus: Corpus, file: Path | None, n_parallel: int, tasks: dict[str, Any]
 ) -> tuple[int, dict[str, Any], list[tuple]]:
     """Run one fold in a worker, and save it if the worker has access to the folder.
 
@@ -328,7 +326,7 @@ def _run(
             know_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
-        warn_once(found, set())  # they may explain it
+        warn_once([found])  # they may explain it
         message = str(error).strip().rstrip(".")
         raise FoldError(f"{fold} failed with {type(error).__name__}: {message}.") from error
     if file is not None and file.parent.is_dir():
@@ -461,14 +459,19 @@ def collected(found: list[tuple]) -> Iterator[None]:
             found += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
 
-def warn_once(found: Iterable[tuple], shown: set[tuple]) -> None:
-    """Show the warnings that are not among ``shown``, under the filters here, and add these."""
-    for text, category, *where in found:
-        varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
-        key = varies.sub("", text), category
-        if key not in shown:
-            shown.add(key)
-            warnings.warn_explicit(text, category, *where)
+def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
+    """Show each kind of warning of some folds once, with the number of folds that have it."""
+    kinds: dict[tuple, list[tuple]] = {}
+    for found in of_folds:
+        of_fold: dict[tuple, tuple] = {}
+        for text, category, *where in found:
+            varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
+            of_fold.setdefault((varies.sub("", text), category), (text, category, *where))
+        for kind, warning in of_fold.items():
+            kinds.setdefault(kind, []).append(warning)
+    for (text, *where), *others in kinds.values():
+        number = f"In {1 + len(others)} of {len(of_folds)} folds: " if len(of_folds) > 1 else ""
+        warnings.warn_explicit(number + text, *where)
 
 
 def _warn_of_leaks(

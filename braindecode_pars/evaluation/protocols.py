@@ -463,6 +463,9 @@ def run_protocol(
         )
     options: dict[str, Any] = dict(out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare)
     run = run_folds(folds, corpora, metrics=metrics, **options)
+    run.scores.attrs["n_classes"] = {
+        name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
+    }
     if sizes:
         run.scores.attrs["encoder_parameters"] = sizes
     return run

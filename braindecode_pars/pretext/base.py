@@ -116,10 +116,9 @@ def own_tasks() -> dict[str, Any]:
 def know_tasks(tasks: Mapping[str, Any]) -> None:
     """Register the :func:`own_tasks` of another process; what is not found, no fit knows here."""
     for name in tasks.keys() - PRETEXT_TASKS.keys():
+        task = tasks[name]
         with suppress(ValueError):
-            PRETEXT_TASKS[name] = (
-                find_task(tasks[name]) if isinstance(tasks[name], str) else tasks[name]
-            )
+            PRETEXT_TASKS[name] = find_task(task) if isinstance(task, str) else task
 
 
 class PretextTask(nn.Module):

@@ -303,7 +303,9 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert set(scores["method"]) == {"scratch", "PARS", "MAE"}
     assert "p-values after Holm's correction for 2 pairs" in one_line(output)
     assert "PARS and scratch" in one_line(output)
-    # What is printed is written, too.
+    # What is printed as a table is written, too.
+    assert "differences in kappa, with intervals of 95 %" in output
+    assert re.search(r"method a.*ci low.*ci high.*p holm.*p corrected holm", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
         ["PARS", "scratch"],
@@ -386,7 +388,8 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
         return function(scores, metric="kappa", label=None)
 
     report.ablation({}, None, "decoder", out=tmp_path)
-    assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
+    legend = figures[0].get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"
     plt.close("all")
 
