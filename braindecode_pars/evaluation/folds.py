@@ -220,8 +220,8 @@ def run_folds(
         disable=not verbose,
     )
     warned: list[list[tuple]] = []
-    with bar:
-        try:
+    try:
+        with bar:
             for i, result, found in _finished(missing, folds, corpora, files, n_jobs, bar):
                 results[i] = _scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
@@ -229,12 +229,12 @@ def run_folds(
                     write_checked(file, result)
                 bar.update()
                 warned.append(found)
-        except FoldError as error:
-            saved = "not saved without out=" if store is None else f"saved in {store.folder}"
-            message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
-            raise FoldError(message) from error
-        finally:
-            warn_once(warned)
+    except FoldError as error:
+        saved = "not saved without out=" if store is None else f"saved in {store.folder}"
+        message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
+        raise FoldError(message) from error
+    finally:
+        warn_once(warned)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
     run = _collect(folds, in_order)
