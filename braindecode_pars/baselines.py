@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -22,6 +23,7 @@ from braindecode_pars.estimators import (
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
 from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
 
 __all__ = ["CENTRED", "METHODS", "make_methods"]
@@ -33,8 +35,8 @@ METHODS = (
 )
 
 _HOW_TO = (
-    "To compare different sizes, build the methods yourself and pass equal_sizes=False to the "
-    "protocol."
+    "To compare different sizes, pass equal_sizes=False to make_methods and to the protocol, or "
+    "--unequal-sizes to evaluate."
 )
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
@@ -46,6 +48,7 @@ def make_methods(
     *,
     encoder: str | Path | Mapping[str, str | Path] | None = None,
     subject_centering: bool = False,
+    equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
     """Return classifiers for ``evaluation.compare`` and the other protocols.
@@ -56,7 +59,8 @@ def make_methods(
         Method names from :data:`METHODS`:
 
         - the name of a pretext task: :class:`~braindecode_pars.PARSClassifier`, which pretrains on
-          the training windows in every fit and then fine-tunes;
+          the training windows in every fit and then fine-tunes. Also of a registered task of your
+          own, and of one in a file, ``"my_task.py:Slope"``, whose code is run;
         - ``"scratch"``: the same model without pretraining;
         - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
           in every fit, with logistic regression; of each ``encoder``, if that is given;
@@ -78,10 +82,15 @@ def make_methods(
         inside PARSClassifier (``recenter="subject"``), and from the covariance of the signals of
         networks (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
+    equal_sizes : bool
+        Whether the other methods take the sizes of the encoder, and encoders of different sizes are
+        refused. With False the other methods have those of ``settings`` or the defaults; the
+        protocols need ``equal_sizes=False`` too.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
         another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it
-        too, instead of its published values.
+        too, instead of its published values. ``class_weight`` applies to all: it is "balanced"
+        if it is not given, as in PARSClassifier.
 
     Returns
     -------
@@ -109,8 +118,8 @@ def make_methods(
       60 ms. Adam with a learning rate of 0.000625 that falls to zero along a cosine, no weight
       decay and batches of 64 are the values of braindecode's tutorials.
 
-    Both hold out a fifth of the training subjects for validation. Class weights and the scale of
-    the signals are those of :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    Both hold out a fifth of the training subjects for validation. The scale of the signals is that
+    of :class:`~braindecode_pars.estimators.NetworkClassifier`.
 
     References
     ----------
@@ -129,20 +138,24 @@ def make_methods(
     """
     names = list(dict.fromkeys(names))
     parameters = PARSClassifier().get_params()
+    tasks = [name for name in names if name in PRETEXT_TASKS or names_file(name)]
     for what, given, known in (
-        ("Method", names, METHODS),
+        ("Method", names, dict.fromkeys((*METHODS, *tasks))),
         ("Parameter of PARSClassifier", settings, parameters),
     ):
         for name in given:
             if name not in known:
                 raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
-    settings = {"verbose": 0, **settings}
+    # One rule for all methods of a table, also for those whose own default is another.
+    settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
     if subject_centering:
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
     methods: dict[str, BaseEstimator] = {}
-    for shown, classifier in _classifiers(names, encoders, subject_centering, settings):
+    for shown, classifier in _classifiers(
+        names, encoders, subject_centering, settings, equal_sizes
+    ):
         if shown in methods:
             raise ValueError(
                 f"An encoder is called {shown!r}, like another method; give it another name."
@@ -180,19 +193,23 @@ def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, An
 
 
 def _classifiers(
-    names: list[str], encoders: dict[str, Any], centred: bool, settings: dict[str, Any]
+    names: list[str],
+    encoders: dict[str, Any],
+    centred: bool,
+    settings: dict[str, Any],
+    equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
-    sized = settings | _size_of(encoders, settings)
+    sized = settings | (_size_of(encoders, settings) if equal_sizes else {})
+    weights = settings["class_weight"]
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
         if name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
-                yield _linear(f"{shown} probe", centred, embedder, StandardScaler())
-        elif name in PRETEXT_TASKS:
-            shown = PRETEXT_TASKS[name].__name__ + recentred
-            yield shown, PARSClassifier(pretext=name, **sized)
+                yield _linear(f"{shown} probe", centred, weights, embedder, StandardScaler())
+        elif name in PRETEXT_TASKS or names_file(name):
+            yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **sized)
         elif name == "scratch":
             yield name + recentred, PARSClassifier(pretext=None, **sized)
         elif name in _PUBLISHED:
@@ -205,18 +222,19 @@ def _classifiers(
                 yield published["network"], network
         else:
             shown, *steps = _features(name, sized)
-            yield _linear(shown, centred, *steps)
+            yield _linear(shown, centred, weights, *steps)
     for shown, encoder in encoders.items():
         yield shown + recentred, PARSClassifier(encoder=encoder, **settings)
 
 
 def _linear(
-    shown: str, centred: bool, features: TransformerMixin, *scaling: TransformerMixin
+    shown: str, centred: bool, weights: Any, features: TransformerMixin, *scaling: TransformerMixin
 ) -> tuple[str, BaseEstimator]:
     """Return the shown name, and logistic regression on features."""
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
-    return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
+    regression = LogisticRegression(max_iter=1000, class_weight=weights)
+    return shown, make_pipeline(features, *scaling, regression)
 
 
 def _features(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from pathlib import Path
 
 import matplotlib
 import pytest
 import torch
 from sklearn.utils import check_random_state
+from support.own_task import SOURCE, forget
 
 from braindecode_pars import datasets
 from braindecode_pars.signal_store import SignalStore
@@ -61,6 +63,17 @@ def own_log(plain_log):
 def nights():
     """Four simulated subjects, twelve minutes and three channels each: 96 windows at 100 Hz."""
     return datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=3, sfreq=100, random_state=3)
+
+
+@pytest.fixture
+def own_task(tmp_path, monkeypatch):
+    """Path of a Python file with the pretext task "slope", class Slope, which is not known yet."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "own" / "my_task.py"
+    file.parent.mkdir()
+    file.write_text(SOURCE, encoding="utf-8")
+    yield file
+    forget()
 
 
 @pytest.fixture(scope="session")

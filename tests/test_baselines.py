@@ -39,6 +39,18 @@ def test_all_methods_have_the_same_training_budget():
         assert getattr(pars, name) == getattr(network, name), name
 
 
+@pytest.mark.parametrize("class_weight", ["default", None, {0: 2.0, 1: 1.0}])
+def test_all_methods_have_the_same_class_weights(class_weight):
+    given = {} if class_weight == "default" else {"class_weight": class_weight}
+    expected = PARSClassifier(**given).class_weight
+    for centred in (False, True):
+        methods = make_methods(METHODS, encoder="small", subject_centering=centred, **given)
+        for name, clf in methods.items():
+            params = clf.get_params().items()
+            found = [value for key, value in params if key.split("__")[-1] == "class_weight"]
+            assert found == [expected], name
+
+
 def test_networks_have_their_published_training():
     methods = make_methods(["eegnet", "shallow"])
     published = ("finetune_epochs", "finetune_batch_size", "finetune_lr", "weight_decay")
@@ -102,6 +114,15 @@ def test_every_method_is_centred_and_says_so():
     assert named == "scratch, subject-centred (transductive)"
 
 
+def test_a_task_of_the_user_is_a_method(own_task):
+    with pytest.raises(ValueError, match=r"'slope' is unknown"):
+        make_methods(["slope"])
+    (in_file,) = make_methods([f"{own_task}:Slope"]).items()
+    assert in_file[0] == "Slope"
+    (by_name,) = make_methods(["slope"], embed_dim=24).items()
+    assert (by_name[0], by_name[1].pretext, by_name[1].embed_dim) == ("Slope", "slope", 24)
+
+
 def test_an_encoder_adds_a_method():
     methods = make_methods(["scratch", "probe"], encoder="small")
     assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
@@ -144,6 +165,16 @@ def test_encoders_of_different_sizes_are_refused(tmp_path):
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     with pytest.raises(ValueError, match=r"554,880.* 2,544"):
         make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
+
+
+def test_sizes_may_differ_on_purpose(tmp_path):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+    given = dict(encoder={"PARS": "small", "MAE": folder}, equal_sizes=False)
+    methods = make_methods(["scratch", "probe"], embed_dim=24, **given)
+    assert methods["scratch"].embed_dim == 24
+    assert [methods[name].encoder for name in ("PARS", "MAE")] == ["small", folder]
+    assert make_methods(["scratch"], **given)["scratch"].embed_dim == PARSClassifier().embed_dim
 
 
 def test_several_encoders_are_methods_of_their_names():

@@ -149,6 +149,28 @@ def check_positive(**numbers: float) -> None:
     check_parameters(numbers, dict.fromkeys(numbers, positive()))
 
 
+def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
+    """Check an array of probabilities, shape (n_windows, n_classes).
+
+    The tolerances are wider than the rounding errors of a softmax in float32.
+
+    Raises
+    ------
+    ValueError
+        When a row is no distribution over the classes, as with logits. The message has the row.
+    """
+    wrong = (values < -1e-6).any(axis=1) | (abs(values.clip(-2, 2).sum(axis=1) - 1) > 1e-3)
+    if not allow_nan:
+        wrong |= (values != values).any(axis=1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        found = listed([f"{value:g}" for value in values[row]])
+        raise ValueError(
+            f"Row {row} of the probabilities is {found}. A row must have values in [0, 1] with the "
+            "sum 1 and no NaN; pass the result of predict_proba, not of decision_function."
+        )
+
+
 def listed(texts: Sequence[str], most: int = 10) -> str:
     """Return texts separated by commas: the first ones, and how many more there are.
 

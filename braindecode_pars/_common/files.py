@@ -7,16 +7,19 @@ another program wrote is never overwritten.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import math
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -432,3 +435,23 @@ def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def import_file(file: Path) -> ModuleType:
+    """Import a Python file as a module of its name. Its code is run, once in a process.
+
+    Raises
+    ------
+    ValueError
+        When it does not exist, or has the name of another module.
+    """
+    given, file = file, file.expanduser().resolve()
+    if not file.is_file():
+        raise ValueError(f"{given} does not exist; pass the path of a Python file.")
+    # Worker processes have the same path, and import the module for themselves.
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    module = importlib.import_module(file.stem)
+    if Path(module.__file__ or "").resolve() != file:
+        raise ValueError(f"{given} has the name of another module; rename the file.")
+    return module

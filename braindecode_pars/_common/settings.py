@@ -33,6 +33,14 @@ RULES = dict(
 )
 
 
+def names_file(task: Any) -> bool:
+    """Whether a task is a class in a Python file, FILE.py:CLASS, whose code runs when it is used.
+
+    What was saved must never be taken for one: only the user decides which code runs.
+    """
+    return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
+
+
 @dataclass(frozen=True)
 class PretrainingSettings:
     """How an encoder is pretrained, whatever the windows.
@@ -40,7 +48,8 @@ class PretrainingSettings:
     Attributes
     ----------
     task : str | type[PretextTask] | PretextTask
-        Pretext task: a name in ``PRETEXT_TASKS``, a class or an instance.
+        Pretext task: a name in ``PRETEXT_TASKS``, a class or an instance; or a class in a file,
+        such as ``"my_task.py:Slope"``, whose code is run.
     task_params : dict
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     epochs : int | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 #: Columns of every protocol's scores.
 SCORES = ["protocol", "dataset", "method", "subject", "n_train_subjects", "seed", "metric", "value"]
@@ -17,6 +18,17 @@ LOSSES = ["train_loss", "valid_loss", RELATIVE]
 
 #: Predictions of a recording have one column ``probability_LABEL`` for each class.
 PROBABILITY = "probability_"
+
+
+def chance_level(scores: Any, metric: str, dataset: Any) -> float | None:
+    """Return the score of guesses; None where it is unknown.
+
+    That of balanced accuracy needs the number of classes, which the scores of a protocol have in
+    ``attrs["n_classes"]``.
+    """
+    n_classes = scores.attrs.get("n_classes", {}).get(dataset)
+    known = {"kappa": 0.0, "auroc": 0.5, "balanced_accuracy": n_classes and 1 / n_classes}
+    return known.get(metric)
 
 
 def part_of(column: str) -> str | None:

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
+from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.terminal import (
     CORPORA,
@@ -61,7 +62,7 @@ OPTIONS: dict[str, Any] = dict(
         "laptop.",
         "--paper",
     ),
-    task=f"Pretext task: {', '.join(TASKS)}.",
+    task=f"Pretext task: {', '.join(TASKS)}; or one of your own, FILE.py:CLASS, whose code is run.",
     settings=_option(
         list[str],
         "Argument of the task, such as n_patches=240. May be repeated.",
@@ -193,15 +194,15 @@ def demo(
     pretext: Annotated[
         str | None,
         typer.Option(
-            help=f"Pretrain a new encoder with this task: {', '.join(TASKS)}. Default: the encoder "
-            "in the package continues with its own task.",
+            help=f"Pretrain a new encoder with this task: {', '.join(TASKS)}, or FILE.py:CLASS. "
+            "Default: the encoder in the package continues with its own task.",
             metavar="NAME",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the labelled subjects and of training.")] = 0,
 ) -> None:
     """Pretrain without labels, fine-tune with few labels, and score on held-out subjects."""
-    if pretext is not None and pretext not in TASKS:
+    if pretext is not None and pretext not in TASKS and not names_file(pretext):
         raise typer.BadParameter(
             f"Unknown pretext task {pretext!r}; known are {', '.join(sorted(TASKS))}."
         )

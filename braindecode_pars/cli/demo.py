@@ -23,7 +23,8 @@ from braindecode_pars.datasets import eegmat
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import label_efficiency
 from braindecode_pars.plotting.style import save_figure
-from braindecode_pars.pretext import PARS, PRETEXT_TASKS
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.windows import SingleChannelWindows
@@ -147,7 +148,7 @@ def make_classifiers(pretext: str | None, folder: Path) -> dict[str, BaseEstimat
     fine_tuned = PARSClassifier(encoder=folder, **training)
     if pretext is not None:
         others = make_methods(["scratch", "band-power"], **training)
-        return {PRETEXT_TASKS[pretext].__name__: fine_tuned, **others}
+        return {find_task(pretext).__name__: fine_tuned, **others}
     others = make_methods(["scratch", "probe", "band-power"], encoder=ENCODER, **training)
     return {"pretrained": others.pop("pretrained"), "continued": fine_tuned, **others}
 

@@ -18,12 +18,13 @@ from braindecode_pars.cli.terminal import (
     values,
 )
 
+_METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Protocol -> options that not all of them take.
 PROTOCOLS = {
-    "compare": ("--data", "--method", "--encoder", "--against"),
-    "leave-one-subject-out": ("--data", "--method", "--encoder"),
-    "label-efficiency": ("--data", "--method", "--encoder", "--test-subject", "--n"),
-    "transfer": ("--method", "--encoder", "--test-subject"),
+    "compare": ("--data", *_METHODS, "--against"),
+    "leave-one-subject-out": ("--data", *_METHODS),
+    "label-efficiency": ("--data", *_METHODS, "--test-subject", "--n"),
+    "transfer": (*_METHODS, "--test-subject"),
     "ablation": ("--data", "--test-subject", "--n", "--grid"),
 }
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
@@ -71,10 +72,10 @@ def evaluate(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Method: {', '.join(METHODS)}. May be repeated. Default: pars, scratch, "
-            "band-power and tangent-space; with encoders all but pars; for transfer scratch and "
-            "band-power. eegnet and shallow train for 500 epochs, as published, if "
-            "finetune_epochs is not set.",
+            help=f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is "
+            "run. May be repeated. Default: pars, scratch, band-power and tangent-space; with "
+            "encoders all but pars; for transfer scratch and band-power. eegnet and shallow train "
+            "for 500 epochs, as published, if finetune_epochs is not set.",
             metavar="NAME",
         ),
     ] = None,
@@ -87,6 +88,15 @@ def evaluate(
             metavar="[NAME=]FOLDER",
         ),
     ] = None,
+    unequal_sizes: Annotated[
+        bool,
+        typer.Option(
+            "--unequal-sizes",
+            help="Compare encoders with different numbers of parameters, and show the numbers in "
+            "the table: other methods have the sizes of --set or the defaults. Without it they "
+            "have those of the encoder.",
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -188,6 +198,8 @@ def evaluate(
         classifier = report.settings_of(
             settings, config, published=published, dataset=name, pretrains=is_ablation
         )
+        if not is_ablation:
+            arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
         if is_transfer:
             corpora = _corpora(dataset, load, config, test_subject, given)
             methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))

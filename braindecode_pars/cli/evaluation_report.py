@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -24,7 +23,7 @@ from rich.console import Console
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, paper, plotting
-from braindecode_pars._common.files import replace_file
+from braindecode_pars._common.files import import_file, replace_file
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED
@@ -195,7 +194,7 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
 def show_differences(
     console: Console, scores: pd.DataFrame, against: str | None = None, out: Path | None = None
 ) -> None:
-    """Print which differences between methods are significant in the first metric.
+    """Print a table of the differences between methods, and which are significant.
 
     Parameters
     ----------
@@ -210,6 +209,11 @@ def show_differences(
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
+    shown = tests.drop(columns=["sd_difference", "wins", "detectable", "n_dropped"])
+    header = [name.replace("_", " ") for name in shown]
+    rows = shown.map(lambda value: value if isinstance(value, str) else f"{value:.3g}").to_numpy()
+    title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
+    print_table(console, rows, header, title=title, text=header[:2])
     console.print(describe_differences(tests))
     if out is not None:
         replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
@@ -390,15 +394,9 @@ def _module(dataset: str) -> ModuleType | None:
 
     The code of the file is run.
     """
-    file = Path(dataset).expanduser()
+    file = Path(dataset)
     if file.suffix == ".py":
-        if not file.is_file():
-            raise ValueError(f"{dataset} does not exist; pass the path of a Python file.")
-        # Worker processes have the same path, and import the module for themselves.
-        sys.path.append(str(file.resolve().parent))
-        module = importlib.import_module(file.stem)
-        if Path(module.__file__ or "").resolve() != file.resolve():
-            raise ValueError(f"{dataset} has the name of another module; rename the file.")
+        module = import_file(file)
     elif "." in dataset.strip("."):  # a single word is a mistyped corpus, or the name of a folder
         try:
             module = importlib.import_module(dataset)

@@ -287,7 +287,7 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
 
 def check_equal_sizes(
     estimators: Mapping[str, BaseEstimator], X: Any, equal_sizes: bool = True
-) -> None:
+) -> dict[str, int]:
     """Check that the encoders of all methods have the same number of parameters.
 
     Parameters
@@ -297,7 +297,12 @@ def check_equal_sizes(
     X : windows
         Windows that they are to be trained on.
     equal_sizes : bool
-        Whether there is anything to check.
+        Whether different numbers are refused.
+
+    Returns
+    -------
+    dict of str to int
+        Number of each method with an encoder, where they differ; empty where they are equal.
 
     Raises
     ------
@@ -309,16 +314,17 @@ def check_equal_sizes(
     boolean().check("equal_sizes", equal_sizes)
     parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
     parts = {name: part for name, part in parts.items() if part is not None}
-    if not equal_sizes or len(parts) < 2:
-        return
+    if len(parts) < 2:
+        return {}
     sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items()}
     one, other = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    if sizes[one] < sizes[other]:
+    if sizes[one] < sizes[other] and equal_sizes:
         raise ValueError(
             f"The encoder of {other} has {sizes[other]:,} parameters, that of {one} only "
             f"{sizes[one]:,}; give both the same sizes, tokenizer and patch_seconds, as "
-            "make_methods(encoder=...) does, or pass equal_sizes=False."
+            "make_methods(encoder=...) does, or pass equal_sizes=False (--unequal-sizes)."
         )
+    return sizes if sizes[one] < sizes[other] else {}
 
 
 def _part_with(method: str, estimator: BaseEstimator) -> Any:

@@ -33,7 +33,8 @@ from braindecode_pars._common.model_files import (
     upload_folder,
     write_model,
 )
-from braindecode_pars.pretext.base import PRETEXT_TASKS
+from braindecode_pars._common.settings import names_file
+from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretrained.model_card import write_shared
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -330,7 +331,7 @@ class SavedEstimator:
 
 
 #: Parameters that are never saved and never read: a file must not decide from where a refit reads
-#: or downloads an encoder, and where it writes one.
+#: or downloads an encoder, and where it writes one. Neither which code it runs, as a pretext task.
 _FOLDERS = ("encoder", "checkpoint_dir")
 
 
@@ -345,9 +346,8 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     kept, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
         # Convert what has an equivalent in JSON.
-        task = getattr(value, "name", "") if isinstance(value, type) else ""
-        if task and PRETEXT_TASKS.get(task) is value:
-            value = task
+        if name == "pretext":
+            value = _name_of(value)
         elif isinstance(value, (os.PathLike, torch.device)):
             value = str(value)
         elif isinstance(value, np.generic):
@@ -369,6 +369,14 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     return {"kept": kept, "pairs": pairs, "left_out": left_out}
 
 
+def _name_of(task: Any) -> Any:
+    """Return the name of a registered task or of one in a file; another one as it is."""
+    if names_file(task):
+        return find_task(task).name
+    name = getattr(task, "name", "") if isinstance(task, type) else ""
+    return name if name and PRETEXT_TASKS.get(name) is task else task
+
+
 def _is_json(value: Any) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_json(inner) for key, inner in value.items())
@@ -380,7 +388,9 @@ def _is_json(value: Any) -> bool:
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
-    left_out |= {name: repr(kept.pop(name)) for name in _FOLDERS if kept.get(name) is not None}
+    folders = [name for name in _FOLDERS if kept.get(name) is not None]
+    code = ["pretext"] if names_file(kept.get("pretext")) else []
+    left_out |= {name: repr(kept.pop(name)) for name in (*folders, *code)}
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         warn_user(

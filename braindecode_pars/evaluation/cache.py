@@ -20,6 +20,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import accumulate
@@ -47,8 +48,10 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import model_folder
+from braindecode_pars._common.settings import names_file
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus, Fold
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.windows.table import Montage
 
 _FORMAT = {"format": "braindecode_pars scores", "version": 3}
@@ -306,6 +309,10 @@ class _Walk:
         params = {name: value for name, value in given if name not in _IMMATERIAL}
         if isinstance(params.get("encoder"), str | Path):
             params["encoder"] = _saved_encoder(params["encoder"])
+        if own := _own_tasks(params.get("pretext"), params.get("pretext_params")):
+            params["own_tasks"] = own  # their source counts
+            if names_file(params["pretext"]):
+                params["pretext"] = own[0]  # wherever the file is
         learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
         net = getattr(estimator, "net_", estimator)
         module = getattr(net, "module_", getattr(estimator, "encoder_", None))
@@ -347,6 +354,16 @@ class _Walk:
             for name in sorted(used & known.keys()):
                 described = self.describe(known[name])
                 self.sources.setdefault(f"{module}.{name}", digest(described))
+
+
+def _own_tasks(pretext: Any, params: Any) -> list[type]:
+    """Return the tasks of the user that are given by name or file, also as parts of a sum."""
+    parts = params.get("tasks") if isinstance(params, Mapping) else None
+    found = []
+    for name in (pretext, *(parts if isinstance(parts, Mapping) else ())):
+        with suppress(ValueError):  # the fit will say so
+            found += [find_task(name)] if isinstance(name, str) else []
+    return [task for task in found if is_own(task.__module__)]
 
 
 def _saved_encoder(encoder: str | Path) -> str:

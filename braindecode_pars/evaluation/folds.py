@@ -39,11 +39,13 @@ from braindecode_pars.evaluation.cache import (
 )
 from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.evaluation.metrics import (
+    checked_labels,
     predictions,
     saved_probabilities,
     score_rows,
     undefined_sentence,
 )
+from braindecode_pars.pretext.base import know_tasks, own_tasks
 from braindecode_pars.windows.labels import AUTO
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
@@ -153,8 +155,9 @@ def run_folds(
     Warns
     -----
     UserWarning
-        When a saved fold is damaged or was edited, so that it is run again; once for each warning
-        of the folds, such as that of channels that are not used; when a score is undefined, when an
+        When a saved fold is damaged or was edited, so that it is run again; at the end, once for
+        each warning of the folds, with their number, such as that of channels that are not used;
+        when a score is undefined, when an
         encoder was pretrained on a test subject, and when the training subjects of an encoder are
         unknown.
 
@@ -216,20 +219,22 @@ def run_folds(
         unit=" fits",
         disable=not verbose,
     )
-    shown: set[tuple] = set()
-    with bar:
-        try:
+    warned: list[list[tuple]] = []
+    try:
+        with bar:
             for i, result, found in _finished(missing, folds, corpora, files, n_jobs, bar):
                 results[i] = _scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if (file := files[i]) is not None and not file.exists():
                     write_checked(file, result)
                 bar.update()
-                warn_once(found, shown)
-        except FoldError as error:
-            saved = "not saved without out=" if store is None else f"saved in {store.folder}"
-            message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
-            raise FoldError(message) from error
+                warned.append(found)
+    except FoldError as error:
+        saved = "not saved without out=" if store is None else f"saved in {store.folder}"
+        message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
+        raise FoldError(message) from error
+    finally:
+        warn_once(warned)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
     run = _collect(folds, in_order)
@@ -291,6 +296,7 @@ def _finished(
     # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
     # the workers save each finished fold.
     one_by_one = n_parallel == 1 or backend.supports_return_generator
+    tasks_here = own_tasks()
     parallel = Parallel(
         **given_jobs, batch_size=1, return_as="generator_unordered" if one_by_one else "list"
     )
@@ -298,13 +304,14 @@ def _finished(
     def tasks() -> Iterator[Any]:
         for i in missing:
             bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
-            yield delayed(_run)(i, folds[i], corpora[folds[i].dataset], files[i], n_parallel)
+            corpus = corpora[folds[i].dataset]
+            yield delayed(_run)(i, folds[i], corpus, files[i], n_parallel, tasks_here)
 
     yield from parallel(tasks())
 
 
 def _run(
-    i: int, fold: Fold, corpus: Corpus, file: Path | None, n_parallel: int
+    i: int, fold: Fold, corpus: Corpus, file: Path | None, n_parallel: int, tasks: dict[str, Any]
 ) -> tuple[int, dict[str, Any], list[tuple]]:
     """Run one fold in a worker, and save it if the worker has access to the folder.
 
@@ -316,9 +323,10 @@ def _run(
     found: list[tuple] = []
     try:
         with _ONE_AT_A_TIME, _threads(joblib.cpu_count() // n_parallel), collected(found):
+            know_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
-        warn_once(found, set())  # they may explain it
+        warn_once([found])  # they may explain it
         message = str(error).strip().rstrip(".")
         raise FoldError(f"{fold} failed with {type(error).__name__}: {message}.") from error
     if file is not None and file.parent.is_dir():
@@ -337,6 +345,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     with _torch_seed(estimator, fold.seed):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = predictions(fitted, corpus.X[fold.test])
+    predicted = checked_labels(predicted, "predicted")
     if len(predicted) != len(fold.test):
         raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
@@ -450,14 +459,19 @@ def collected(found: list[tuple]) -> Iterator[None]:
             found += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
 
-def warn_once(found: Iterable[tuple], shown: set[tuple]) -> None:
-    """Show the warnings that are not among ``shown``, under the filters here, and add these."""
-    for text, category, *where in found:
-        varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
-        key = varies.sub("", text), category
-        if key not in shown:
-            shown.add(key)
-            warnings.warn_explicit(text, category, *where)
+def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
+    """Show each kind of warning of some folds once, with the number of folds that have it."""
+    kinds: dict[tuple, list[tuple]] = {}
+    for found in of_folds:
+        of_fold: dict[tuple, tuple] = {}
+        for text, category, *where in found:
+            varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
+            of_fold.setdefault((varies.sub("", text), category), (text, category, *where))
+        for kind, warning in of_fold.items():
+            kinds.setdefault(kind, []).append(warning)
+    for (text, *where), *others in kinds.values():
+        number = f"In {1 + len(others)} of {len(of_folds)} folds: " if len(of_folds) > 1 else ""
+        warnings.warn_explicit(number + text, *where)
 
 
 def _warn_of_leaks(

@@ -21,9 +21,10 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-from braindecode_pars._common.checks import choice, listed
+from braindecode_pars._common.checks import check_probabilities, choice, listed
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.estimators.windows_estimator import LogitClassifier
+from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
 
 
@@ -139,8 +140,9 @@ def score_predictions(
     Raises
     ------
     ValueError
-        When the metric is unknown, when lengths differ, and when the metric needs probabilities
-        and there are none, or their shape differs from ``(n_windows, n_classes)``.
+        When the metric is unknown, when lengths differ, when a label is missing or no class; and
+        when the metric needs probabilities and there are none, their shape differs from
+        ``(n_windows, n_classes)``, or the values of a row are not in [0, 1] with the sum 1.
 
     References
     ----------
@@ -160,7 +162,7 @@ def score_predictions(
     0.667
     """
     choice(*METRICS).check("metric", metric)
-    y_true = np.asarray(y_true)
+    y_true, y_pred = checked_labels(y_true, "true"), checked_labels(y_pred, "predicted")
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
@@ -174,16 +176,40 @@ def score_predictions(
     return _OF_LABELS[metric](predicted, true, num_classes=len(found) + 1).item()
 
 
+def checked_labels(labels: Any, which: str) -> np.ndarray:
+    """Return true or predicted labels as an array, shape (n_windows,).
+
+    Raises
+    ------
+    ValueError
+        When they have another shape, when one is missing, or when they are no classes.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 1:
+        raise ValueError(f"The {which} labels have shape {labels.shape}; pass one for each window.")
+    missing = pd.isna(labels)
+    if missing.any():
+        row = missing.argmax()
+        raise ValueError(
+            f"{missing.sum()} {which} labels are missing, such as {labels[row]} in row {row}; "
+            "leave these windows out."
+        )
+    check_class_labels(labels)
+    return labels
+
+
 def _of_probabilities(
     y_true: np.ndarray, metric: str, probabilities: Any, classes: Sequence | None
 ) -> float:
     if probabilities is None or classes is None:
         raise ValueError(f"{metric} needs probabilities= of predict_proba, and classes=.")
-    # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
-    columns = torch.as_tensor(np.asarray(probabilities)).clamp(0, 1)
-    if columns.shape != (len(y_true), len(classes)):
+    values = np.asarray(probabilities)
+    if values.shape != (len(y_true), len(classes)):
         needed = (len(y_true), len(classes))
-        raise ValueError(f"The probabilities have shape {tuple(columns.shape)}, not {needed}.")
+        raise ValueError(f"The probabilities have shape {values.shape}, not {needed}.")
+    check_probabilities(values)
+    # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
+    columns = torch.as_tensor(values).clamp(0, 1)
     if undefined_because(y_true, metric, classes):
         return float("nan")
     code_of = {label: code for code, label in enumerate(classes)}
@@ -265,7 +291,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     -------
     pandas.DataFrame
         Table indexed by dataset, number of training subjects and method. A single value is shown
-        without a standard deviation. ``attrs["n"]`` is the largest number of subjects or seeds
+        without a standard deviation. Where encoders of different sizes were compared, the first
+        column is ``encoder_parameters``. ``attrs["n"]`` is the largest number of subjects or seeds
         that a mean is taken over.
 
     Raises
@@ -299,6 +326,10 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         aggfunc="first",
         sort=False,
     )
+    if sizes := scores.attrs.get("encoder_parameters"):
+        numbers = [sizes.get(name, {}).get(method) for name, _, method in table.index]
+        texts = ["-" if number is None else f"{number:,}" for number in numbers]
+        table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())
     return table
 
@@ -405,7 +436,10 @@ def saved_probabilities(
     if probabilities.shape[1:] != (len(classes),):
         # As a net with a unit for a class that no training subject has.
         return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
-    if not np.isfinite(probabilities).all():
-        return [], {"missing": f"{name} predicts probabilities that are NaN or infinite"}
+    try:
+        check_probabilities(probabilities)
+    except ValueError as error:
+        reason = f"predict_proba of {name} returns no probabilities. {error}"
+        return [], {"missing": reason.rstrip(".")}
     # The shortest text of a float32 is half as long as that of the same number as a float64.
     return classes, {"columns": probabilities.astype(str).astype(float).T.tolist()}

@@ -70,8 +70,10 @@ def paired_tests(
     -------
     pandas.DataFrame
         One row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``mean_difference`` (a
-        minus b), ``sd_difference``, ``wins`` (number of subjects with a higher score of a), ``p``
-        of Wilcoxon's test (1 when all differences are zero, NaN without subjects), ``p_holm``,
+        minus b), ``sd_difference``, ``ci_low`` and ``ci_high`` (interval of 95 % of the mean
+        difference by the corrected t-test, NaN for fewer than two subjects), ``wins`` (number of
+        subjects with a higher score of a), ``p`` of Wilcoxon's test (1 when all differences are
+        zero, NaN without subjects), ``p_holm``,
         ``p_corrected`` of the corrected t-test (NaN for fewer than two subjects),
         ``p_corrected_holm``, ``detectable`` (the mean difference that the corrected t-test would
         find with a probability of 80 %, at the level of 5 % for one test) and ``n_dropped``. The
@@ -149,12 +151,16 @@ def _pairs(methods: Sequence[str], against: str | None) -> list[tuple[str, str]]
 def _test(by_method: pd.DataFrame, a: str, b: str, n_train: int) -> dict[str, str | float]:
     differences = (by_method[a] - by_method[b]).to_numpy()
     known = differences[np.isfinite(differences)]
+    mean = known.mean() if len(known) else np.nan
+    half = half_width(known, n_train)
     return dict(
         method_a=a,
         method_b=b,
         n_subjects=len(known),
-        mean_difference=known.mean() if len(known) else np.nan,
+        mean_difference=mean,
         sd_difference=known.std(ddof=1) if len(known) > 1 else np.nan,
+        ci_low=mean - half,
+        ci_high=mean + half,
         wins=int((known > 0).sum()),
         p=_signed_rank(known),
         p_corrected=corrected_t_test(known, n_train),
@@ -319,6 +325,16 @@ def corrected_t_test(differences: np.ndarray, n_train: int) -> float:
     if error < 1e-12:  # all differences are equal, apart from rounding
         return 1.0 if abs(mean) < 1e-12 else 0.0
     return float(2 * stats.t.sf(abs(mean) / error, n - 1))
+
+
+def half_width(differences: np.ndarray, n_train: int) -> float:
+    r"""Return half of the interval of 95 % of the mean difference, as wide as the corrected test.
+
+    It is :math:`t_{0.975} \, s \sqrt{1 / n + 1 / n_t}`: zero is outside of the interval where
+    :func:`corrected_t_test` has a p-value below 0.05. NaN for fewer than two subjects.
+    """
+    n = len(differences)
+    return math.nan if n < 2 else stats.t.ppf(0.975, n - 1) * _standard_error(differences, n_train)
 
 
 def detectable_difference(differences: np.ndarray, n_train: int) -> float:

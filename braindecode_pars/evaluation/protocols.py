@@ -78,8 +78,8 @@ def leave_one_subject_out(
         Verbosity; 1 shows a progress bar over folds.
     equal_sizes : bool
         Whether methods whose encoders have different numbers of parameters are refused. False
-        compares them as they are; :func:`~braindecode_pars.evaluation.cost_table` shows the
-        numbers.
+        compares them as they are. ``scores.attrs["encoder_parameters"]`` then has the numbers by
+        dataset and method, and :func:`~braindecode_pars.evaluation.score_table` shows them.
 
     Returns
     -------
@@ -452,13 +452,20 @@ def run_protocol(
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
     check_arguments(estimators, metrics, seeds, n_jobs)
-    corpora, folds = {}, []
+    corpora, folds, sizes = {}, [], {}
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
-        check_equal_sizes(estimators, corpus.X, equal_sizes)
+        if differing := check_equal_sizes(estimators, corpus.X, equal_sizes):
+            sizes[name] = differing
         of_corpus = split(corpus)
         folds += make_folds(
             protocol, estimators, corpus, of_corpus, seeds, n_train_subjects, varied
         )
     options: dict[str, Any] = dict(out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare)
-    return run_folds(folds, corpora, metrics=metrics, **options)
+    run = run_folds(folds, corpora, metrics=metrics, **options)
+    run.scores.attrs["n_classes"] = {
+        name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
+    }
+    if sizes:
+        run.scores.attrs["encoder_parameters"] = sizes
+    return run

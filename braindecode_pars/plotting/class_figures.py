@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from numpy.typing import ArrayLike
 
+from braindecode_pars._common.checks import check_probabilities
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
@@ -227,7 +228,7 @@ def _read(
             f"probabilities has shape {values.shape}; with {len(codes)} true labels and "
             f"{len(columns)} classes it must be ({len(codes)}, {len(columns)})."
         )
-    check_probabilities(values)
+    check_probabilities(values, allow_nan=True)
     known = codes.notna() & np.isfinite(values).all(axis=1)
     if not known.any():
         raise ValueError("No window has a true label and probabilities.")
@@ -282,22 +283,6 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
             f"{', '.join(map(repr, table))}."
         )
     return [table.get(label) for label in found]
-
-
-def check_probabilities(values: np.ndarray) -> None:
-    """Check values of shape (n_windows, n_classes); windows with NaN may have any values.
-
-    Raises
-    ------
-    ValueError
-        When they are no probabilities, but logits, for example.
-    """
-    known = values[np.isfinite(values).all(axis=1)]
-    if (known < -1e-6).any() or (abs(known.sum(axis=1) - 1) > 1e-3).any():
-        raise ValueError(
-            "The values are no probabilities: those of a window must be positive with the sum 1; "
-            "pass the result of predict_proba, not of decision_function."
-        )
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:

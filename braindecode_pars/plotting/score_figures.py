@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars._common.tables import POOLED
+from braindecode_pars._common.tables import POOLED, chance_level
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
@@ -59,7 +59,9 @@ def label_efficiency(
         Methods to draw, in this order; None draws all. Each keeps the style that it has among all
         methods of the scores.
     chance : float | None
-        Chance level of the metric, drawn as a dotted line; None draws none.
+        Chance level of the metric, drawn as a dotted line. None means the one that is known: 0 of
+        kappa, 0.5 of AUROC, and one divided by the number of classes of balanced accuracy, in
+        scores that a protocol returns.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def label_efficiency(
         ... ])
         >>> ax = plotting.label_efficiency(scores, label="Cohen's kappa")
 
-    >>> [line.get_label() for line in ax.get_lines()]
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['method A', 'method B']
     """
     # Mean and standard deviation over seeds
@@ -109,7 +111,7 @@ def label_efficiency(
     is_crowded = len(styles) > 4  # then the legend is beside the curves, else above them
     [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
-    draw_chance(ax, chance)
+    draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     _set_ticks(ax, in_order(rows["n_train_subjects"]))
     ax.set_xlabel("training subjects")
     if is_crowded:
@@ -253,6 +255,7 @@ def paired_bars(
     starred = len(methods) > 1 and _draw_stars(ax, means, spreads, offsets)
     # Axes and legend
     ax.axhline(0, color="0.3", lw=0.8)
+    draw_chance(ax, _chance(rows, metric))
     ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)
     ax.set_xticks(positions, [*map(str, subjects), "mean ± SD"])
     if len(subjects) > 12:
@@ -318,7 +321,9 @@ def subject_dots(
         Methods to draw, in this order; None draws all. Each keeps the style that it has among all
         methods of the scores.
     chance : float | None
-        Chance level of the metric, drawn as a dotted line; None draws none.
+        Chance level of the metric, drawn as a dotted line. None means the one that is known: 0 of
+        kappa, 0.5 of AUROC, and one divided by the number of classes of balanced accuracy, in
+        scores that a protocol returns.
 
     Returns
     -------
@@ -377,7 +382,7 @@ def subject_dots(
             if np.isfinite(dots).any():
                 ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
     # Axes and legend
-    draw_chance(ax, chance)
+    draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     ax.set_xticks(np.arange(len(sizes)) * step + (len(styles) - 1) / 2, [f"{n:g}" for n in sizes])
     ax.tick_params(axis="x", length=0)
     # The label has 5 inches on one line.
@@ -491,7 +496,11 @@ def transfer(
         seeds = values[(values["method"] == method) & values["value"].notna()]
         rows_of_seeds = seeds["dataset"].map(datasets.index) + offset + 0.35 * step
         ax.scatter(seeds["value"], rows_of_seeds, s=10, alpha=0.45, lw=0, zorder=1, **style)
-    # Axes and legend
+    # Chance level, axes and legend
+    for row, dataset in enumerate(datasets):
+        if (level := chance_level(rows, metric, dataset)) is not None:
+            ax.vlines(level, row - 0.5, row + 0.5, color="0.25", lw=1, ls=":")
+            ax.text(level, row, "chance", ha="right", va="center", rotation=90, fontsize=8)
     for row in range(1, len(datasets)):
         ax.axhline(row - 0.5, color="0.88", lw=0.8, zorder=0)
     ax.set_yticks(range(len(datasets)), list(map(str, datasets)))
@@ -575,7 +584,7 @@ def ablation_lines(
         ... ])
         >>> ax = plotting.ablation_lines(scores, x="position_mask_ratio", lines="decoder")
 
-    >>> [line.get_label() for line in ax.get_lines()]
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['cross_attention', 'mlp']
     """
     rows, summary = _by_settings(scores, metric, lines, x)
@@ -586,6 +595,7 @@ def ablation_lines(
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
+    draw_chance(ax, _chance(rows, metric))
     ax.set_xticks(positions)
     ax.set_xlabel(x.replace("_", " "))
     ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
@@ -738,6 +748,11 @@ def select(
                 f"select one, as in scores[scores[{column!r}] == ...]."
             )
     return rows
+
+
+def _chance(rows: pd.DataFrame, metric: str) -> float | None:
+    """Return the known chance level of rows of one dataset."""
+    return chance_level(rows, metric, rows["dataset"].iloc[0] if "dataset" in rows else None)
 
 
 def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[str, int]:

@@ -10,12 +10,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from braindecode_pars._common.checks import check_probabilities
 from braindecode_pars._common.tables import PROBABILITY
 from braindecode_pars.plotting.class_figures import (
     ClassNames,
     area_styles,
     by_number,
-    check_probabilities,
     entries,
     in_figure_order,
     is_unknown,
@@ -279,7 +279,7 @@ def _read(
                 f"{values.shape[1]} columns of probabilities."
             )
         edges, rows = np.arange(len(values) + 1) * window_seconds, np.arange(len(values))
-    check_probabilities(values)
+    check_probabilities(values, allow_nan=True)
     return names, values, edges, rows
 
 

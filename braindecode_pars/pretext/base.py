@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import check_parameters, instance, integer, optional
+from braindecode_pars._common.files import import_file
+from braindecode_pars._common.settings import names_file
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.tokens import instance_norm
 
@@ -37,7 +42,8 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
     Returns
     -------
     callable
-        Decorator that registers the class and returns the same class.
+        Decorator that registers the class and returns the same class. A task of your own may be in
+        any file: the name is known once the file is imported, and ``"FILE.py:CLASS"`` imports it.
 
     Examples
     --------
@@ -57,6 +63,62 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
         return task
 
     return decorate
+
+
+def find_task(name: str) -> type[PretextTask]:
+    """Return the class of a task, from its name or from its file.
+
+    Parameters
+    ----------
+    name : str
+        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; or a file and a class in it, such
+        as ``"my_task.py:Slope"``. The code of the file is run, and the class is registered.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a missing file, a file without this class, and a class whose name is
+        that of another task.
+    """
+    if name in PRETEXT_TASKS:
+        return PRETEXT_TASKS[name]
+    if not names_file(name):
+        known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
+        raise ValueError(
+            f"Unknown pretext task {name!r}; known are {known}. One of your own needs its file: "
+            "FILE.py:CLASS."
+        )
+    file, _, wanted = name.rpartition(":")
+    task = getattr(import_file(Path(file)), wanted, None)
+    if not (isinstance(task, type) and issubclass(task, PretextTask)):
+        raise ValueError(f"{file} has no class {wanted} that is a PretextTask.")
+    if PRETEXT_TASKS.setdefault(task.name, task) is not task:
+        raise ValueError(
+            f"{wanted} has the name of another task, {task.name!r}; give it one: @register(...)."
+        )
+    return task
+
+
+def own_tasks() -> dict[str, Any]:
+    """Return the registered tasks that are not the package's, for :func:`know_tasks`.
+
+    A task in a file by itself is FILE.py:CLASS, any other one its class.
+    """
+    found: dict[str, Any] = {}
+    for name, task in PRETEXT_TASKS.items():
+        if not task.__module__.startswith("braindecode_pars."):
+            file = Path(getattr(sys.modules.get(task.__module__), "__file__", None) or "")
+            is_alone = file.stem == task.__module__  # not a script, nor a module of a package
+            found[name] = f"{file}:{task.__name__}" if is_alone else task
+    return found
+
+
+def know_tasks(tasks: Mapping[str, Any]) -> None:
+    """Register the :func:`own_tasks` of another process; what is not found, no fit knows here."""
+    for name in tasks.keys() - PRETEXT_TASKS.keys():
+        task = tasks[name]
+        with suppress(ValueError):
+            PRETEXT_TASKS[name] = find_task(task) if isinstance(task, str) else task
 
 
 class PretextTask(nn.Module):
@@ -263,9 +325,10 @@ def make_task(
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, a class, or an instance. An
-        instance keeps its own ``n_times`` and settings. It is copied, and the copy uses
-        ``encoder``. An instance that uses this encoder already is not copied.
+        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, a class, or an instance; or a
+        file and a class in it, ``"my_task.py:Slope"``, whose code is run. An instance keeps its own
+        ``n_times`` and settings. It is copied, and the copy uses ``encoder``. An instance that uses
+        this encoder already is not copied.
     n_times : int
         Number of samples in a window.
     encoder : PatchEncoder
@@ -302,10 +365,7 @@ def make_task(
 
     # A name or a class: build the task.
     if isinstance(task, str):
-        if task not in PRETEXT_TASKS:
-            known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
-            raise ValueError(f"Unknown pretext task {task!r}; known are {known}.")
-        task = PRETEXT_TASKS[task]
+        task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
         _check_task_params(task, task_params)
         return task(n_times, encoder.patch_size, encoder=encoder, **task_params)

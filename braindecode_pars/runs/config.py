@@ -23,6 +23,7 @@ from braindecode_pars._common.settings import (
     LEARNING_RATE,
     RULES,
     PretrainingSettings,
+    names_file,
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
@@ -32,6 +33,7 @@ _RULES = {
     **dict.fromkeys(("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
     **dict.fromkeys(("lr", "window_seconds", "patch_seconds"), positive(1e12)),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), optional(integer(1))),
+    "task": instance("the name of a pretext task", str),
     "device": choice("auto", "cpu", "cuda", "mps"),
     "encoder": optional(instance("a folder or the id of a model", str)),
     "drop_prob": share(),
@@ -64,7 +66,7 @@ class RunConfig(PretrainingSettings):
     ----------
     task, task_params, lr, weight_decay, warmup, precision, compile
         As in :class:`~braindecode_pars.pretraining.PretrainingSettings`. The task is a name in
-        ``PRETEXT_TASKS``.
+        ``PRETEXT_TASKS``, or a class in a file, ``"my_task.py:Slope"``, which becomes its name.
     epochs : int
         Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
         zero.
@@ -129,14 +131,17 @@ class RunConfig(PretrainingSettings):
 
     def __post_init__(self) -> None:
         # This import takes seconds. The command line needs only the defaults for its help.
-        from braindecode_pars.pretext import PRETEXT_TASKS
+        from braindecode_pars.pretext.base import find_task
 
         given = vars(self)
-        check_parameters(given, {**_RULES, "task": choice(*sorted(PRETEXT_TASKS))})
+        check_parameters(given, _RULES)
 
         # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
-        plain: dict[str, Any] = {"exclude_subjects": tuple(subjects)}
+        # Of a file with a task only the name remains: a run never says which code is to be run.
+        found = find_task(self.task)
+        task = found.name if names_file(self.task) else self.task
+        plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
         plain |= {name: v.item() for name, v in given.items() if hasattr(v, "item")}  # of NumPy
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
@@ -163,7 +168,8 @@ class RunConfig(PretrainingSettings):
         FileNotFoundError
             When the file does not exist.
         ValueError, TypeError
-            When the file is damaged, has an unknown key, or a setting is out of range.
+            When the file is damaged, has an unknown key or a task in a file, or a setting is out of
+            range.
         """
         return cls(**_settings(Path(file), given))
 
@@ -218,6 +224,11 @@ def _settings(file: Path, given: dict[str, Any]) -> dict[str, Any]:
     if unknown:
         raise ValueError(
             f"{file} has the unknown settings {', '.join(unknown)}; known are {', '.join(known)}."
+        )
+    if "task" not in given and names_file(values.get("task")):
+        raise ValueError(
+            f"{file} has task {values['task']!r}, a file of code. Give it as the argument task "
+            "(--task), since a configuration decides on no code."
         )
     if isinstance(values.get("task_params"), Mapping) and "task_params" in given:
         given = {**given, "task_params": {**values["task_params"], **given["task_params"]}}

@@ -36,6 +36,7 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import ENCODER, MODEL_FILES, load_tensors
+from braindecode_pars._common.settings import names_file
 from braindecode_pars.runs.config import RunConfig
 
 #: Settings that may differ when a run is resumed.
@@ -83,7 +84,10 @@ class RunFolder:
         if not self.is_finished:
             raise ValueError(f"The run in {self.path} is not finished; resume it first.")
         try:
-            return RunConfig(**self._described()["configuration"])
+            configuration = self._described()["configuration"]
+            if names_file(configuration["task"]):  # code that another person could have named
+                raise ValueError(f"its task is a file, {configuration['task']}.")
+            return RunConfig(**configuration)
         except (TypeError, ValueError) as error:  # a setting of a newer version, or not accepted
             raise ValueError(f"{self.description} does not describe a run: {error}") from error
 

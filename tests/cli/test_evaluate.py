@@ -236,6 +236,14 @@ def test_leave_one_subject_out(tmp_path):
     assert float(sd) == pytest.approx(kappa.std(), abs=5e-4)
 
 
+def test_a_task_of_the_user_is_a_method(own_task, tmp_path):
+    output = evaluate(
+        *("leave-one-subject-out", *SMALL, *TINY, "--method", f"{own_task}:Slope"),
+        *("--out", tmp_path / "out"),
+    )
+    assert "Slope" in output
+
+
 def test_centred_baselines(tmp_path):
     output = evaluate(
         *("leave-one-subject-out", *SMALL, "--method", "band-power", "--method", "tangent-space"),
@@ -298,7 +306,9 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert set(scores["method"]) == {"scratch", "PARS", "MAE"}
     assert "p-values after Holm's correction for 2 pairs" in one_line(output)
     assert "PARS and scratch" in one_line(output)
-    # What is printed is written, too.
+    # What is printed as a table is written, too.
+    assert "differences in kappa, with intervals of 95 %" in output
+    assert re.search(r"method a.*ci low.*ci high.*p holm.*p corrected holm", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
         ["PARS", "scratch"],
@@ -306,6 +316,22 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     ]
     assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
     assert tests[["p", "p_holm", "p_corrected", "p_corrected_holm"]].notna().all(axis=None)
+
+
+def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
+    arguments = [
+        *("evaluate", "leave-one-subject-out", *SMALL, "--set", "finetune_epochs=1"),
+        *("--set", "embed_dim=24", "--method", "scratch", "--encoder", str(encoders / "pars")),
+        *("--out", str(tmp_path)),
+    ]
+    refused = runner.invoke(app, arguments)
+    assert refused.exit_code == 1
+    assert "--unequal-sizes" in refused.output
+    output = evaluate(*arguments[1:], "--unequal-sizes")
+    found = re.search(
+        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained +│ +([\d,]+) │", output, re.S
+    )
+    assert len({*found.groups()}) == 2
 
 
 def test_test_subjects_may_have_their_corpus_in_front(nights):
@@ -365,7 +391,8 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
         return function(scores, metric="kappa", label=None)
 
     report.ablation({}, None, "decoder", out=tmp_path)
-    assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
+    legend = figures[0].get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"
     plt.close("all")
 

@@ -75,7 +75,10 @@ def test_mistakes_end_without_a_traceback(tmp_path):
     for options, message in (
         ([tmp_path / "absent"], "is not a folder"),
         (["--n-windows", 9, "--sfreq", -1], "sfreq must be"),
-        (["--n-windows", 9, "--sfreq", 100, "--task", "parts"], "task must be one of"),
+        (
+            ["--n-windows", 9, "--sfreq", 100, "--task", "parts"],
+            "Unknown pretext task 'parts'; known are",
+        ),
     ):
         printed = plan(*options, *SMALL, code=1)
         assert message in printed

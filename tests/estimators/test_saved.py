@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from support.model_files import change_description, change_tensors, model_in
+from support.own_task import forget
 from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
@@ -198,6 +199,22 @@ def test_a_file_does_not_decide_where_a_refit_reads_and_writes(nights, tmp_path)
     with pytest.warns(UserWarning, match=r"encoder=.*checkpoint_dir="):
         loaded = PARSClassifier.load(folder)
     assert (loaded.encoder, loaded.checkpoint_dir) == (None, None)
+
+
+def test_a_file_does_not_decide_which_code_a_refit_runs(own_task, nights, tmp_path):
+    named = f"{own_task}:Slope"
+    folder = classifier(pretext=named).fit(nights).save(tmp_path / "model")
+    forget()
+    loaded = PARSClassifier.load(folder)
+    assert loaded.pretext == "slope"
+    assert len(loaded.predict(nights)) == len(nights)
+    with pytest.raises(ValueError, match="Unknown pretext task 'slope'"):
+        loaded.fit(nights)
+    kept = {"kept": {"pretext": named}, "pairs": {}, "left_out": {}}
+    change_description(folder, lambda d: d["classifier"].update(parameters=kept))
+    with pytest.warns(UserWarning, match=r"not saved.*my_task\.py:Slope"):
+        assert PARSClassifier.load(folder).pretext == "pars"
+    assert "my_task" not in sys.modules
 
 
 def test_partly_matching_weights_need_strict_false(fitted, folder):

@@ -25,6 +25,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from support.own_task import forget
 from support.small_estimators import classifier
 from support.subjects import with_subject
 
@@ -41,6 +42,7 @@ from braindecode_pars.evaluation.cache import (
     with_seed,
 )
 from braindecode_pars.evaluation.corpus import Corpus, Fold
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.windows.door import as_windows
 
 SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A/ä b": {"C": 1}}}
@@ -207,6 +209,23 @@ def test_a_description_changes_with_the_content_of_an_encoder_folder(nights, tmp
         described.append(describe_estimator(PARSClassifier(encoder=tmp_path / "encoder")))
     (found,) = differences(*described)
     assert found.startswith("encoder is ")
+
+
+@pytest.mark.parametrize("given", ["file", "name", "in a joint task"])
+def test_a_description_changes_with_the_source_of_a_task_of_the_user(own_task, given):
+    def described():
+        forget()
+        find_task(f"{own_task}:Slope")
+        pretext = {"file": f"{own_task}:Slope", "name": "slope", "in a joint task": "joint"}[given]
+        params = {"tasks": {"slope": 1.0}} if pretext == "joint" else None
+        return describe_estimator(PARSClassifier(pretext, pretext_params=params))
+
+    before = described()
+    own_task.write_text("# a comment\n" + own_task.read_text())
+    assert described() == before
+    own_task.write_text(own_task.read_text().replace("return 1.0", "return 2.0"))
+    (found,) = differences(before, described())
+    assert found.startswith("sources.my_task is ")
 
 
 def test_a_description_has_no_memory_addresses():

@@ -12,12 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from support.small_estimators import classifier, embedder
 
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import (
     LogBandPower,
     compare,
     cost_table,
     label_efficiency,
     leave_one_subject_out,
+    score_table,
     transfer,
 )
 
@@ -84,5 +86,20 @@ def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
 def test_unequal_sizes_that_are_asked_for(unequal, nights):
     with pytest.raises(TypeError, match=r"equal_sizes .* 'no'"):
         compare(unequal, nights, equal_sizes="no", verbose=0)
-    scores = compare(unequal, nights, test_subjects=[4], equal_sizes=False, verbose=0)
-    assert set(scores["method"]) == set(unequal)
+    sizes = {name: clf.n_encoder_parameters(nights) for name, clf in unequal.items()}
+    methods = {**unequal, "band power": make_methods(["band-power"])["band power"]}
+    scores = compare(
+        methods, nights, dataset="a", test_subjects=[3, 4], equal_sizes=False, verbose=0
+    )
+    # The table says so.
+    assert scores.attrs["encoder_parameters"] == {"a": sizes}
+    table = score_table(scores)
+    texts = [f"{sizes['PARS']:,}", f"{sizes['scratch']:,}", "-"]
+    assert table["encoder_parameters"].tolist() == texts
+    assert list(table) == ["encoder_parameters", "kappa", "balanced_accuracy"]
+
+
+def test_equal_sizes_need_no_column(nights):
+    equal = {"PARS": classifier(), "scratch": classifier(pretext=None)}
+    scores = compare(equal, nights, test_subjects=[4], equal_sizes=False, verbose=0)
+    assert list(score_table(scores)) == ["kappa", "balanced_accuracy"]

@@ -123,8 +123,9 @@ def test_probabilities_are_saved_to_the_last_bit():
 @pytest.mark.parametrize(
     ("probabilities", "classes", "reason"),
     [
-        (np.full((3, 2), np.nan), [0, 1], "NaN"),
-        (np.ones((3, 2)), None, "classes_"),
+        (np.full((3, 2), np.nan), [0, 1], "Row 0 of the probabilities is nan, nan"),
+        (np.array([[0.5, 0.5], [3.0, -2.0], [0.5, 0.5]]), [0, 1], "Row 1"),  # logits
+        (np.ones((3, 2)) / 2, None, "classes_"),
     ],
 )
 def test_probabilities_that_are_of_no_use(probabilities, classes, reason):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn import metrics
 
 from braindecode_pars.evaluation import score_predictions, summarize
@@ -137,6 +138,47 @@ def test_probabilities_of_another_shape_raise():
         score_predictions(
             TRUE, PREDICTED, "auroc", probabilities=PROBABILITIES, classes=["N1", "W"]
         )
+
+
+@pytest.mark.parametrize("name", ["auroc", "average_precision"])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([np.nan, np.nan, np.nan], r"Row 7 .* nan"),
+        ([np.inf, 0, 0], r"Row 7 .* inf"),
+        ([2.5, -1.5, 0], r"Row 7 .*-1.5.*predict_proba"),  # logits, with the sum 1
+        ([0.9, 0.9, 0.9], r"Row 7 .*0.9.*sum 1"),
+    ],
+)
+def test_what_is_no_probability_is_refused(name, wrong, message):
+    values = PROBABILITIES.copy()
+    values[7] = wrong
+    of_columns = dict(probabilities=values, classes=["N1", "N2", "W"])
+    with pytest.raises(ValueError, match=message):
+        score_predictions(TRUE, PREDICTED, name, **of_columns)
+
+
+def test_probabilities_of_a_float32_softmax_are_accepted():
+    logits = torch.from_numpy(RNG.normal(0, 30, (200, 3))).float()
+    values = torch.softmax(logits, dim=1).numpy()
+    assert (values.sum(axis=1, dtype=float) != 1).any()
+    found = score_predictions(
+        TRUE, PREDICTED, "auroc", probabilities=values, classes=["N1", "N2", "W"]
+    )
+    reference = metrics.roc_auc_score(TRUE, values.astype(float), multi_class="ovr")
+    assert found == pytest.approx(reference, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["kappa", "accuracy", "f1"])
+def test_what_is_no_label_is_refused(name):
+    with pytest.raises(ValueError, match=r"true labels.*nan.*row 1"):
+        score_predictions([0.0, np.nan], [0.0, 1.0], name)
+    with pytest.raises(ValueError, match=r"predicted labels.*None.*row 2"):
+        score_predictions(["W", "N1", "W"], ["W", "N1", None], name)
+    with pytest.raises(ValueError, match=r"shape \(200, 3\)"):
+        score_predictions(TRUE, PROBABILITIES, name)
+    with pytest.raises(ValueError, match="continuous"):
+        score_predictions([0, 1], [0.2, 0.9], name)
 
 
 ROWS = [

@@ -68,6 +68,20 @@ def test_wilcoxon_is_exact(n, decimals):
         assert row["sd_difference"] == pytest.approx(differences.std(ddof=1))
 
 
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_the_interval_ends_where_the_corrected_test_is_at_five_percent(n):
+    differences = RNG.normal(0.1, 0.2, n)
+    tests = paired_tests(table(A=differences, B=np.zeros(n)))
+    assert isinstance(tests, pd.DataFrame)
+    n_train = int(table(A=differences)["n_train_subjects"].min())
+    for end in (tests["ci_low"].item(), tests["ci_high"].item()):
+        assert corrected_t_test(differences - end, n_train) == pytest.approx(0.05)
+    middle = (tests["ci_low"].item() + tests["ci_high"].item()) / 2
+    assert middle == pytest.approx(differences.mean())
+    of_one = paired_tests(table(A=[0.5], B=[0.4]))
+    assert of_one[["ci_low", "ci_high"]].isna().all(axis=None)
+
+
 def test_both_tests_must_be_significant():
     """Ten small differences of one sign: significant for Wilcoxon's test alone."""
     differences = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.3, 0.4])
@@ -106,8 +120,8 @@ def test_all_pairs_are_tested_and_corrected_together():
     assert pairs == [["A", "B"], ["A", "C"], ["B", "C"]]
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     assert " ".join(tests) == (
-        "method_a method_b n_subjects mean_difference sd_difference wins p p_holm p_corrected "
-        "p_corrected_holm detectable n_dropped"
+        "method_a method_b n_subjects mean_difference sd_difference ci_low ci_high wins p p_holm "
+        "p_corrected p_corrected_holm detectable n_dropped"
     )
 
 

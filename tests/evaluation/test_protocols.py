@@ -6,6 +6,7 @@ import warnings
 from itertools import product
 from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from support.subjects import LoggingClassifier, fits, with_split, with_subject
 from torch.utils.data import Subset
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn, plotting
 from braindecode_pars.evaluation import (
     FoldError,
     LogBandPower,
@@ -76,6 +77,20 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
     with pytest.warns(UserWarning, match=r"probe .* test subjects 1;") as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
+
+
+def test_the_figure_of_scores_has_the_chance_level_of_the_labelled_classes(nights):
+    halved = type(nights)(nights.datasets, target_transform=lambda label: label // 2 - 1)  # -1 to 1
+    scores = leave_one_subject_out(
+        {"a": make_pipeline(LogBandPower(), DummyClassifier())},
+        halved,
+        metrics=["balanced_accuracy"],
+        unlabeled_label=-1,
+        verbose=0,
+    )
+    ax = plotting.paired_bars(scores, "balanced_accuracy")
+    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
+    plt.close(ax.figure)
 
 
 def test_a_leak_is_warned_of_before_the_first_fit(nights):

@@ -22,11 +22,14 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
+from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
+from braindecode_pars.pretext.base import find_task
+from braindecode_pars.windows.door import as_windows
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
 
@@ -275,6 +278,25 @@ def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where)
     pd.testing.assert_frame_equal(scores, whole)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["loky", "multiprocessing"])
+def test_processes_know_the_task_of_the_user(nights, own_task, log_folder, where):
+    with joblib.parallel_config(where, n_jobs=2):
+        run(
+            nights, None, seeds=[0], estimators={"a": LoggingClassifier(log_folder)}
+        )  # workers start before
+        find_task(f"{own_task}:Slope")
+        fast = dict(pretrain_epochs=1, finetune_epochs=1, validation=0, **TINY)
+        methods = {
+            "by name": PARSClassifier("slope", **fast),
+            "by file": PARSClassifier(f"{own_task}:Slope", **fast),
+            "in a sum": PARSClassifier("joint", pretext_params={"tasks": {"slope": 1}}, **fast),
+        }
+        scores = run(nights, None, seeds=[0], estimators=methods)
+    values = scores.pivot_table("value", ["subject", "metric"], "method")
+    assert values["by name"].equals(values["by file"])
+
+
 def test_undefined_scores_are_nan_with_a_warning(nights, log_folder):
     awake = with_subject(nights, 3, target=0)
     with pytest.warns(UserWarning, match=r"2 scores .* kappa of 3") as w:
@@ -449,31 +471,74 @@ def fold(n):
     return pickle.loads(pickle.dumps(found))
 
 
-def test_warnings_that_differ_in_the_number_of_windows_only_are_shown_once():
-    shown = set()
+def shown(of_folds):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for n in (3, 4):
-            warn_once(fold(n), shown)
-    assert [(str(w.message), w.category, w.filename) for w in caught] == [
-        ("Channel C3 is bad in 3 of 9 windows.", UserWarning, __file__),
-        ("Channel C3 is flat.", RuntimeWarning, __file__),
-        ("Channel C4 is flat.", RuntimeWarning, __file__),
+        warn_once(of_folds)
+    return [(str(w.message), w.category, w.filename) for w in caught]
+
+
+def test_warnings_that_differ_in_the_number_of_windows_only_are_shown_once():
+    with warnings.catch_warnings(action="always"):
+        one, other = fold(3), fold(4)
+    assert shown([one, [*other, *other], []]) == [
+        ("In 2 of 3 folds: Channel C3 is bad in 3 of 9 windows.", UserWarning, __file__),
+        ("In 1 of 3 folds: Channel C3 is flat.", RuntimeWarning, __file__),
+        ("In 1 of 3 folds: Channel C4 is flat.", RuntimeWarning, __file__),
     ]
+    assert shown([one])[0][0] == "Channel C3 is bad in 3 of 9 windows."
 
 
 def test_warnings_of_trainings_that_differ_in_their_losses_are_shown_once():
     """Each fold ends at another loss."""
-    shown = set()
-    with warnings.catch_warnings(record=True) as caught:
+    of_folds = []
+    for loss, n_steps in ((0.991, "1,200"), (0.987, "36")):
+        of_folds.append([])
+        with warnings.catch_warnings(action="always"), collected(of_folds[-1]):
+            text = f"ended at {loss} after {n_steps} steps"
+            warnings.warn(text, ConvergenceWarning, stacklevel=1)
+    texts = [text for text, *_ in shown(of_folds)]
+    assert texts == ["In 2 of 2 folds: ended at 0.991 after 1,200 steps"]
+
+
+class Odd(DummyClassifier):
+    """Warns where subject 1 is among the training windows; fails without subject 4."""
+
+    def fit(self, X, y):
+        subjects = {*as_windows(X).groups.tolist()}
+        if 1 in subjects:
+            warnings.warn("subject 1 is odd", UserWarning, stacklevel=2)
+        if 4 not in subjects:
+            raise ValueError("no fit")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_warning_of_several_folds_comes_once_at_the_end_with_their_number(nights, n_jobs):
+    finished = []
+
+    class Bar(tqdm):
+        def update(self, n=1):
+            finished.append(n)
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        joblib.parallel_config("threading", n_jobs=n_jobs),
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
-        for loss, n_steps in ((0.991, "1,200"), (0.987, "36")):
-            found = []
-            with collected(found):
-                text = f"ended at {loss} after {n_steps} steps"
-                warnings.warn(text, ConvergenceWarning, stacklevel=1)
-            warn_once(found, shown)
-    assert [str(w.message) for w in caught] == ["ended at 0.991 after 1,200 steps"]
+        patch.setattr("braindecode_pars.evaluation.folds.tqdm", Bar)
+        patch.setattr(warnings, "warn_explicit", lambda text, *where: finished.append(text))
+        run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[1, 2, 3])
+    assert finished == [1, 1, 1, "In 2 of 3 folds: subject 1 is odd"]
+    assert not caught
+
+
+def test_the_warnings_of_finished_folds_are_shown_before_an_error(nights):
+    with pytest.warns(UserWarning, match="odd") as caught, pytest.raises(FoldError, match="no fit"):
+        run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[2, 3, 4])
+    texts = [str(warning.message) for warning in caught]
+    assert texts == ["subject 1 is odd", "In 2 of 2 folds: subject 1 is odd"]
 
 
 def test_the_warnings_before_an_error_are_shown(nights):

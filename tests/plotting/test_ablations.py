@@ -90,7 +90,7 @@ def draw(scores, x="position_mask_ratio", lines="decoder", **arguments):
 
 def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
     ax = draw(of_decoders, label="Cohen's kappa")
-    first, second = ax.get_lines()
+    first, second, _ = ax.get_lines()  # and the chance level
     assert [line.get_label() for line in (first, second)] == ["cross_attention", "mlp"]
     np.testing.assert_allclose(first.get_xdata(), [0.2, 0.4, 0.8])
     np.testing.assert_allclose(first.get_ydata(), [0.21, 0.41, 0.81])
@@ -111,13 +111,13 @@ def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
 def test_numbers_in_the_legend_ascend(make_scores):
     scores = make_scores(lambda row: 0.5, n_patches=[40, 20, 30], position_mask_ratio=RATIOS)
     ax = draw(scores, lines="n_patches")
-    assert [line.get_label() for line in ax.get_lines()] == ["20", "30", "40"]
+    assert [line.get_label() for line in ax.get_lines()][:3] == ["20", "30", "40"]
 
 
 def test_a_line_without_scores_keeps_its_entry(of_decoders):
     of_decoders.loc[of_decoders["decoder"] == "mlp", "value"] = np.nan
     ax = draw(of_decoders)
-    assert [len(line.get_xdata()) for line in ax.get_lines()] == [3, 0]
+    assert [len(line.get_xdata()) for line in ax.get_lines()][:2] == [3, 0]
 
 
 def test_mistakes_in_settings_of_lines(of_decoders):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from braindecode_pars import plotting
+from braindecode_pars.plotting.score_figures import STAR
 
 VALUES = {
     ("PARS", "S1"): 0.5,
@@ -34,7 +35,8 @@ def heights(ax):
 
 
 def stars(ax):
-    return {(round(text.xy[0], 1), round(text.xy[1], 3)) for text in ax.texts}
+    found = [text for text in ax.texts if text.get_text() == STAR]
+    return {(round(text.xy[0], 1), round(text.xy[1], 3)) for text in found}
 
 
 def test_long_names_fit_above_the_figure(make_scores):

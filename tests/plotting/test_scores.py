@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import LineCollection
 
 from braindecode_pars import plotting
 from braindecode_pars.plotting.score_figures import in_order, over_seeds, per_seed, select
@@ -123,3 +124,40 @@ def test_the_chance_level_is_a_named_line(draw, scores):
     ax = draw(scores, chance=0.25)
     assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
     assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]
+
+
+def levels(ax):
+    """Positions of dotted lines: of whole ones, and of those of a row."""
+    lines = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
+    dotted = [part for part in ax.collections if isinstance(part, LineCollection)]
+    dotted = [part for part in dotted if part.get_linestyle()[0][1] is not None]
+    return lines + [segment[0, 0] for part in dotted for segment in part.get_segments()]
+
+
+LEVELS = {name: FIGURES[name] for name in FIGURES if name != "ablation_grid"} | {
+    "ablation_lines": lambda scores, metric="kappa": plotting.ablation_lines(
+        scores, x="n_train_subjects", lines="method", metric=metric
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize(
+    ("metric", "level"), [("kappa", 0), ("auroc", 0.5), ("balanced_accuracy", 0.2), ("f1", None)]
+)
+def test_figures_draw_the_known_chance_level(name, metric, level, make_scores):
+    scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
+    scores.attrs["n_classes"] = {scores["dataset"].iloc[0]: 5}
+    assert levels(LEVELS[name](scores, metric)) == ([] if level is None else [level])
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_without_the_number_of_classes_chance_is_unknown(name, make_scores):
+    scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", subject=["1", "2"])
+    assert levels(LEVELS[name](scores, "balanced_accuracy")) == []
+
+
+def test_each_data_set_of_a_transfer_has_its_own_chance_level(make_scores):
+    scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", dataset=["a", "b", "c"])
+    scores.attrs["n_classes"] = {"a": 2, "c": 4}
+    assert levels(plotting.transfer(scores, "balanced_accuracy")) == [0.5, 0.25]

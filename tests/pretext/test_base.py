@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+
 import pytest
+from support.own_task import forget
 from support.pretext_contract import SIZES
 from torch import nn
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, make_task
-from braindecode_pars.pretext.base import PretextTask, register
+from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, make_task
+from braindecode_pars.pretext.base import PretextTask, find_task, know_tasks, own_tasks, register
 
 
 def test_a_registered_task_is_known_by_its_name():
@@ -24,6 +28,53 @@ def test_a_registered_task_is_known_by_its_name():
         assert task.encoder is encoder
     finally:
         del PRETEXT_TASKS["nothing"]
+
+
+def test_a_task_in_a_file_is_known_by_the_file_and_then_by_its_name(own_task):
+    encoder = PatchEncoder(100, **SIZES)
+    with pytest.raises(ValueError, match=r"'slope'.*FILE\.py:CLASS"):
+        make_task("slope", n_times=400, encoder=encoder)
+    task = make_task(f"{own_task}:Slope", n_times=400, encoder=encoder)
+    assert task.name == "slope"
+    assert task.encoder is encoder
+    for name in ("slope", f"{own_task}:Slope"):  # its code runs once
+        assert type(make_task(name, n_times=400, encoder=encoder)) is type(task)
+    joint = Joint(400, 100, tasks={"pars": 1.0, "slope": 1.0}, encoder=encoder)
+    assert type(joint.parts["slope"]) is type(task)
+
+
+def test_only_a_name_of_the_user_runs_a_file(own_task):
+    """A joint task may be of a saved model, so it takes names only."""
+    with pytest.raises(ValueError, match="Unknown pretext task"):
+        Joint(400, 100, tasks={f"{own_task}:Slope": 1.0}, **SIZES)
+    assert "my_task" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda file: f"{file.with_name('absent.py')}:Slope", r"absent\.py does not exist"),
+        (lambda file: f"{file}:Other", "no class Other"),
+        (lambda file: f"{file}:nn", "no class nn"),
+        (lambda file: f"{file}:MAE", "another task, 'mae'"),
+        (lambda file: f"{file}", "Unknown pretext task"),
+    ],
+)
+def test_a_file_without_the_task_is_refused(own_task, wrong, message):
+    own_task.write_text(own_task.read_text() + "\n\nclass MAE(GridTask):\n    pass\n")
+    with pytest.raises(ValueError, match=message):
+        find_task(wrong(own_task))
+
+
+def test_other_processes_know_the_tasks_of_the_user(own_task):
+    assert "slope" not in own_tasks()
+    find_task(f"{own_task}:Slope")
+    sent = pickle.loads(pickle.dumps(own_tasks()))
+    forget()
+    know_tasks(sent)
+    assert PRETEXT_TASKS["slope"].__module__ == "my_task"
+    know_tasks({"gone": f"{own_task.with_name('gone.py')}:Gone"})  # the fit that needs it says so
+    assert "gone" not in PRETEXT_TASKS
 
 
 def test_an_instance_is_copied_and_the_copy_gets_the_encoder():

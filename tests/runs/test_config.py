@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
+from support.own_task import forget
 
 from braindecode_pars import PARSEmbedder, paper
 from braindecode_pars._common.settings import EPOCHS
@@ -116,3 +118,17 @@ def test_numpy_numbers_and_the_order_of_subjects_do_not_matter():
     assert numpy == RunConfig(lr=0.5, batch_size=16, exclude_subjects=("a", "b"))
     assert type(numpy.lr) is float
     assert type(numpy.batch_size) is int
+
+
+def test_of_a_task_in_a_file_a_configuration_keeps_the_name(own_task, tmp_path):
+    assert RunConfig(task=f"{own_task}:Slope").task == "slope"
+    assert RunConfig(task="slope").task == "slope"
+    # No file decides which code is run.
+    forget()
+    file = tmp_path / "run.toml"
+    file.write_text(f"task = '{own_task}:Slope'")
+    for read in (RunConfig.from_file, RunConfig.for_laptop):
+        with pytest.raises(ValueError, match=r"run\.toml.*--task"):
+            read(file)
+    assert "my_task" not in sys.modules
+    assert RunConfig.from_file(file, task="mae").task == "mae"

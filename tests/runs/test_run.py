@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from support.own_task import forget
 from support.small_runs import interrupt, last_checkpoint, make_store, noise, run, small_config
 from torch._subclasses import FakeTensorMode
 
@@ -22,6 +24,7 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs.net import RunNet
 from braindecode_pars.runs.planning import CorpusSize
+from braindecode_pars.runs.run_folder import RunFolder
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
 
@@ -115,6 +118,31 @@ def test_a_run_on_joined_stores_is_bit_identical(store, joined, tmp_path, monkey
         for name, one in (("one", store), ("joined", joined))
     ]
     assert same_encoder(*excluded)
+
+
+def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, nights):
+    out = tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, step=5)
+        with pytest.raises(KeyboardInterrupt):
+            run(store, out, task=f"{own_task}:Slope")
+    assert str(own_task) not in (out / "run.json").read_text()
+    forget()
+    with pytest.raises(ValueError, match=r"'slope'.*FILE\.py:CLASS"):
+        run(store, out, task="slope", resume=True)
+    run(store, out, task=f"{own_task}:Slope", resume=True)
+    # Its encoder is fine-tuned without the code.
+    forget()
+    assert load_encoder(out).card.task == "slope"
+    clf = PARSClassifier(encoder=out, finetune_epochs=1, validation=0, verbose=0)
+    assert len(clf.fit(nights).predict(nights)) == len(nights)
+    # A run.json of another person is data.
+    described = json.loads((out / "run.json").read_text())
+    described["configuration"]["task"] = f"{own_task}:Slope"
+    (out / "run.json").write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"run\.json.*my_task\.py:Slope"):
+        RunFolder(out).finished_configuration()
+    assert "my_task" not in sys.modules
 
 
 def test_an_epoch_is_one_pass_by_default(store, tmp_path):
