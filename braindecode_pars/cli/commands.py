@@ -500,6 +500,14 @@ def predict(
     device: Annotated[
         str, typer.Option(help="Torch device; auto uses CUDA, then MPS, then the CPU.")
     ] = "auto",
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace results that were changed by hand, and a summary.csv of other "
+            "recordings. Without it, nothing is written where one would be lost.",
+        ),
+    ] = False,
 ) -> None:
     """Predict recordings: a table, events and a figure of each, and one summary.
 
@@ -512,7 +520,9 @@ def predict(
     with report_failures(kept):
         from braindecode_pars.cli.predicting import predict_recordings
 
-        n_failed = predict_recordings(model, recordings, out, overlap=overlap, device=device)
+        n_failed = predict_recordings(
+            model, recordings, out, overlap=overlap, device=device, overwrite=overwrite
+        )
     if n_failed:
         raise typer.Exit(1)
 
