@@ -226,8 +226,7 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
         return f"{hidden(corpus, own or salt)}:{text}"
 
     with ThreadPoolExecutor() as threads:  # scrypt releases the lock of the interpreter
-        found = set(threads.map(hide, subjects))
-    return sorted(found, key=lambda subject: (_parts(subject)[0] or "", subject))
+        return sorted(set(threads.map(hide, subjects)))
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
