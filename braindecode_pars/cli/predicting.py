@@ -85,7 +85,10 @@ def predict_recordings(
         be predicted is a row of the summary.
     """
     found = find_recordings(paths)
-    clf = PARSClassifier.load(model, device=device)
+    with warnings.catch_warnings():
+        # Parameters of another fit, which this command does not make.
+        warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
+        clf = PARSClassifier.load(model, device=device)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
     settings = dict(model=checksum_of_file(weights), overlap=overlap, version=__version__)
     summary = Summary(out)

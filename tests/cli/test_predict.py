@@ -423,6 +423,16 @@ def model(nights, tmp_path_factory):
     return classifier(pretext=None).fit(nights).save(tmp_path_factory.mktemp("model"))
 
 
+def test_what_another_fit_would_need_is_no_warning(model, nights, night, tmp_path):
+    """Of an encoder in a folder, which a model does not save."""
+    clf = classifier(encoder=str(model), finetune_epochs=1).fit(nights)
+    save(night, tmp_path / "night_raw.fif")
+    other = clf.save(tmp_path / "other")
+    result = predict(other, tmp_path / "night_raw.fif", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "not saved" not in result.output
+
+
 @pytest.fixture
 def night(nights):
     """Ten windows of a simulated night."""
