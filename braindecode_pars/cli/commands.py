@@ -6,26 +6,26 @@ those of ``plan`` and of ``pretrain``.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from braindecode_pars.cli.evaluate import evaluate
+from braindecode_pars.cli.fitting import fit
 from braindecode_pars.cli.terminal import (
     CORPORA,
     TASKS,
     given_options,
     make_console,
+    option,
     pairs,
     report_failures,
     values,
+    with_options,
 )
 from braindecode_pars.runs import RunConfig
 
@@ -36,39 +36,34 @@ log = logging.getLogger(__name__)
 Texts = list[str] | None
 
 
-def _option(kind: Any, text: str, *names: str, **more: Any) -> Any:
-    """Return the type of an option that is None where it is not given."""
-    return Annotated[kind | None, typer.Option(*names, help=text, **more)]
-
-
 def _setting(name: str, text: str, shown: str = "") -> Any:
     """Return the type of the option for a setting of a run; help shows the default of a run."""
     default = getattr(RunConfig, name)
     kind = int if default is None else type(default)
     metavar = {int: "N", float: "X", str: "NAME"}[kind]
-    return _option(kind, text, show_default=shown or str(default), metavar=metavar)
+    return option(kind, text, show_default=shown or str(default), metavar=metavar)
 
 
 #: Options by name. Without a value on the command line they are None, so that ``--config`` applies.
 OPTIONS: dict[str, Any] = dict(
-    config=_option(
+    config=option(
         Path,
         "TOML or JSON file with any of these settings; options on the command line override it.",
     ),
-    paper=_option(
+    paper=option(
         bool,
         "Start from the published settings on the CPU too, where the defaults are made for a "
         "laptop.",
         "--paper",
     ),
     task=f"Pretext task: {', '.join(TASKS)}.",
-    settings=_option(
+    settings=option(
         list[str],
         "Argument of the task, such as n_patches=240. May be repeated.",
         "--set",
         metavar="KEY=VALUE",
     ),
-    encoder=_option(
+    encoder=option(
         str,
         "Encoder to continue with: a folder, a name in the package such as small, or a model id. "
         "Its sizes replace those below.",
@@ -96,9 +91,9 @@ OPTIONS: dict[str, Any] = dict(
     lr="Learning rate of AdamW after the warm-up.",
     weight_decay="Weight decay on the weights of linear layers.",
     warmup="Share of all steps in which the learning rate rises.",
-    exclude_subject=_option(list[str], "Subject to exclude. May be repeated.", metavar="ID"),
+    exclude_subject=option(list[str], "Subject to exclude. May be repeated.", metavar="ID"),
     precision="Precision: float32 or bfloat16.",
-    compile=_option(bool, "Compile the encoder.", "--compile/--no-compile"),
+    compile=option(bool, "Compile the encoder.", "--compile/--no-compile"),
     seed="Seed of all random draws.",
     device="Device: auto, cpu, cuda or mps.",
     num_workers=_setting(
@@ -110,26 +105,7 @@ OPTIONS: dict[str, Any] = dict(
 OPTIONS |= {name: _setting(name, text) for name, text in OPTIONS.items() if isinstance(text, str)}
 
 
-def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a run to a command, which receives those that were given as ``given``."""
-
-    @functools.wraps(command)
-    def with_options(**arguments: Any) -> None:
-        options = {name: arguments.pop(name) for name in OPTIONS}
-        given = {name: value for name, value in options.items() if value is not None}
-        command(**arguments, given=given)
-
-    # typer reads the parameters of a command from its signature and its annotations.
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in OPTIONS.items()
-    ]
-    parameters = [*(parameter for parameter in own if parameter.name != "given"), *added]
-    described: Any = with_options
-    described.__signature__ = inspect.Signature(parameters)
-    described.__annotations__ = {one.name: one.annotation for one in parameters}
-    return with_options
+with_run_options = with_options(OPTIONS)
 
 
 def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
@@ -138,7 +114,7 @@ def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
     Parameters
     ----------
     given : dict
-        Options of the command line, as :func:`with_run_options` passes them.
+        Options of the command line, as :func:`with_options` passes them.
     resumed : path | None
         Folder of a run to resume. It keeps its defaults on another device.
 
@@ -548,7 +524,7 @@ def encoders(
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (demo, store, plan, pretrain, evaluate, predict, encoders):
+for command in (demo, store, plan, pretrain, fit, evaluate, predict, encoders):
     app.command()(command)
 
 
