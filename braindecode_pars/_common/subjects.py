@@ -380,6 +380,35 @@ def known_subject_of_path(path: PurePath) -> str | None:
     return stem if is_record else None
 
 
+def possible_subjects(path: PurePath) -> list[str]:
+    """Return what may be the subject of a recording by its path, whose folders may be of anything.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file.
+
+    Returns
+    -------
+    list of str
+        That of :func:`known_subject_of_path`, if there is one, else the names of the two folders
+        above the file, and that of the file. Empty for a path that names two subjects.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._common.subjects import possible_subjects
+    >>> possible_subjects(PurePath("data/sub-01_eeg.edf")), possible_subjects(PurePath("P01/a.edf"))
+    (['01'], ['P01', 'a'])
+    """
+    try:
+        known = known_subject_of_path(path)
+    except ValueError:
+        return []
+    *folders, file = (normalized(part) for part in path.parts)
+    return [*folders[-2:], without_ending(file)] if known is None else [known]
+
+
 _HIDDEN = re.compile(r"scrypt\$(?P<salt>[0-9a-f]{32})\$[0-9a-f]{32}")
 
 

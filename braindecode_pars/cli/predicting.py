@@ -117,6 +117,12 @@ def predict_recordings(
             f"{n_failed} of {len(table)} recordings could not be predicted; the column problem of "
             f"{summary.file} says why."
         )
+    seen = [row["recording"] for row in rows if "subject_in_training" in row.get("findings", "")]
+    if seen:
+        console.print(
+            f"{len(seen)} of {len(table)} recordings are of people that the model was trained on, "
+            f"so that they tell nothing about new people: {listed(seen)}."
+        )
     if n_failed < len(table):
         console.print(
             f"Written to {out}: summary.csv, which names the findings, and for each predicted "

@@ -473,6 +473,19 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     assert "summary.csv, which names the findings" in result.output
 
 
+def test_recordings_of_the_training_are_named(model, night, tmp_path):
+    """The model was trained on the subjects 1 to 4."""
+    for name in ("sub-2_eeg.fif", "3/night_raw.fif", "5/night_raw.fif"):
+        save(night, tmp_path / "data" / name)
+    result = predict(model, tmp_path / "data", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "trained on a subject called 3:" in result.output
+    assert "2 of 3 recordings are of people that the model was trained on" in result.output
+    assert "new people: 3/night_raw, sub-2_eeg." in result.output
+    findings = summary(tmp_path)["findings"].fillna("")
+    assert findings.str.contains("subject_in_training").tolist() == [True, False, True]
+
+
 def test_each_bad_recording_is_one_sentence(model, night, tmp_path):
     data = tmp_path / "data"
     save(night, data / "good_raw.fif")
