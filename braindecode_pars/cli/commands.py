@@ -28,6 +28,7 @@ from braindecode_pars.cli.terminal import (
     with_options,
 )
 from braindecode_pars.runs import RunConfig
+from braindecode_pars.runs.config import LAPTOP
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,10 @@ def _setting(name: str, text: str, shown: str = "") -> Any:
     default = getattr(RunConfig, name)
     kind = int if default is None else type(default)
     metavar = {int: "N", float: "X", str: "NAME"}[kind]
-    return option(kind, text, show_default=shown or str(default), metavar=metavar)
+    shown = shown or str(default)
+    if name in LAPTOP:
+        shown = f"{LAPTOP[name]} on the CPU, else {shown}"
+    return option(kind, text, show_default=shown, metavar=metavar)
 
 
 #: Options by name. Without a value on the command line they are None, so that ``--config`` applies.
@@ -433,8 +437,8 @@ def pretrain(
 ) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
 
-    On the CPU they are small enough for a laptop; --paper asks for the paper's there too, and the
-    command plan tells what a run takes.
+    On the CPU they are small enough for a laptop, unless --paper asks for the paper's there too.
+    The command plan tells what a run takes.
 
     For several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...

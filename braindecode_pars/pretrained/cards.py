@@ -135,7 +135,7 @@ class EncoderCard:
         >>> from braindecode_pars.pretrained import EncoderCard
         >>> card = EncoderCard(subjects=["anna", "physionet_mi:S007"]).without_names()
         >>> [subject.partition("$")[0] for subject in card.subjects]
-        ['scrypt', 'physionet_mi:scrypt']
+        ['physionet_mi:scrypt', 'scrypt']
         """
         # A subject that is hidden already has a salt: a person has one hash.
         salts = (salt_of(str(name).rpartition(":")[2]) for name in self.seen_subjects)
