@@ -16,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, __version__, plotting
 from braindecode_pars._common.checks import listed
@@ -33,6 +32,7 @@ from braindecode_pars._common.files import (
     written_aside,
 )
 from braindecode_pars._common.model_files import CLASSIFIER, MODEL_FILES, model_folder
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import without_ending
 from braindecode_pars.cli.terminal import make_console, print_table
 from braindecode_pars.plotting.style import save_figure
@@ -99,7 +99,7 @@ def predict_recordings(
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         finished = [_finished(results, overwrite) for results in everything]
         tasks = list(zip(found.values(), everything, finished, strict=True))
-        bar = tqdm(tasks, desc="predicting", unit=" recordings")
+        bar = ProgressBar(tasks, desc="predicting", unit=" recordings")
         try:
             for target, results, row in bar:
                 row = _predict(clf, results, bar) if row is None else {**row, "problem": None}
@@ -139,7 +139,7 @@ def _finished(results: Results, overwrite: bool) -> dict[str, Any] | None:
         return None
 
 
-def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
+def _predict(clf: PARSClassifier, results: Results, bar: ProgressBar) -> dict[str, Any]:
     """Predict a recording, and return its row of the summary.
 
     Warnings are printed with the name of the recording.
