@@ -13,10 +13,24 @@ import torch
 from sklearn.utils import check_random_state
 from support.own_task import SOURCE, forget
 
+import braindecode_pars
 from braindecode_pars import datasets
 from braindecode_pars.signal_store import SignalStore
 
 matplotlib.use("Agg")
+
+#: Folder of the package that is tested: as installed, unless tests run by ``python -m pytest``, or
+#: with PYTHONPATH, in a clone.
+TESTED = Path(braindecode_pars.__file__).parent
+# Processes that tests start import the same one, whatever folder they run in.
+os.environ["PYTHONSAFEPATH"] = "1"
+if TESTED.parent == Path(__file__).parents[1]:
+    others = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTED.parent), others)))
+
+
+def pytest_report_header() -> str:
+    return f"testing {TESTED}"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -227,16 +227,17 @@ def test_the_readme_is_short_and_names_what_braindecode_has():
 
 
 @pytest.mark.slow
-def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
+def test_the_code_of_the_readme_runs_and_prints(tmp_path, monkeypatch, capsys):
     """With one short training each instead of the default ones."""
     monkeypatch.chdir(tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert len(code.strip().splitlines()) <= 11
     short = code.replace('encoder="small")', 'encoder="small", finetune_epochs=1)')
-    names: dict = {}
-    exec(short.replace("cross_val_score(clf", "scores = cross_val_score(clf"), names)
-    assert names["scores"].shape == (4,)
+    exec(short, {})
+    labels, scores = re.findall(r"\[([^]]*)\]", capsys.readouterr().out)
+    assert (set(labels.split()), len(labels.split())) == ({"0", "1"}, 288)
+    assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 4
     assert (tmp_path / "model").is_dir()
 
 

@@ -251,6 +251,19 @@ def test_the_page_of_a_class_has_its_own_members_and_folds_those_of_the_hosts(pa
     assert "train_step" in pages.inherited_members(PretrainingNet)["skorch.net.NeuralNet"]
 
 
+def test_tests_take_no_package_from_the_folder_they_run_in(request, tmp_path):
+    """A clone has a folder of this name too, which would hide the installed package."""
+    (tmp_path / "braindecode_pars").mkdir()
+    (tmp_path / "braindecode_pars" / "__init__.py").write_text("__version__ = 'another'")
+    code = "import braindecode_pars; print(braindecode_pars.__file__)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == braindecode_pars.__file__
+    lines = request.config.hook.pytest_report_header(config=request.config, start_path=tmp_path)
+    assert f"testing {Path(braindecode_pars.__file__).parent}" in lines
+
+
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

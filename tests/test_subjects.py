@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars._common.subjects import (
+    CORPORA,
     SubjectKeys,
     hidden,
     hide_subjects,
@@ -24,6 +25,7 @@ from braindecode_pars._common.subjects import (
     subject_of_path,
     warn_of_similar_names,
 )
+from braindecode_pars.datasets import RECIPES
 
 DECOMPOSED = unicodedata.normalize("NFD", "Jörg")
 
@@ -165,11 +167,33 @@ def test_hidden_subjects_are_recognised_as_their_names_are():
 
 
 def test_hidden_subjects_do_not_tell_their_names():
-    shared = hide_subjects(["night:anna", "ben", "anna", "Anna"])
+    shared = hide_subjects(["tueg:anna", "ben", "anna", "Anna"])
     assert len(shared) == 3  # two spellings are one person
-    assert [subject.partition("$")[0] for subject in shared] == ["scrypt", "scrypt", "night:scrypt"]
+    assert [subject.partition("$")[0] for subject in shared] == ["scrypt", "scrypt", "tueg:scrypt"]
     assert all(map(is_hidden, shared))
-    assert not any(map(is_hidden, ["night:anna", "scrypt", 7, None]))
+    assert not any(map(is_hidden, ["tueg:anna", "scrypt", 7, None]))
+
+
+def test_no_part_of_a_name_with_a_colon_stays_readable():
+    """What is in front of a colon may be a name; only the corpora of the recipes are none."""
+    names = ["Berg:Anna:2", "Berg:Ben", "tusz:Carl:Holm"]
+    shared = hide_subjects(names)
+    texts = " ".join(shared).casefold()
+    assert not [name for name in ("berg", "anna", "ben", "carl", "holm") if name in texts]
+    seen, named = SubjectKeys(shared), SubjectKeys(names)
+    asked = ("berg:anna:2", "BERG:ben", "Ben", "tuab:Carl:Holm", "Anna:2", "Holm:Ben", "Berg:Carl")
+    assert [name in seen for name in asked] == [True] * 4 + [False] * 3
+    assert [name in named for name in asked] == [True] * 4 + [False] * 3
+    assert hide_subjects(shared) == shared
+    # Names that an earlier version has hidden without what is in front of them.
+    earlier = hide_subjects(["Ben"])[0]
+    (again,) = hide_subjects([f"Berg:{earlier}"])
+    assert "Berg" not in again
+    assert ["Berg:Ben" in SubjectKeys([again]), "Holm:Ben" in SubjectKeys([again])] == [True, False]
+
+
+def test_public_corpora_are_those_of_the_recipes():
+    assert tuple(sorted(RECIPES)) == CORPORA
 
 
 def test_hiding_again_changes_nothing_and_salts_differ():

@@ -59,7 +59,7 @@ def written_aside(folder: Path) -> Iterator[Path]:
     target = folder  # of the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(folder)
+        remove_abandoned(folder)
         with (
             tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
             FileLock(Path(temporary, _LOCK)),  # shows other processes that this one is alive
@@ -139,15 +139,29 @@ def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
         raise
 
 
-def _remove_abandoned(folder: Path) -> None:
-    """Remove temporary folders of killed processes; those of living processes are locked."""
+def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
+    """Remove temporary folders of killed processes; those of living processes are locked.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder that files were written into.
+    at_once : bool
+        Whether to remove also those that are so young that their process may not have locked them.
+
+    Returns
+    -------
+    list of Path
+        Those that are left.
+    """
     for aside in folder.glob(f"{_ASIDE}*"):
         with suppress(OSError, Timeout):  # another process has removed it, or is writing it
             # A folder of the user with such a name has other files.
             is_ours = {file.name for file in aside.iterdir()} <= {_LOCK, "new", "old"}
-            if is_ours and time.time() - aside.stat().st_mtime > _YOUNG:
+            if is_ours and (at_once or time.time() - aside.stat().st_mtime > _YOUNG):
                 with FileLock(aside / _LOCK, blocking=False):
                     shutil.rmtree(aside)
+    return list(folder.glob(f"{_ASIDE}*"))
 
 
 def _sync(path: Path) -> None:

@@ -19,7 +19,13 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import as_read, check_may_write, replace_files, to_json
+from braindecode_pars._common.files import (
+    as_read,
+    check_may_write,
+    remove_abandoned,
+    replace_files,
+    to_json,
+)
 from braindecode_pars._common.seeding import seeded
 
 
@@ -315,13 +321,19 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     ------
     ValueError
         When the folder contains a model of another kind, or no model but other files; with
-        ``share``, any other file.
+        ``share``, any other file, also one that another process is writing.
     """
     found = kinds_in(folder)
     if others := {*found} - {kind}:
         raise ValueError(f"{folder} contains a saved {min(others)}; save the {kind} elsewhere.")
     beside = (*_BESIDE, *MODEL_FILES[kind]) if found else _BESIDE
     check_may_write(folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside)
+    if share and (left := remove_abandoned(folder, at_once=True)):
+        # It may have the names that a save without share writes.
+        raise ValueError(
+            f"{folder} contains {left[0].name}, into which another process may be writing; wait "
+            "until it has ended, or remove it."
+        )
 
 
 def kinds_in(folder: Path) -> list[str]:

@@ -13,7 +13,8 @@ In both, a name has one Unicode form: macOS writes "ö" as two characters, other
 A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
 people. A name without a corpus may be of any. Corpora with people in common are compared as one.
 
-Names can be hidden by a salted hash, as in ``tueg:scrypt$...``. Comparisons know the names that
+Names can be hidden by a salted hash, as in ``tueg:scrypt$...``. Only a public corpus stays
+readable: what is in front of another colon may be a part of a name. Comparisons know the names that
 they are given, and hash them with the salt. Who knows a name can recognise it; others can only try
 names.
 """
@@ -47,6 +48,9 @@ _BIDS_LABEL = re.compile(
 
 #: Name of a recording in the corpora of Temple University.
 _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
+
+#: Public corpora: those of the recipes.
+CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
 
 #: Corpora that have people in common: all are parts of the Temple hospital's.
 _FAMILIES: dict[str | None, str] = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
@@ -108,7 +112,7 @@ def in_corpus(corpus: str | None, subject: Any) -> Any:
     >>> in_corpus("physionet_mi", 7), in_corpus("tueg", "tueg:aaaaaaaa"), in_corpus(None, 7)
     ('physionet_mi:7', 'tueg:aaaaaaaa', 7)
     """
-    if corpus is None or _parts(subject)[0] == corpus.casefold():
+    if corpus is None or _parts(subject)[0] == normalized(corpus).casefold():
         return subject
     if isinstance(subject, float) and subject.is_integer():  # in a column with missing values
         subject = int(subject)
@@ -145,8 +149,8 @@ class SubjectKeys:
 
     def __contains__(self, subject: Any) -> bool:
         corpus, name = _key(subject)
-        found = (self._corpora.get(other, set()) for other in self._alike(name))
-        return any(corpora and (corpus is None or corpora & {corpus, None}) for corpora in found)
+        found = (self._corpora.get(other, ()) for other in self._alike(name))
+        return any(_is_one(corpus, other) for corpora in found for other in corpora)
 
     def _alike(self, name: str) -> Iterator[str]:
         """Yield a name, and what the same name may be otherwise: hidden, or not hidden."""
@@ -157,6 +161,17 @@ class SubjectKeys:
         else:
             named = (other for other in self._corpora if salt_of(other) is None)
             yield from (other for other in named if hidden(other, salt) == name)
+
+
+def _is_one(corpus: str | None, other: str | None) -> bool:
+    """Whether two corpora may be the same; each may be unknown or hidden."""
+    if corpus is None or other is None:
+        return True
+    for hashed, named in ((corpus, other), (other, corpus)):
+        salt = salt_of(hashed)
+        if salt is not None and salt_of(named) is None:
+            return hidden(named, salt) == hashed
+    return corpus == other
 
 
 def is_hidden(subject: Any) -> bool:
@@ -173,7 +188,7 @@ def is_hidden(subject: Any) -> bool:
 
 
 def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
-    """Return subjects with salted hashes for names; their corpora stay readable.
+    """Return subjects with salted hashes for names; public corpora stay readable.
 
     All spellings of a name have the same hash. :class:`SubjectKeys` of the result recognises those
     whose names it is asked for.
@@ -193,26 +208,31 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
     Examples
     --------
     >>> from braindecode_pars._common.subjects import SubjectKeys, hide_subjects
-    >>> shared = hide_subjects(["physionet_mi:S002", "anna"])
-    >>> any("S002" in text or "anna" in text for text in shared)
+    >>> shared = hide_subjects(["physionet_mi:S002", "Berg:anna"])
+    >>> any(name in text for text in shared for name in ("S002", "berg", "anna"))
     False
     >>> seen = SubjectKeys(shared)
-    >>> "physionet_mi:2" in seen, "eegmat:2" in seen, "Anna" in seen, "ben" in seen
+    >>> "physionet_mi:2" in seen, "eegmat:2" in seen, "berg:Anna" in seen, "ben" in seen
     (True, False, True, False)
     """
-    salt, given = salt or new_salt(), list(subjects)
-    parts = [_parts(subject) for subject in given if not is_hidden(subject)]
+    salt = salt or new_salt()
+
+    def hide(subject: Any) -> str:
+        corpus, name = _parts(subject)
+        own = salt_of(name) if isinstance(name, str) else None
+        text = hidden(_name_key(name), salt) if own is None else name
+        if corpus is None or corpus in CORPORA or salt_of(corpus) is not None:
+            return in_corpus(corpus, text)
+        return f"{hidden(corpus, own or salt)}:{text}"
+
     with ThreadPoolExecutor() as threads:  # scrypt releases the lock of the interpreter
-        hashes = threads.map(hidden, [_name_key(name) for _, name in parts], [salt] * len(parts))
-        found = {in_corpus(corpus, text) for (corpus, _), text in zip(parts, hashes, strict=True)}
-    found.update(filter(is_hidden, given))
-    return sorted(found, key=lambda subject: (_parts(subject)[0] or "", subject))
+        return sorted(set(threads.map(hide, subjects)))
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
     """Return the corpus, in lower case, and the name without it."""
     found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
-    return (found["corpus"].casefold(), found["name"]) if found else (None, subject)
+    return (normalized(found["corpus"]).casefold(), found["name"]) if found else (None, subject)
 
 
 def _name_key(subject: Any) -> str:
@@ -358,6 +378,35 @@ def known_subject_of_path(path: PurePath) -> str | None:
         return temple[1]
     is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
     return stem if is_record else None
+
+
+def possible_subjects(path: PurePath) -> list[str]:
+    """Return what may be the subject of a recording by its path, whose folders may be of anything.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file.
+
+    Returns
+    -------
+    list of str
+        That of :func:`known_subject_of_path`, if there is one, else the names of the two folders
+        above the file, and that of the file. Empty for a path that names two subjects.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._common.subjects import possible_subjects
+    >>> possible_subjects(PurePath("data/sub-01_eeg.edf")), possible_subjects(PurePath("P01/a.edf"))
+    (['01'], ['P01', 'a'])
+    """
+    try:
+        known = known_subject_of_path(path)
+    except ValueError:
+        return []
+    *folders, file = (normalized(part) for part in path.parts)
+    return [*folders[-2:], without_ending(file)] if known is None else [known]
 
 
 _HIDDEN = re.compile(r"scrypt\$(?P<salt>[0-9a-f]{32})\$[0-9a-f]{32}")

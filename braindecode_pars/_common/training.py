@@ -18,10 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNet
 from skorch.callbacks import Callback, EarlyStopping
 from torch.utils.data import Dataset
-from tqdm.auto import tqdm
 
 from braindecode_pars._common import checks
 from braindecode_pars._common.checks import check_parameters, warn_user
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import RELATIVE, loss_columns
 
 _SCHEDULE_RULES = dict(
@@ -171,7 +171,7 @@ class ProgressLine(Callback):
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
             self.n_steps_ = self.first_epoch * steps
-            self.bar_ = tqdm(
+            self.bar_ = ProgressBar(
                 total=net.max_epochs * steps,
                 initial=self.n_steps_,
                 desc=self.description,

@@ -6,12 +6,9 @@ those of ``plan`` and of ``pretrain``.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,27 +16,21 @@ import typer
 
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.evaluate import evaluate
+from braindecode_pars.cli.fitting import fit
 from braindecode_pars.cli.terminal import (
     CORPORA,
     TASKS,
-    given_options,
     make_console,
+    option,
     pairs,
     report_failures,
     values,
+    with_options,
 )
 from braindecode_pars.runs import RunConfig
+from braindecode_pars.runs.config import LAPTOP
 
 log = logging.getLogger(__name__)
-
-
-#: An option that may be repeated.
-Texts = list[str] | None
-
-
-def _option(kind: Any, text: str, *names: str, **more: Any) -> Any:
-    """Return the type of an option that is None where it is not given."""
-    return Annotated[kind | None, typer.Option(*names, help=text, **more)]
 
 
 def _setting(name: str, text: str, shown: str = "") -> Any:
@@ -47,29 +38,32 @@ def _setting(name: str, text: str, shown: str = "") -> Any:
     default = getattr(RunConfig, name)
     kind = int if default is None else type(default)
     metavar = {int: "N", float: "X", str: "NAME"}[kind]
-    return _option(kind, text, show_default=shown or str(default), metavar=metavar)
+    shown = shown or str(default)
+    if name in LAPTOP:
+        shown = f"{LAPTOP[name]} on the CPU, else {shown}"
+    return option(kind, text, show_default=shown, metavar=metavar)
 
 
 #: Options by name. Without a value on the command line they are None, so that ``--config`` applies.
 OPTIONS: dict[str, Any] = dict(
-    config=_option(
+    config=option(
         Path,
         "TOML or JSON file with any of these settings; options on the command line override it.",
     ),
-    paper=_option(
+    paper=option(
         bool,
         "Start from the published settings on the CPU too, where the defaults are made for a "
         "laptop.",
         "--paper",
     ),
     task=f"Pretext task: {', '.join(TASKS)}; or one of your own, FILE.py:CLASS, whose code is run.",
-    settings=_option(
+    settings=option(
         list[str],
         "Argument of the task, such as n_patches=240. May be repeated.",
         "--set",
         metavar="KEY=VALUE",
     ),
-    encoder=_option(
+    encoder=option(
         str,
         "Encoder to continue with: a folder, a name in the package such as small, or a model id. "
         "Its sizes replace those below.",
@@ -97,9 +91,9 @@ OPTIONS: dict[str, Any] = dict(
     lr="Learning rate of AdamW after the warm-up.",
     weight_decay="Weight decay on the weights of linear layers.",
     warmup="Share of all steps in which the learning rate rises.",
-    exclude_subject=_option(list[str], "Subject to exclude. May be repeated.", metavar="ID"),
+    exclude_subject=option(list[str], "Subject to exclude. May be repeated.", metavar="ID"),
     precision="Precision: float32 or bfloat16.",
-    compile=_option(bool, "Compile the encoder.", "--compile/--no-compile"),
+    compile=option(bool, "Compile the encoder.", "--compile/--no-compile"),
     seed="Seed of all random draws.",
     device="Device: auto, cpu, cuda or mps.",
     num_workers=_setting(
@@ -111,26 +105,7 @@ OPTIONS: dict[str, Any] = dict(
 OPTIONS |= {name: _setting(name, text) for name, text in OPTIONS.items() if isinstance(text, str)}
 
 
-def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a run to a command, which receives those that were given as ``given``."""
-
-    @functools.wraps(command)
-    def with_options(**arguments: Any) -> None:
-        options = {name: arguments.pop(name) for name in OPTIONS}
-        given = {name: value for name, value in options.items() if value is not None}
-        command(**arguments, given=given)
-
-    # typer reads the parameters of a command from its signature and its annotations.
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in OPTIONS.items()
-    ]
-    parameters = [*(parameter for parameter in own if parameter.name != "given"), *added]
-    described: Any = with_options
-    described.__signature__ = inspect.Signature(parameters)
-    described.__annotations__ = {one.name: one.annotation for one in parameters}
-    return with_options
+with_run_options = with_options(OPTIONS)
 
 
 def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
@@ -139,7 +114,7 @@ def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
     Parameters
     ----------
     given : dict
-        Options of the command line, as :func:`with_run_options` passes them.
+        Options of the command line, as :func:`with_options` passes them.
     resumed : path | None
         Folder of a run to resume. It keeps its defaults on another device.
 
@@ -213,12 +188,106 @@ def demo(
 
 
 #: Options of store that only a new store takes, and those that only recordings take.
-_NEW = ("--low", "--high", "--mains", "--channel", "--reference", "--dtype", "--part")
-_READ = (*_NEW, "--recipe", "--labels", "--exclude", "--set", "--sfreq", "--subject", "--append")
+_NEW = ("low", "high", "mains", "channel", "reference", "dtype", "part")
+_READ = (*_NEW, "recipe", "labels", "exclude", "set", "sfreq", "subject", "append")
+
+#: Options of store by name.
+_STORING: dict[str, Any] = dict(
+    recipe=option(
+        list[str],
+        "Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its training "
+        "subjects, with the recipe's channels, filters and rate. May be repeated. Recipes: "
+        f"{', '.join(CORPORA)}.",
+        metavar="NAME=FOLDER",
+    ),
+    labels=option(
+        bool,
+        "Store the labelled windows of the recipes too, for evaluate --dataset STORE: of the "
+        "subjects of all splits. Pretraining leaves out validation and test subjects.",
+        "--labels",
+    ),
+    exclude=option(
+        list[Path],
+        "Folder of TUAB or TUSZ, whose subjects are left out of tueg, or text file with a subject "
+        "in each line. May be repeated.",
+        metavar="PATH",
+    ),
+    share=option(
+        list[str],
+        "Share of a recipe in the examples of pretraining, such as tueg=1. May be repeated. "
+        "Default: every window once in a pass.",
+        metavar="NAME=X",
+    ),
+    set=option(
+        list[str],
+        "Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.",
+        metavar="NAME.KEY=VALUE",
+    ),
+    sfreq=option(
+        float,
+        "Sampling rate of the store in Hz; recordings are resampled. Default: the recordings' own "
+        "rate, which must be the same in all.",
+    ),
+    low=option(float, "Lower edge of the band-pass in Hz."),
+    high=option(float, "Upper edge of the band-pass in Hz."),
+    mains=option(float, "Frequency of the notch in Hz."),
+    channel=option(
+        list[str],
+        "EEG channel to keep, in the recordings that have it. May be repeated. Default: all EEG "
+        "channels.",
+        metavar="NAME",
+    ),
+    reference=option(
+        str,
+        "New reference: average, of the channels that are stored. Default: the recordings' own "
+        "reference.",
+        metavar="NAME",
+    ),
+    subject=option(
+        str,
+        "Regular expression that finds the subject in the path of a file below SOURCE, such as "
+        "'S(\\d+)R'. Its group is the subject. Default: as in BIDS, the corpora of Temple "
+        "University or PhysioNet's challenges, else the first folder, or the name of a file "
+        "without folder. Names that number the recordings of one person, such as Subject00_1 and "
+        "Subject00_2, need it.",
+        metavar="PATTERN",
+    ),
+    dtype=option(
+        str,
+        "Type of the stored samples: int16, float16 or float32.",
+        show_default="int16",
+        metavar="NAME",
+    ),
+    append=option(
+        bool,
+        "Add recordings to a finished store, with the store's filters, channels and type.",
+        "--append",
+    ),
+    part=option(
+        str,
+        "Part of the recordings to store, such as 3/8 for the third of eight. Jobs of a cluster "
+        "store one part each, in folders of their own; --join makes one store of them.",
+        metavar="N/PARTS",
+    ),
+    join=option(
+        bool,
+        "Join stores, such as the parts of a corpus, to one: --join STORE/part-* STORE/all. "
+        "Nothing is copied.",
+        "--join",
+    ),
+    jobs=option(int, "Number of recordings to read in parallel.", show_default="1"),
+    on_error=option(
+        str,
+        "Action for a recording that cannot be read: raise ends the command, warn skips the "
+        "recording.",
+        show_default="raise",
+        metavar="NAME",
+    ),
+)
 
 
+@with_options(_STORING)
 def store(
-    context: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(
@@ -227,142 +296,27 @@ def store(
             metavar="[SOURCE] STORE",
         ),
     ],
-    recipe: Annotated[
-        Texts,
-        typer.Option(
-            help="Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its "
-            "training subjects, with the recipe's channels, filters and rate. May be repeated. "
-            f"Recipes: {', '.join(CORPORA)}.",
-            metavar="NAME=FOLDER",
-        ),
-    ] = None,
-    labels: Annotated[
-        bool,
-        typer.Option(
-            "--labels",
-            help="Store the labelled windows of the recipes too, for evaluate --dataset STORE: of "
-            "the subjects of all splits. Pretraining leaves out validation and test subjects.",
-        ),
-    ] = False,
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Folder of TUAB or TUSZ, whose subjects are left out of tueg, or text file with a "
-            "subject in each line. May be repeated.",
-            metavar="PATH",
-        ),
-    ] = None,
-    share: Annotated[
-        Texts,
-        typer.Option(
-            help="Share of a recipe in the examples of pretraining, such as tueg=1. May be "
-            "repeated. Default: every window once in a pass.",
-            metavar="NAME=X",
-        ),
-    ] = None,
-    setting: Annotated[
-        Texts,
-        typer.Option(
-            "--set",
-            help="Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.",
-            metavar="NAME.KEY=VALUE",
-        ),
-    ] = None,
-    sfreq: Annotated[
-        float | None,
-        typer.Option(
-            help="Sampling rate of the store in Hz; recordings are resampled. Default: the "
-            "recordings' own rate, which must be the same in all."
-        ),
-    ] = None,
-    low: Annotated[float | None, typer.Option(help="Lower edge of the band-pass in Hz.")] = None,
-    high: Annotated[float | None, typer.Option(help="Upper edge of the band-pass in Hz.")] = None,
-    mains: Annotated[float | None, typer.Option(help="Frequency of the notch in Hz.")] = None,
-    channel: Annotated[
-        Texts,
-        typer.Option(
-            help="EEG channel to keep, in the recordings that have it. May be repeated. Default: "
-            "all EEG channels.",
-            metavar="NAME",
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="New reference: average, of the channels that are stored. Default: the "
-            "recordings' own reference.",
-            metavar="NAME",
-        ),
-    ] = None,
-    subject: Annotated[
-        str | None,
-        typer.Option(
-            help="Regular expression that finds the subject in the path of a file below SOURCE, "
-            "such as 'S(\\d+)R'. Its group is the subject. Default: as in BIDS, the corpora of "
-            "Temple University or PhysioNet's challenges, else the first folder, or the name of a "
-            "file without folder. Names that number the recordings of one person, such as "
-            "Subject00_1 and Subject00_2, need it.",
-            metavar="PATTERN",
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            help="Type of the stored samples: int16, float16 or float32. Default: int16.",
-            metavar="NAME",
-        ),
-    ] = None,
-    add: Annotated[
-        bool,
-        typer.Option(
-            "--append",
-            help="Add recordings to a finished store, with the store's filters, channels and type.",
-        ),
-    ] = False,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            help="Part of the recordings to store, such as 3/8 for the third of eight. Jobs of a "
-            "cluster store one part each, in folders of their own; --join makes one store of them.",
-            metavar="N/PARTS",
-        ),
-    ] = None,
-    join: Annotated[
-        bool,
-        typer.Option(
-            "--join",
-            help="Join stores, such as the parts of a corpus, to one: --join STORE/part-* "
-            "STORE/all. Nothing is copied.",
-        ),
-    ] = False,
-    jobs: Annotated[int, typer.Option(help="Number of recordings to read in parallel.")] = 1,
-    on_error: Annotated[
-        str,
-        typer.Option(
-            help="Action for a recording that cannot be read: raise ends the command, warn skips "
-            "the recording.",
-            metavar="NAME",
-        ),
-    ] = "raise",
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Store recordings, for pretraining or with labels. An interrupted command resumes."""
-    given, path = given_options(context), folders[-1]
+    path, recipe, join, add = folders[-1], *map(given.get, ("recipe", "join", "append"))
     for applies, options, why in (
         (join, _READ, "is for recordings; --join reads none"),
         (add, _NEW, "is for a new store; --append uses the store's own settings"),
-        (labels, ("--exclude", "--share"), "is for pretraining; --labels stores everyone"),
-        (not recipe and not join, ("--labels", "--exclude", "--set", "--share"), "needs --recipe"),
+        ("labels" in given, ("exclude", "share"), "is for pretraining; --labels stores everyone"),
+        (not recipe and not join, ("labels", "exclude", "set", "share"), "needs --recipe"),
     ):
         refused = [option for option in options if option in given]
         if applies and refused:
-            raise typer.BadParameter(f"{refused[0]} {why}.")
+            raise typer.BadParameter(f"--{refused[0]} {why}.")
     if join:
         if len(folders) < 2:
             raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")
         with report_failures("Nothing was written; run the same command again."):
             from braindecode_pars.cli.storing import join_stores
 
-            join_stores(folders[:-1], path, values(share, "--share") or None)
+            join_stores(folders[:-1], path, values(given.get("share"), "--share") or None)
         return
     if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
@@ -373,20 +327,20 @@ def store(
 
         source: Any = folders[0]
         if recipe:
-            corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = find_corpora(corpora, exclude or [], values(setting, "--set"), labels=labels)
-        filters = dict(low=low, high=high, mains=mains)
-        stored = dict(channels=channel, reference=reference, dtype=dtype or "int16")
-        settings = None if add else {**filters, **stored, "part": _part(part)}
+            corpora, settings = pairs(recipe, "--recipe", "NAME=FOLDER"), given.get("set")
+            excluded, labels = given.get("exclude", []), "labels" in given
+            source = find_corpora(corpora, excluded, values(settings, "--set"), labels=labels)
+        stored = {name: given.get(name) for name in ("low", "high", "mains", "reference")}
+        stored |= dict(channels=given.get("channel"), dtype=given.get("dtype", "int16"))
         make_store(
             source,
             path,
-            settings,
-            sfreq=sfreq,
-            subject=subject,
-            shares=values(share, "--share") or None,
-            n_jobs=jobs,
-            on_error=on_error,
+            None if add else {**stored, "part": _part(given.get("part"))},
+            sfreq=given.get("sfreq"),
+            subject=given.get("subject"),
+            shares=values(given.get("share"), "--share") or None,
+            n_jobs=given.get("jobs", 1),
+            on_error=given.get("on_error", "raise"),
         )
 
 
@@ -458,8 +412,8 @@ def pretrain(
 ) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
 
-    On the CPU they are small enough for a laptop; --paper asks for the paper's there too, and the
-    command plan tells what a run takes.
+    On the CPU they are small enough for a laptop, unless --paper asks for the paper's there too.
+    The command plan tells what a run takes.
 
     For several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...
@@ -501,6 +455,14 @@ def predict(
     device: Annotated[
         str, typer.Option(help="Torch device; auto uses CUDA, then MPS, then the CPU.")
     ] = "auto",
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace results that were changed by hand, and a summary.csv of other "
+            "recordings. Without it, nothing is written where one would be lost.",
+        ),
+    ] = False,
 ) -> None:
     """Predict recordings: a table, events and a figure of each, and one summary.
 
@@ -513,7 +475,9 @@ def predict(
     with report_failures(kept):
         from braindecode_pars.cli.predicting import predict_recordings
 
-        n_failed = predict_recordings(model, recordings, out, overlap=overlap, device=device)
+        n_failed = predict_recordings(
+            model, recordings, out, overlap=overlap, device=device, overwrite=overwrite
+        )
     if n_failed:
         raise typer.Exit(1)
 
@@ -539,7 +503,7 @@ def encoders(
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (demo, store, plan, pretrain, evaluate, predict, encoders):
+for command in (demo, store, plan, pretrain, fit, evaluate, predict, encoders):
     app.command()(command)
 
 

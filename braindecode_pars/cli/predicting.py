@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,13 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, __version__, plotting
+from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import (
     as_read,
     check_may_write,
+    checksum_of,
     checksum_of_file,
     locked,
     plain,
@@ -31,6 +32,7 @@ from braindecode_pars._common.files import (
     written_aside,
 )
 from braindecode_pars._common.model_files import CLASSIFIER, MODEL_FILES, model_folder
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import without_ending
 from braindecode_pars.cli.terminal import make_console, print_table
 from braindecode_pars.plotting.style import save_figure
@@ -50,7 +52,13 @@ from braindecode_pars.recordings.search import (
 
 
 def predict_recordings(
-    model: str, paths: Sequence[Path], out: Path, *, overlap: float, device: str
+    model: str,
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    overlap: float,
+    device: str,
+    overwrite: bool = False,
 ) -> int:
     """Predict recordings, and write and print a summary; return how many could not be predicted.
 
@@ -66,36 +74,54 @@ def predict_recordings(
         As in ``predict_raw``.
     device : str
         Device of the model.
+    overwrite : bool
+        Whether to replace results that were changed by hand or are of other recordings.
 
     Raises
     ------
     ValueError, OSError
-        When there is no such model, no recording, or when the folder has other content. A recording
-        that cannot be predicted is a row of the summary.
+        When there is no such model, no recording, or when the folder has other content. Without
+        ``overwrite``, when results would be lost; nothing is written then. A recording that cannot
+        be predicted is a row of the summary.
     """
     found = find_recordings(paths)
-    clf = PARSClassifier.load(model, device=device)
+    with warnings.catch_warnings():
+        # Parameters of another fit, which this command does not make.
+        warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
+        clf = PARSClassifier.load(model, device=device)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
     settings = dict(model=checksum_of_file(weights), overlap=overlap, version=__version__)
+    summary = Summary(out)
     rows: list[dict[str, Any]] = []
     with prediction_folder(out):
-        bar = tqdm(found.items(), desc="predicting", unit=" recordings")
+        if not overwrite:
+            summary.check({str(target) for target in found.values()})
+        everything = [Results(file, out / target, settings) for file, target in found.items()]
+        finished = [_finished(results, overwrite) for results in everything]
+        tasks = list(zip(found.values(), everything, finished, strict=True))
+        bar = ProgressBar(tasks, desc="predicting", unit=" recordings")
         try:
-            for recording, target in bar:
-                row = _predict(clf, Results(recording, out / target, settings), bar)
+            for target, results, row in bar:
+                row = _predict(clf, results, bar) if row is None else {**row, "problem": None}
                 rows.append({"recording": str(target), **row})
         finally:  # also after Ctrl-C
             bar.close()
             if rows:
                 table = summary_table(rows)
-                replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
+                summary.write(table.round(3).to_csv(index=False))
     console = make_console()
     show_summary(console, table)
     n_failed = int(table["problem"].notna().sum())
     if n_failed:
         console.print(
             f"{n_failed} of {len(table)} recordings could not be predicted; the column problem of "
-            f"{out / 'summary.csv'} says why."
+            f"{summary.file} says why."
+        )
+    seen = [row["recording"] for row in rows if "subject_in_training" in row.get("findings", "")]
+    if seen:
+        console.print(
+            f"{len(seen)} of {len(table)} recordings are of people that the model was trained on, "
+            f"so that they tell nothing about new people: {listed(seen)}."
         )
     if n_failed < len(table):
         console.print(
@@ -106,24 +132,29 @@ def predict_recordings(
     return n_failed
 
 
-def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
-    """Predict a recording unless its results are finished, and return its row of the summary.
+def _finished(results: Results, overwrite: bool) -> dict[str, Any] | None:
+    try:
+        return results.finished(overwrite=overwrite)
+    except OSError:  # predicting it fails in the same way, and is then a row of the summary
+        return None
+
+
+def _predict(clf: PARSClassifier, results: Results, bar: ProgressBar) -> dict[str, Any]:
+    """Predict a recording, and return its row of the summary.
 
     Warnings are printed with the name of the recording.
     """
     name = results.recording.name
     try:
-        row = results.finished()
-        if row is None:
-            state = results.state()
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("ignore")
-                warnings.simplefilter("always", UserWarning)
-                frame = clf.predict_raw(results.recording, overlap=results.settings["overlap"])
-            for message in dict.fromkeys(str(warning.message) for warning in caught):
-                bar.write(f"{name}: {message}", file=sys.stderr)
-            row = summary_row(frame)
-            results.write(frame, row, state)
+        state = results.state()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            frame = clf.predict_raw(results.recording, overlap=results.settings["overlap"])
+        for message in dict.fromkeys(str(warning.message) for warning in caught):
+            bar.write(f"{name}: {message}", file=sys.stderr)
+        row = summary_row(frame)
+        results.write(frame, row, state)
         return {**row, "problem": None}
     except Exception as error:  # one recording does not end the others, whatever its reader raises
         problem = str(error) or type(error).__name__
@@ -142,11 +173,62 @@ def prediction_folder(folder: Path) -> Iterator[None]:
     OSError
         When it cannot be written, or another process writes into it.
     """
-    mark = folder / "predictions.json"
+    mark = folder / _MARK
     check_may_write(folder, "predictions", is_ours=_content(mark) is not None)
     with locked(folder, f"{folder} is used by another process; wait, or pass another folder."):
-        write_checked(mark, {"command": "braindecode-pars predict"})
+        if not mark.exists():
+            write_checked(mark, {"command": "braindecode-pars predict"})
         yield
+
+
+#: File that marks a folder of predictions, and has the checksums of its summary.
+_MARK = "predictions.json"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The file ``summary.csv`` in a folder of predictions."""
+
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "summary.csv"
+
+    def check(self, recordings: Collection[str]) -> None:
+        """Check that no row of other recordings, and no change by hand, would be lost.
+
+        Raises
+        ------
+        ValueError
+            When there would be.
+        """
+        if not self.file.exists():
+            return
+        mark = _content(self.folder / _MARK) or {}
+        if checksum_of_file(self.file) not in mark.get("summaries", ()):
+            raise ValueError(f"{self.file} {_CHANGED}")
+        rows = pd.read_csv(self.file, dtype=str, keep_default_na=False)["recording"]
+        others = [name for name in rows if name not in recordings]
+        if others:
+            raise ValueError(
+                f"{self.file} has {len(others)} recordings that this command does not predict "
+                f"({listed(others, most=3)}); pass them too, or another folder, or --overwrite to "
+                "replace it."
+            )
+
+    def write(self, content: str) -> None:
+        """Replace the summary; its checksum is known first, also if the process is killed."""
+        mark = _content(self.folder / _MARK) or {}
+        before = [checksum_of_file(self.file)] if self.file.exists() else []
+        summaries = [*before, checksum_of(content.encode())]
+        write_checked(self.folder / _MARK, {**mark, "summaries": summaries})
+        replace_file(self.file, content)
+
+
+#: What to do with a file that would be lost.
+_REMEDY = "move it, or pass another folder, or --overwrite to replace it."
+_CHANGED = f"may have been changed since it was predicted; {_REMEDY}"
 
 
 @dataclass(frozen=True)
@@ -186,38 +268,40 @@ class Results:
             name = f"of-{name}"
         return self.path.with_name(f"{name}_events.tsv")
 
-    def finished(self) -> dict[str, Any] | None:
+    def finished(self, *, overwrite: bool = False) -> dict[str, Any] | None:
         """Return the row of the summary of finished results; None if there are none.
 
         Raises
         ------
         ValueError
-            When files in their place are of another recording, or of other programs.
+            Without ``overwrite``, when files in their place are of another recording, of other
+            programs, or were changed after they were written.
         """
         record, state = _content(self.record), self.state()
         if record is None:
             names = ("_predictions.csv", "_hypnodensity.png")
             files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
             there = [file for file in files if file.exists()]
-            if there and not self.record.exists():  # a damaged record is ours
-                raise ValueError(
-                    f"{there[0]} exists and is not of this command; move it, or pass another "
-                    "folder."
-                )
-            return None
-        if record["recording"]["files"] != state["files"]:
-            path = record["recording"]["path"]
-            if path != state["path"]:
-                raise ValueError(
-                    f"{self.record} is of another recording, {path}; predict this one into another "
-                    "folder."
-                )
+            if there and not overwrite:
+                # With a damaged record, nobody knows whether they were changed.
+                what = _CHANGED if self.record.exists() else f"is not of this command; {_REMEDY}"
+                raise ValueError(f"{there[0]} {what}")
             return None
         written = {self.record.with_name(name): was for name, was in record["files"].items()}
-        is_same = record["settings"] == as_read(self.settings) and all(
-            file.is_file() and checksum_of_file(file) == was for file, was in written.items()
-        )
-        return record["row"] if is_same else None
+        there = [file for file in written if file.is_file()]
+        changed = [file for file in there if checksum_of_file(file) != written[file]]
+        if changed and not overwrite:
+            raise ValueError(f"{changed[0]} {_CHANGED}")
+        if record["recording"]["files"] != state["files"]:
+            path = record["recording"]["path"]
+            if path != state["path"] and not overwrite:
+                raise ValueError(
+                    f"{self.record} is of another recording, {path}; predict this one into another "
+                    "folder, or pass --overwrite to replace it."
+                )
+            return None
+        is_same = record["settings"] == as_read(self.settings) and not changed
+        return record["row"] if is_same and len(there) == len(written) else None
 
     def state(self) -> dict[str, Any]:
         """Return sizes and times of a recording and of the files that belong to it."""

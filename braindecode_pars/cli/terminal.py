@@ -1,4 +1,4 @@
-"""What all commands share: their end when they fail, their console, options KEY=VALUE, and names.
+"""What commands share: their end when they fail, their console, options, tables, and names.
 
 The names in help texts are repeated here, because importing the registries takes seconds.
 """
@@ -6,16 +6,18 @@ The names in help texts are repeated here, because importing the registries take
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import json
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -110,6 +112,45 @@ def given_options(context: typer.Context) -> list[str]:
         p.opts[0]: context.get_parameter_source(p.name or "") for p in context.command.params
     }
     return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+
+
+def option(kind: Any, text: str, *names: str, **more: Any) -> Any:
+    """Return the type of an option that is None where it is not given."""
+    return Annotated[kind | None, typer.Option(*names, help=text, **more)]
+
+
+Command = Callable[..., None]
+
+
+def with_options(options: Mapping[str, Any]) -> Callable[[Command], Command]:
+    """Add options to a command, which receives those that were given as ``given``.
+
+    Parameters
+    ----------
+    options : mapping of str to type
+        Types by name, from :func:`option`.
+    """
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_given(**arguments: Any) -> None:
+            found = {name: arguments.pop(name) for name in options}
+            given = {name: value for name, value in found.items() if value is not None}
+            command(**arguments, given=given)
+
+        # typer reads the parameters of a command from its signature and its annotations.
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in options.items()
+        ]
+        parameters = [*(parameter for parameter in own if parameter.name != "given"), *added]
+        described: Any = with_given
+        described.__signature__ = inspect.Signature(parameters)
+        described.__annotations__ = {one.name: one.annotation for one in parameters}
+        return with_given
+
+    return decorate
 
 
 def print_table(

@@ -6,8 +6,9 @@ with a warning where it matters. Windows lie side by side or overlap, and never 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from braindecode_pars._common.channel_names import (
     with_types,
 )
 from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
+from braindecode_pars._common.subjects import SubjectKeys, possible_subjects
 from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
@@ -86,7 +88,7 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
             f"All channels of the model that the recording has are flat ({names}{missing}). It has "
             f"{listed(odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
         )
-    findings = recording_findings(recording, clf)
+    findings = recording_findings(recording, clf, possible_names(given, raw))
     # Predict. There is one row for each window of the grid.
     probabilities = clf.predict_proba(recording.windows(starts, length))
     n_rows = recording.n_times // length
@@ -377,7 +379,25 @@ class Finding(NamedTuple):
     warning: str | None = None
 
 
-def recording_findings(recording: RecordingToPredict, clf: Any) -> dict[str, Any]:
+def possible_names(given: Any, raw: mne.io.BaseRaw) -> list:
+    """Return what may be the subject of a recording: by its file, and as MNE knows it.
+
+    Parameters
+    ----------
+    given : Raw | path
+        What the user has passed.
+    raw : Raw
+        The recording itself.
+    """
+    files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
+    named = [possible_subjects(Path(files[0]))] if files and files[0] else []
+    told = (raw.info["subject_info"] or {}).get("his_id")
+    return [name for name in (told, *chain(*named)) if name and name != "X"]  # X: EDF, anonymous
+
+
+def recording_findings(
+    recording: RecordingToPredict, clf: Any, subjects: Sequence = ()
+) -> dict[str, Any]:
     """Return what differs from the training recordings and makes predictions doubtful.
 
     Parameters
@@ -386,6 +406,8 @@ def recording_findings(recording: RecordingToPredict, clf: Any) -> dict[str, Any
         A prepared recording.
     clf : fitted classifier
         Model that predicts it.
+    subjects : sequence
+        What may be the name of its subject.
 
     Returns
     -------
@@ -402,6 +424,7 @@ def recording_findings(recording: RecordingToPredict, clf: Any) -> dict[str, Any
         *_of_preprocessing(recording, clf.preprocessing_),
         *_of_held_time(recording, clf.n_times_ / recording.sfreq),
         _of_amplitudes(recording, clf),
+        _of_subject(subjects, clf),
     ]
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
@@ -536,6 +559,21 @@ _MAY_BE_REFERENCE = (
     "one that is flat throughout may be the reference of the others, and is right in a difference "
     "such as C4-C3"
 )
+
+
+def _of_subject(subjects: Sequence, clf: Any) -> Finding:
+    """Return the name by which the subject was in the training, if it is known to have been."""
+    card = getattr(clf, "encoder_card_", None)
+    seen = SubjectKeys(card.seen_subjects if card is not None else ())
+    name = next((str(name) for name in subjects if name in seen), None)
+    return Finding(
+        "subject_in_training",
+        name,
+        f"The model was trained on a subject called {name}: its predictions of this recording are "
+        "better than those of new people, and no score of the model.",
+    )
+
+
 #: Shortest time in seconds that is a finding, and the share of a recording that is a warning. The
 #: last record of an EDF file is often filled with zeros, which is no reason to doubt a short one.
 _SECONDS, _SHARE = 1.0, 0.01

@@ -29,6 +29,7 @@ from braindecode_pars._common.model_files import (
     ModelFile,
     check_may_save,
     model_folder,
+    packaged_folder,
     read_model,
     upload_folder,
     write_model,
@@ -156,8 +157,9 @@ class SavedEstimator:
         Warns
         -----
         UserWarning
-            When parameters were not saved. ``encoder`` and ``checkpoint_dir`` never are: a file
-            must not decide where a refit reads, downloads or writes.
+            When parameters were not saved. ``checkpoint_dir`` never is, and of ``encoder`` only the
+            name of one in the package: a file must not decide where a refit reads, downloads or
+            writes.
         """
         folder = model_folder(folder)
         model = read_model(folder, cls._kind)
@@ -335,6 +337,12 @@ class SavedEstimator:
 _FOLDERS = ("encoder", "checkpoint_dir")
 
 
+def _is_in_package(name: str, value: Any) -> bool:
+    """Whether a parameter is the name of an encoder in the package, which no folder hides."""
+    packaged = packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
+    return packaged is not None and model_folder(value) == packaged
+
+
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     """Return the constructor arguments of an estimator in three dicts.
 
@@ -358,7 +366,7 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
         has_other_keys = isinstance(value, dict) and not _is_json(value)
         if name == "checkpoint_dir":
             continue  # does not change what a refit learns
-        if name == "encoder" and value is not None:
+        if name == "encoder" and value is not None and not _is_in_package(name, value):
             left_out[name] = repr(value)
         elif has_other_keys and _is_json([*value, *value.values()]):
             pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
@@ -388,9 +396,10 @@ def _is_json(value: Any) -> bool:
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
-    folders = [name for name in _FOLDERS if kept.get(name) is not None]
     code = ["pretext"] if names_file(kept.get("pretext")) else []
-    left_out |= {name: repr(kept.pop(name)) for name in (*folders, *code)}
+    for name in (*_FOLDERS, *code):
+        if kept.get(name) is not None and not _is_in_package(name, kept[name]):
+            left_out[name] = repr(kept.pop(name))
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         warn_user(

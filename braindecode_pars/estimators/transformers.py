@@ -46,7 +46,8 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     Parameters
     ----------
     transformer : transformer
-        A transformer of windows, such as :class:`~braindecode_pars.evaluation.LogBandPower`,
+        Required: a transformer of windows, such as
+        :class:`~braindecode_pars.evaluation.LogBandPower`,
         :class:`~braindecode_pars.PARSEmbedder` or a pipeline. A clone of it is fitted. The windows
         know their subjects and the features do not, so this class wraps the transformer instead of
         following it in a pipeline. It then works in scikit-learn's cross-validation and in the
@@ -84,7 +85,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     (3,)
     """
 
-    def __init__(self, transformer: Any, *, min_windows: int = MIN_WINDOWS):
+    def __init__(self, transformer: Any = None, *, min_windows: int = MIN_WINDOWS):
         self.transformer = transformer
         self.min_windows = min_windows
 
@@ -116,7 +117,10 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         check_parameters(self)
         can_transform = hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")
         if not can_transform or isinstance(self.transformer, type):
-            raise TypeError(f"{self.transformer!r} is no transformer; pass one, as LogBandPower().")
+            raise TypeError(
+                f"transformer={self.transformer!r} is no transformer, whose features can be "
+                "centred; pass one, as in SubjectCentering(LogBandPower())."
+            )
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")

@@ -511,7 +511,8 @@ class LogitClassifier(ClassifierMixin, TrainedEstimator):
             another reference, or differs in what cannot be restored; when the recordings of ``fit``
             had different bands or references, so that none is applied; when channels are flat or
             clipped for at least 1 % of the time and at least the length of a window; when
-            amplitudes are far outside those of the training windows.
+            amplitudes are far outside those of the training windows; when the subject was in the
+            training, by ``subject_info["his_id"]`` of MNE or the path of the file.
 
         Examples
         --------

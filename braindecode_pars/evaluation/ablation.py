@@ -16,10 +16,10 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
-from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import boolean, integer, optional
 from braindecode_pars._common.files import plain
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.evaluation.cache import FoldStore, with_seed
@@ -317,7 +317,9 @@ def share_encoders(
         if pretrains(fold.estimator):
             members.setdefault((fold.method, *fold.test_subjects), []).append(i)
     shared = list(folds)
-    for group in tqdm(members.values(), "pretraining", unit=" encoders", disable=not verbose):
+    for group in ProgressBar(
+        members.values(), "pretraining", unit=" encoders", disable=not verbose
+    ):
         first = folds[group[0]]
         encoder, history = _encoder(first, corpora[first.dataset], store)
         for i in group:

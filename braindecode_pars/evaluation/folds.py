@@ -22,11 +22,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 from torch import nn
-from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import SCORES, loss_columns
@@ -212,7 +212,7 @@ def run_folds(
         prepared = prepare([folds[i] for i in missing], corpora, store)
         for i, fold in zip(missing, prepared, strict=True):
             folds[i] = fold
-    bar = tqdm(
+    bar = ProgressBar(
         total=len(folds),
         initial=len(results),
         desc=folds[0].protocol.replace("_", " "),
@@ -287,7 +287,7 @@ def _finished(
     corpora: Mapping[str, Corpus],
     files: Sequence[Path | None],
     n_jobs: int | None,
-    bar: tqdm,
+    bar: ProgressBar,
 ) -> Iterator[tuple[int, dict[str, Any], list[tuple]]]:
     """Run the missing folds; yield the number, result and warnings of each finished fold."""
     given_jobs = {} if n_jobs is None else {"n_jobs": n_jobs}

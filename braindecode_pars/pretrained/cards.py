@@ -153,12 +153,13 @@ class EncoderCard:
     def without_names(self) -> EncoderCard:
         """Return this card without the names of people, for those who get the encoder.
 
-        Subjects become salted hashes, such as ``physionet_mi:scrypt$salt$hash``; the corpus stays
-        readable. The number of subjects can still be counted. Evaluation recognises its own test
-        subjects on the card, since it hashes their names with the salt. So can everybody who has a
-        name, or a list of names to try: about five milliseconds of one core for each. Subject
-        numbers are such a list. Hashes are therefore no anonymisation. With ``subjects=None`` the
-        card has none, and evaluation warns that the subjects are unknown.
+        Subjects become salted hashes, such as ``physionet_mi:scrypt$salt$hash``; a public corpus
+        stays readable, and any other one becomes a hash too. The number of subjects can still be
+        counted. Evaluation recognises its own test subjects on the card, since it hashes their
+        names with the salt. So can everybody who has a name, or a list of names to try: about five
+        milliseconds of one core for each. Subject numbers are such a list. Hashes are therefore no
+        anonymisation. With ``subjects=None`` the card has none, and evaluation warns that the
+        subjects are unknown.
 
         Of ``about``, only entries that describe corpora and preprocessing are kept, not ``people``,
         ``held_out``, ``command``, ``machine`` or entries of your own. The texts of the kept
@@ -175,7 +176,7 @@ class EncoderCard:
         >>> from braindecode_pars.pretrained import EncoderCard
         >>> card = EncoderCard(subjects=["anna", "physionet_mi:S007"]).without_names()
         >>> [subject.partition("$")[0] for subject in card.subjects]
-        ['scrypt', 'physionet_mi:scrypt']
+        ['physionet_mi:scrypt', 'scrypt']
         """
         # A subject that is hidden already has a salt: a person has one hash.
         salts = (salt_of(str(name).rpartition(":")[2]) for name in self.seen_subjects)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import CLASSIFIER, EMBEDDER, ENCODER, README, write_model
-from braindecode_pars._common.subjects import salt_of
+from braindecode_pars._common.subjects import CORPORA, salt_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
 _IMPORTS = "from braindecode_pars import PARSClassifier, PARSEmbedder"
@@ -192,7 +192,7 @@ def _data(card: Mapping[str, Any], facts: Mapping[str, Any], people: list) -> li
         f"- Pretraining: {_number(card.get('subjects'))}{''.join(amounts)}",
         f"- Fine-tuning: {_number(card.get('finetune_subjects'))}",
     ]
-    of_people = sorted({str(name).rpartition(":")[0] for name in people} - {""})
+    of_people = sorted({str(name).partition(":")[0] for name in people} & {*CORPORA})
     corpora = dict.fromkeys([*map(str, facts.get("corpora") or ()), *of_people])
     lines += [f"- Corpora: {', '.join(corpora)}"] if corpora else []
     return lines + [f"- Cite: {reference}" for reference in facts.get("attribution") or ()]

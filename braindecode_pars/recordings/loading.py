@@ -17,7 +17,6 @@ import mne
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
-from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.files import (
@@ -32,6 +31,7 @@ from braindecode_pars._common.files import (
     write_checked,
     written_aside,
 )
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
 from braindecode_pars.recordings.preparation import channels_left_out, count_left_out
@@ -239,7 +239,7 @@ def read_corpus(
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read, folder) for recording in recordings
     )
-    bar = tqdm(
+    bar = ProgressBar(
         jobs,
         total=len(recordings),
         desc=f"reading {settings.get('corpus', 'recordings')}",

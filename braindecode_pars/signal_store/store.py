@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
-from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, listed
 from braindecode_pars._common.files import check_may_write, checksum_of
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.continuous import HELD_OUT
 from braindecode_pars.recordings.cutting import name_classes
@@ -836,7 +836,7 @@ class SignalStore:
         ValueError
             When samples were altered. The message names the recordings.
         """
-        bar = tqdm(
+        bar = ProgressBar(
             self._recordings,
             desc=f"checking {self.path.name}",
             unit=" recordings",

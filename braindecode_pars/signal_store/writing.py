@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import check_same_rate, is_same_rate, listed, warn_user
 from braindecode_pars._common.files import check_may_write, locked, plain, remove_leftovers
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.loading import skipped_message
@@ -311,7 +311,7 @@ def _store(
     n_pieces = 0
     reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
     with closing(reading) as results:
-        bar = tqdm(
+        bar = ProgressBar(
             zip(sources, results, strict=True),
             total=len(sources),
             desc="storing",

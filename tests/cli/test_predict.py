@@ -184,16 +184,30 @@ def test_a_changed_recording_model_or_option_is_not_finished(results, frame):
     assert results.finished() is None
 
 
-@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
-@pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"x")])
-def test_damaged_results_are_not_finished(results, frame, name, damage):
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv"])
+def test_results_that_were_removed_are_not_finished(results, frame, name):
     results.write(frame, ROW, results.state())
-    if name.endswith("predictions.json"):
-        for file in results.path.parent.iterdir():
-            if file.name != name:
-                file.unlink()
-    damage(results.path.parent / name)
+    (results.path.parent / name).unlink()
     assert results.finished() is None
+    for file in results.path.parent.iterdir():
+        file.unlink()
+    results.record.write_bytes(b"damaged")
+    assert results.finished() is None
+
+
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_hypnodensity.png"])
+@pytest.mark.parametrize("model", ["abc", "def"])
+@pytest.mark.parametrize("has_record", [True, False])
+def test_results_that_were_changed_by_hand_are_kept(results, frame, name, model, has_record):
+    """Whatever the model; without a readable record, nobody knows whether they were changed."""
+    results.write(frame, ROW, results.state())
+    (results.path.parent / name).write_bytes(b"corrected")
+    if not has_record:
+        results.record.write_bytes(b"damaged")
+    again = changed(results, settings={**SETTINGS, "model": model})
+    with pytest.raises(ValueError, match=r"a_\w+\.\w+ may have been changed .* --overwrite"):
+        again.finished()
+    assert again.finished(overwrite=True) is None
 
 
 def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
@@ -216,6 +230,7 @@ def test_a_moved_recording_is_finished_and_another_one_is_refused(results, frame
     moved.write_bytes(b"of another night")
     with pytest.raises(ValueError, match=r"a\.edf"):
         changed(results, recording=moved).finished()
+    assert changed(results, recording=moved).finished(overwrite=True) is None
 
 
 def test_files_of_others_are_never_replaced(results):
@@ -292,12 +307,12 @@ def call(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").write_bytes(b"weights")
 
-    def predict(*names, overlap=0.0):
+    def predict(*names, overlap=0.0, overwrite=False):
         for name in names:
             if not (tmp_path / name).exists():
                 (tmp_path / name).write_bytes(name.encode())
         paths = [tmp_path / name for name in names]
-        options = dict(overlap=overlap, device="cpu")
+        options = dict(overlap=overlap, device="cpu", overwrite=overwrite)
         return predict_recordings(str(tmp_path / "model"), paths, tmp_path / "out", **options)
 
     return predict
@@ -313,11 +328,60 @@ def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path):
     assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
     assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
     (tmp_path / "a.edf").write_bytes(b"changed")
-    call("a.edf", "b.edf")
-    call("b.edf", overlap=0.5)
+    names = ("a.edf", "b.edf", "c.edf")
+    call(*names)
+    call(*names, overlap=0.5)
     (tmp_path / "model" / "model.safetensors").write_bytes(b"other weights")
-    call("b.edf", overlap=0.5)
-    assert clf.predicted[3:] == [("a.edf", 0.0), ("b.edf", 0.5), ("b.edf", 0.5)]
+    call(*names, overlap=0.5)
+    assert clf.predicted[3] == ("a.edf", 0.0)
+    assert clf.predicted[4:] == [(name, 0.5) for name in names] * 2
+
+
+def content(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.name != ".lock"}
+
+
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "summary.csv"])
+def test_what_was_corrected_by_hand_is_replaced_only_on_request(clf, call, tmp_path, name):
+    """Nothing is written before the refusal, of no recording."""
+    call("a.edf", "c.edf")
+    with (tmp_path / "out" / name).open("a") as file:
+        file.write("# of a scorer\n")
+    before = content(tmp_path / "out")
+    for names in (("a.edf", "c.edf"), ("new.edf", "a.edf", "c.edf")):
+        with pytest.raises(ValueError, match=rf"{name} may have been changed"):
+            call(*names)
+    assert content(tmp_path / "out") == before
+    assert call("a.edf", "c.edf", overwrite=True) == 0
+    assert b"# of a scorer" not in b"".join(content(tmp_path / "out").values())
+    assert call("a.edf", "c.edf") == 0
+    assert [each for each, _ in clf.predicted].count("c.edf") == 1  # unchanged, so kept
+
+
+def test_the_summary_of_another_run_is_replaced_only_on_request(clf, call, tmp_path):
+    call("a.edf", "b.edf")
+    before = content(tmp_path / "out")
+    with pytest.raises(ValueError, match=r"summary\.csv has 2 recordings .*\(a, b\).*--overwrite"):
+        call("c.edf")
+    assert content(tmp_path / "out") == before
+    call("a.edf", "b.edf", "c.edf")
+    call("c.edf", overwrite=True)
+    assert summary(tmp_path).index.tolist() == ["c"]
+
+
+def test_a_summary_of_an_unknown_state_is_kept(clf, call, tmp_path):
+    """A folder of an earlier version has no checksum of it; a kill may leave the one before."""
+    call("a.edf")
+    (tmp_path / "out" / "summary.csv").unlink()
+    call("a.edf", "b.edf")
+    mark = tmp_path / "out" / "predictions.json"
+    assert len(predicting.read_checked(mark)["summaries"]) == 1
+    predicting.write_checked(mark, {"command": "braindecode-pars predict"})
+    with pytest.raises(ValueError, match=r"summary\.csv may have been changed"):
+        call("a.edf", "b.edf")
+    call("a.edf", "b.edf", overwrite=True)
+    assert len(predicting.read_checked(mark)["summaries"]) == 2
+    assert call("a.edf", "b.edf") == 0
 
 
 def test_a_recording_that_was_copied_meanwhile_is_predicted_again(clf, call, tmp_path):
@@ -359,6 +423,16 @@ def model(nights, tmp_path_factory):
     return classifier(pretext=None).fit(nights).save(tmp_path_factory.mktemp("model"))
 
 
+def test_what_another_fit_would_need_is_no_warning(model, nights, night, tmp_path):
+    """Of an encoder in a folder, which a model does not save."""
+    clf = classifier(encoder=str(model), finetune_epochs=1).fit(nights)
+    save(night, tmp_path / "night_raw.fif")
+    other = clf.save(tmp_path / "other")
+    result = predict(other, tmp_path / "night_raw.fif", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "not saved" not in result.output
+
+
 @pytest.fixture
 def night(nights):
     """Ten windows of a simulated night."""
@@ -391,7 +465,25 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     figure = tmp_path / "out" / "night1_raw_hypnodensity.png"
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "sleep efficiency (%)" in result.output
+    with (tmp_path / "out" / "night1_raw_predictions.csv").open("a") as file:
+        file.write("# of a scorer\n")
+    again = (model, tmp_path / "data", "--out", tmp_path / "out")
+    assert "night1_raw_predictions.csv may have been changed" in predict(*again).output
+    assert predict(*again, "--overwrite").exit_code == 0
     assert "summary.csv, which names the findings" in result.output
+
+
+def test_recordings_of_the_training_are_named(model, night, tmp_path):
+    """The model was trained on the subjects 1 to 4."""
+    for name in ("sub-2_eeg.fif", "3/night_raw.fif", "5/night_raw.fif"):
+        save(night, tmp_path / "data" / name)
+    result = predict(model, tmp_path / "data", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "trained on a subject called 3:" in result.output
+    assert "2 of 3 recordings are of people that the model was trained on" in result.output
+    assert "new people: 3/night_raw, sub-2_eeg." in result.output
+    findings = summary(tmp_path)["findings"].fillna("")
+    assert findings.str.contains("subject_in_training").tolist() == [True, False, True]
 
 
 def test_each_bad_recording_is_one_sentence(model, night, tmp_path):

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import asdict, fields, replace
 
+import pandas as pd
 import psutil
 import pytest
 import torch
@@ -21,6 +22,7 @@ from braindecode_pars.cli import app
 from braindecode_pars.cli.commands import run_config
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
+from braindecode_pars.runs.config import LAPTOP
 from braindecode_pars.runs.net import RunNet
 
 
@@ -158,6 +160,30 @@ def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, option
     output = pretrain(store, "--out", tmp_path / "run", *SMALL, *options, code=1)
     assert message in output
     assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(("epochs", "steps"), [(1, 1), (1, 3), (3, 1)])
+@pytest.mark.parametrize("how", ["options", "file"])
+def test_a_run_has_as_many_steps_as_asked(store, tmp_path, epochs, steps, how):
+    """Fewer than the estimators' smallest number too, which is for trainings without a number."""
+    out, file = tmp_path / "run", tmp_path / "run.toml"
+    file.write_text(f"epochs = {epochs}\nsteps_per_epoch = {steps}")
+    given = ["--epochs", epochs, "--steps-per-epoch", steps]
+    small = ["--window-seconds", 3, "--batch-size", 4, "--embed-dim", 8, "--device", "cpu"]
+    pretrain(store, "--out", out, *small, *(given if how == "options" else ["--config", file]))
+    assert len(pd.read_csv(out / "metrics.csv")) == epochs
+    assert (load_encoder(out).card.n_steps, load_encoder(out).card.epochs) == (
+        epochs * steps,
+        epochs,
+    )
+
+
+def test_help_has_the_defaults_of_both(tmp_path):
+    for command in ("pretrain", "plan"):
+        shown = runner.invoke(app, [command, "--help"]).output.replace("│", " ")
+        shown = " ".join(shown.split())
+        for name, value in LAPTOP.items():
+            assert f"{value} on the CPU, else {getattr(RunConfig, name)}" in shown
 
 
 def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):

@@ -112,7 +112,7 @@ def test_help_imports_no_heavy_library():
         "import sys, typer.testing\n"
         "from braindecode_pars.cli import app\n"
         "for command in ([], ['demo'], ['store'], ['plan'], ['pretrain'], ['encoders'], "
-        "['predict'], ['evaluate', 'compare']):\n"
+        "['fit'], ['predict'], ['evaluate', 'compare']):\n"
         "    result = typer.testing.CliRunner().invoke(app, [*command, '--help'])\n"
         "    assert result.exit_code == 0, result.output\n"
         "heavy = {'torch', 'mne', 'sklearn', 'pandas', 'numpy', 'braindecode', 'matplotlib'}\n"

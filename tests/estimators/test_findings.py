@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.estimators.predict_raw import prepare_recording, recording_findings
+from braindecode_pars.estimators.predict_raw import (
+    possible_names,
+    prepare_recording,
+    recording_findings,
+)
+from braindecode_pars.pretrained import EncoderCard
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded, remember_steps
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
@@ -55,6 +61,43 @@ def test_what_was_repaired_has_no_warning(wanted, names, trained, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert findings(wanted, names, sfreq=128.0, **trained) == expected
+
+
+TRAINED_ON = EncoderCard(subjects=["P01", 2], finetune_subjects=["study:Berta"])
+
+
+@pytest.mark.parametrize("card", [TRAINED_ON, TRAINED_ON.without_names()])
+@pytest.mark.parametrize(
+    ("file", "his_id", "found"),
+    [
+        ("data/p01/night_raw.fif", None, "p01"),
+        ("p01/day 2/night_raw.fif", None, "p01"),
+        ("sub-002_task-rest_eeg.fif", None, "002"),
+        ("Berta.fif", None, "Berta"),
+        ("night_raw.fif", "sub-02", "sub-02"),
+        (None, "study:berta", "study:berta"),
+        ("P02/night_raw.fif", "X", None),
+        ("sub-P01/sub-02_eeg.fif", None, None),  # of one of them, but which?
+        (None, None, None),
+    ],
+)
+def test_a_subject_of_the_training(card, file, his_id, found, tmp_path):
+    """By the name in the recording or in its path, as test subjects are compared with cards."""
+    raw, clf = raw_of(["C3"]), model(["C3"], encoder_card_=card)
+    clf.preprocessing_ = Preprocessing(**KNOWN)
+    raw.info["subject_info"] = None if his_id is None else {"his_id": his_id}
+    given = raw if file is None else tmp_path / file
+    recording = prepare_recording(raw, "night", clf)
+    caught = pytest.warns(UserWarning, match=f"a subject called {found}:")
+    with caught if found else nullcontext():
+        findings = recording_findings(recording, clf, possible_names(given, raw))
+    assert findings.get("subject_in_training") == found
+
+
+def test_a_model_without_a_card_says_nothing_about_subjects():
+    clf = model(["C3"], preprocessing_=Preprocessing(**KNOWN))
+    recording = prepare_recording(raw_of(["C3"]), "night", clf)
+    assert recording_findings(recording, clf, ["P01"]) == {}
 
 
 def test_another_reference_is_a_warning():

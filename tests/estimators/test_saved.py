@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from sklearn.base import clone
 from support.model_files import change_description, change_tensors, model_in
 from support.own_task import forget
 from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
-from braindecode_pars import PARSClassifier, PARSNet, as_sklearn
+from braindecode_pars import PARSClassifier, PARSNet, as_sklearn, datasets
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 
@@ -184,6 +185,24 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     # A task class is saved by its name.
     by_class = classifier(pretext=PARS).fit(nights).save(tmp_path / "class")
     assert PARSClassifier.load(by_class).pretext == "pars"
+
+
+@pytest.mark.filterwarnings("ignore:Fine-tuning")
+def test_an_encoder_of_the_package_is_saved_by_its_name(tmp_path, monkeypatch):
+    """The same name is the same encoder everywhere, so another fit is the same one."""
+    windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=128)
+    clf = PARSClassifier(
+        encoder="small", freeze_encoder=True, finetune_epochs=1, random_state=0, verbose=0
+    ).fit(windows)
+    loaded = PARSClassifier.load(clf.save(tmp_path / "model", share=True), device="cpu")
+    assert loaded.encoder == "small"
+    again = clone(loaded).fit(windows)
+    np.testing.assert_array_equal(again.predict_proba(windows), clf.predict_proba(windows))
+    # A folder of this name is another encoder, and a file must not decide that it is read.
+    monkeypatch.chdir(tmp_path)
+    embedder().fit(windows).save("small")
+    with pytest.warns(UserWarning, match="encoder='small'"):
+        assert PARSClassifier.load("model").encoder is None
 
 
 def test_a_file_does_not_decide_where_a_refit_reads_and_writes(nights, tmp_path):

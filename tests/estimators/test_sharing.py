@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import fnmatch
+import os
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from filelock import FileLock
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
@@ -18,7 +21,8 @@ from braindecode_pars.evaluation import leave_one_subject_out
 from braindecode_pars.evaluation.folds import seen_before
 from braindecode_pars.pretrained import load_encoder
 
-PEOPLE = ["Anna Ahlers", "Berta", "Carla_C"]
+#: One name has a colon, and is not of a corpus "Carla".
+PEOPLE = ["Anna Ahlers", "Berta", "Carla:Conrad"]
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +52,13 @@ def fitted(people, pretrained):
 
 def names_in(folder):
     content = b"".join(file.read_bytes() for file in Path(folder).rglob("*") if file.is_file())
-    return [name for name in (*PEOPLE, "Dora") if name.encode() in content]
+    parts = [part for name in (*PEOPLE, "Dora") for part in name.split(":")]
+    return [name for name in parts if name.encode().lower() in content.lower()]
 
 
 def test_a_shared_classifier_has_no_names_and_is_the_same_model(fitted, people, tmp_path):
-    assert names_in(fitted.save(tmp_path / "own")) == [*PEOPLE, "Dora"]
+    named = names_in(fitted.save(tmp_path / "own"))
+    assert named == ["Anna Ahlers", "Berta", "Carla", "Conrad", "Dora"]
     folder = fitted.save(tmp_path / "shared", share=True)
     assert names_in(folder) == []
     with pytest.warns(UserWarning, match=r"encoder=\.\.\."):
@@ -83,6 +89,20 @@ def test_continuing_a_shared_encoder_keeps_its_hashes(pretrained, people, tmp_pa
     again = other.save(tmp_path / "again", share=True)
     assert names_in(again) == []
     assert load_encoder(again).card.subjects == hashes  # one hash for each person
+
+
+@pytest.mark.parametrize("seconds", [0, 3600])
+def test_what_a_killed_save_leaves_is_not_shared(fitted, tmp_path, seconds):
+    folder, killed = tmp_path / "shared", tmp_path / "shared" / ".writing-killed"
+    (killed / "old").mkdir(parents=True)
+    fitted.save(killed / "new")
+    then = time.time() - seconds
+    os.utime(killed, (then, then))
+    with FileLock(killed / ".lock"), pytest.raises(ValueError, match=r"\.writing-killed"):
+        fitted.save(folder, share=True)  # a process that is alive
+    fitted.save(folder, share=True)
+    assert names_in(folder) == []
+    assert not killed.exists()
 
 
 class FakeHub:

@@ -171,6 +171,7 @@ def test_each_subject_needs_windows_of_its_own(nights, data, array):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({}, r"transformer=None .* SubjectCentering\(LogBandPower\(\)\)"),
         (dict(transformer=LogBandPower), "LogBandPower"),
         (dict(transformer=KNeighborsClassifier()), "KNeighborsClassifier"),
         (dict(transformer=LogBandPower(), min_windows=2.5), "min_windows"),

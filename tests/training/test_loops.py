@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -14,10 +16,11 @@ from skorch.utils import noop
 from support.interrupts import InterruptAt
 from support.small_estimators import classifier, embedder
 from support.small_runs import make_store, small_config
+from tqdm import std as tqdm_std
 from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars._common import settings
+from braindecode_pars._common import progress, settings
 from braindecode_pars._common.training import (
     NoSilentFailure,
     default_epochs,
@@ -98,6 +101,55 @@ def test_the_bar_names_the_restored_epoch(nights, capsys):
     assert f"restored epoch={restored}" in capsys.readouterr().err
     classifier(pretext=None, validation=0, verbose=1).fit(nights)
     assert "restored" not in capsys.readouterr().err
+
+
+class Output(io.StringIO):
+    """A file or a terminal."""
+
+    def __init__(self, is_terminal):
+        super().__init__()
+        self.is_terminal = is_terminal
+
+    def isatty(self):
+        return self.is_terminal
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_log_file_has_a_line_a_minute(is_terminal, monkeypatch):
+    """Ten minutes of ten steps a second, whatever is shown beside the bar."""
+    seconds = 0.0
+    for clock in (progress.time, tqdm_std):
+        name = "monotonic" if clock is progress.time else "time"
+        monkeypatch.setattr(clock, name, lambda: seconds)
+    out = Output(is_terminal)
+    bar = progress.ProgressBar(total=6000, desc="training", file=out)
+    for step in range(6000):
+        seconds += 0.1
+        bar.update()
+        if step % 100 == 0:
+            bar.set_postfix(loss=step)
+    bar.close()
+    text = out.getvalue()
+    if is_terminal:
+        assert text.count("\r") > 1000
+        return
+    *lines, end = text.split("\n")
+    assert end == ""
+    assert "\r" not in text
+    assert 10 <= len(lines) <= 12
+    assert [line.startswith("training: ") for line in lines] == [True] * len(lines)
+    assert "6000/6000 [10:00<00:00" in lines[-1]
+    assert "loss=5900" in lines[-1]
+
+
+def test_what_is_written_beside_the_bar_draws_no_line(capsys):
+    bar = progress.ProgressBar(range(3), desc="predicting")
+    for i in bar:
+        bar.write(f"warning {i}", file=sys.stderr)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:-1] == ["warning 0", "warning 1", "warning 2"]
+    progress.ProgressBar(range(3), disable=True).close()
+    assert capsys.readouterr().err == ""
 
 
 def test_the_bar_moves_within_a_step(tmp_path, monkeypatch):

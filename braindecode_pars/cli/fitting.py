@@ -1,0 +1,192 @@
+"""``braindecode-pars fit``: a classifier of own labelled recordings, for ``predict``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from braindecode_pars.cli.terminal import (
+    TASKS,
+    make_console,
+    option,
+    print_table,
+    report_failures,
+    values,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    from braindecode.datasets import BaseConcatDataset
+
+_METHODS = (*TASKS, "scratch")
+
+#: Options that are arguments of ``datasets.folder.load``.
+_READING: dict[str, Any] = dict(
+    labels=option(
+        str,
+        "Table with the columns file and label, or template of the names of files such as "
+        "'{subject}_{label}'. Default: annotations.",
+    ),
+    label_column=option(str, "Column of the table with the labels."),
+    classes=option(list[str], "Label to use, such as 'Sleep stage W=W'. Default: all.", "--class"),
+    subject=option(str, "Pattern of the subject in the path of a file, as in store."),
+    window_seconds=option(float, "Length of a window in seconds.", show_default="30"),
+    sfreq=option(float, "Sampling rate in Hz.", show_default="the encoder's, or 200"),
+    low=option(float, "Lower edge of the band in Hz.", show_default="the encoder's, or 0.3"),
+    high=option(float, "Upper edge of the band in Hz.", show_default="the encoder's, or 75"),
+    mains=option(float, "Frequency of the notch in Hz.", show_default="60"),
+    reference=option(str, "New reference. Default: the recordings' own."),
+    n_jobs=option(int, "Number of recordings to read in parallel.", "--jobs", show_default="1"),
+    on_error=option(str, "raise, or warn and skip a recording.", show_default="raise"),
+)
+#: Options of the classifier; those of the first line are its arguments.
+_ARGUMENTS = ("channels", "random_state", "device")
+_MODEL: dict[str, Any] = dict(
+    encoder=option(str, "Encoder to fine-tune: a folder, a name such as small, or a model id."),
+    method=option(
+        str,
+        f"Without an encoder: task to pretrain on, {', '.join(TASKS)}; or scratch.",
+        show_default="pars",
+    ),
+    channels=option(list[str], "Channel to use. Default: all EEG.", "--channel"),
+    settings=option(list[str], "KEY=VALUE: argument of PARSClassifier.", "--set"),
+    random_state=option(int, "Seed of all random draws.", "--seed", show_default="0"),
+    device=option(str, "Device: auto, cpu, cuda or mps.", show_default="auto"),
+)
+
+
+@with_options({**_READING, **_MODEL})
+def fit(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of labelled recordings, a BIDS data set, or a store with labels. "
+            "mental_arithmetic is the sample in the package.",
+            metavar="FOLDER",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the model.", metavar="MODEL")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model in --out.")
+    ] = False,
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Train a classifier on labelled recordings. The command predict uses it.
+
+    --class, --channel and --set may be repeated.
+    """
+    reading = {name: given[name] for name in _READING if name in given}
+    if "method" in given and "encoder" in given:
+        raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
+    if given.get("method", "pars") not in _METHODS:
+        raise typer.BadParameter(
+            f"Unknown method {given['method']!r}; known are {', '.join(_METHODS)}."
+        )
+    if "classes" in reading:
+        found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
+        by_label = {label or name: name for label, name in found}
+        reading["classes" if "labels" in reading else "labels"] = by_label
+    with report_failures("Nothing was written."):
+        _check_out(out, overwrite)
+        settings = {name: given[name] for name in _ARGUMENTS if name in given}
+        settings |= values(given.get("settings"), "--set")
+        _fit(folder, out, given.get("encoder"), given.get("method", "pars"), reading, settings)
+
+
+def _check_out(out: Path, overwrite: bool) -> None:
+    """Check, before hours of training, that the model can be saved."""
+    from braindecode_pars._common.model_files import CLASSIFIER, check_may_save, kinds_in
+
+    check_may_save(out.expanduser(), CLASSIFIER)
+    if kinds_in(out.expanduser()) and not overwrite:
+        raise ValueError(
+            f"{out} contains a saved {CLASSIFIER}; pass another folder, or --overwrite to replace "
+            "it."
+        )
+
+
+def _fit(
+    folder: str,
+    out: Path,
+    encoder: str | None,
+    method: str,
+    reading: dict[str, Any],
+    settings: Mapping[str, Any],
+) -> None:
+    """Read, train, save, and print what was done and what to do next."""
+    from braindecode_pars.baselines import make_methods
+    from braindecode_pars.cli.evaluation_report import load
+    from braindecode_pars.signal_store.parts import is_store
+
+    names = [] if encoder else [method]
+    arguments = {"random_state": 0, "verbose": 1, **settings}
+    (clf,) = make_methods(names, encoder=encoder, **arguments).values()
+    if encoder is not None and Path(folder).is_dir() and not is_store(folder):
+        reading = _as_encoder(encoder) | reading
+    windows = load(folder, None, reading)
+    n_subjects = _describe(folder, windows)
+    clf.fit(windows)
+    clf.save(out)
+    console = make_console()
+    console.print(
+        f"Written to {out}: a classifier, trained on all of the above. Predict other recordings:\n"
+        f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
+    )
+    if n_subjects == 1:
+        console.print(
+            "All windows are of one subject, so that nothing can tell how good it is on other "
+            "people. Label recordings of more people."
+        )
+        return
+    of_method = f"--encoder {shlex.quote(encoder)}" if encoder else f"--method {method}"
+    console.print(
+        "How good it is on people that it has not seen is not known yet: scores of the recordings "
+        f"above say nothing about it. Hold out each of the {n_subjects} subjects in turn:\n"
+        f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
+        f"{of_method} --method band-power {_options('--load', reading)}"
+        f"{_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}"
+    )
+
+
+def _as_encoder(encoder: str) -> dict[str, Any]:
+    """Return sampling rate and band of the recordings of an encoder, as far as they are known."""
+    from braindecode_pars.pretrained import load_encoder
+
+    card = load_encoder(encoder).card
+    low_high = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
+    return low_high if card.sfreq is None else {"sfreq": card.sfreq, **low_high}
+
+
+def _describe(folder: str, windows: BaseConcatDataset) -> int:
+    """Print what was read, and return the number of subjects."""
+    import pandas as pd
+
+    from braindecode_pars.windows.door import as_windows
+    from braindecode_pars.windows.labels import class_names
+
+    read = as_windows(windows)
+    table = pd.DataFrame({"class": read.labels, "subject": read.groups})
+    n_subjects = table["subject"].nunique()
+    console = make_console()
+    n_chans, n_times = windows[0][0].shape
+    console.print(
+        f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; {len(read)} "
+        f"windows of {n_times / read.sfreq:g} s, {n_chans} channels at {read.sfreq:g} Hz."
+    )
+    counts = table.groupby("class")["subject"].agg(["size", "nunique"])
+    names = class_names(counts.index.to_numpy(), read.label_names) or {}
+    rows = [(str(names.get(label, label)), *map(str, row)) for label, *row in counts.itertuples()]
+    print_table(console, rows, ("class", "windows", "subjects"), text=("class",))
+    return n_subjects
+
+
+def _options(name: str, given: Mapping[str, Any]) -> str:
+    """Return values as options KEY=VALUE of a shell."""
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
+    return "".join(f"{name} {shlex.quote(f'{key}={text}')} " for key, text in texts.items())

@@ -1,0 +1,140 @@
+"""``braindecode-pars fit``: from a folder of labelled recordings to predictions, without Python."""
+
+from __future__ import annotations
+
+import shlex
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.cli import app
+
+TINY = ("embed_dim=16", "num_layers=1", "num_heads=2", "mlp_dim=32")
+SHORT = [
+    *(f"--set={text}" for text in (*TINY, "pretrain_epochs=1", "finetune_epochs=1")),
+    *("--window-seconds", 4, "--sfreq", 100, "--high", 40),
+]
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """Two recordings of each of four people, with a rhythm at 5 or at 20 Hz."""
+    folder = tmp_path_factory.mktemp("recordings")
+    rng, times = np.random.default_rng(0), np.arange(2000) / 100
+    for subject in ("P01", "P02", "P03", "P04"):
+        for name, frequency in (("slow", 5), ("fast", 20)):
+            noise = rng.standard_normal((2, len(times)))
+            signals = 1e-5 * (np.sin(2 * np.pi * frequency * times) + noise)
+            info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+            raw = mne.io.RawArray(signals, info, verbose="error")
+            raw.set_annotations(mne.Annotations([0], [20], [name]))
+            raw.save(folder / f"{subject}_{name}_raw.fif", verbose="error")
+    return folder
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+NAMES = ("--labels", "{subject}_{label}_raw")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
+    """The two commands that are printed at the end run as they are."""
+    model = tmp_path / "my model"
+    result = invoke("fit", recordings, "--out", model, *NAMES, *SHORT, "--seed", 3)
+    assert result.exit_code == 0, result.output
+    assert "8 recordings of 4 subjects; 40 windows of 4 s, 2 channels at 100 Hz" in result.output
+    rows = [line.split() for line in result.output.splitlines() if "│" in line]
+    assert [[row[1], row[3], row[5]] for row in rows] == [["fast", "20", "4"], ["slow", "20", "4"]]
+    clf = PARSClassifier.load(model, device="cpu")
+    assert clf._class_texts == ["fast", "slow"]
+    assert (clf.pretext, clf.random_state, clf.encoder_card_.task) == ("pars", 3, "pars")
+    predict, evaluate = [
+        shlex.split(line)[1:] for line in result.output.splitlines() if line.startswith("  brain")
+    ]
+    recording, out = recordings / "P01_slow_raw.fif", tmp_path / "predictions"
+    predict = [recording if text == "RECORDING" else text for text in predict]
+    predict[predict.index("predictions")] = out
+    assert invoke(*predict).exit_code == 0
+    assert set(pd.read_csv(out / "P01_slow_raw_predictions.csv")["label"]) <= {"slow", "fast"}
+    result = invoke(*evaluate)
+    assert result.exit_code == 0, result.output
+    scores = pd.read_csv(tmp_path / "my model-evaluation" / "scores.csv")
+    assert set(scores["method"]) == {"PARS", "band power"}
+    assert set(scores["subject"]) == {"P01", "P02", "P03", "P04"}
+
+
+def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
+    short = ("--set=finetune_epochs=1", "--set=freeze_encoder=true", "--window-seconds", 4)
+    labels = ("--class", "fast=quick", "--class", "slow", "--channel", "C4")
+    given = (*labels, *short, "--subject", r"^(P\d+)_", "--mains", 50)
+    result = invoke("fit", recordings, "--out", tmp_path / "model", "--encoder", "small", *given)
+    assert result.exit_code == 0, result.output
+    clf = PARSClassifier.load(tmp_path / "model", device="cpu")
+    assert clf._class_texts == ["quick", "slow"]
+    assert clf.preprocessing_.channels == ("C4",)
+    assert (clf.sfreq_, clf.preprocessing_.band) == (128.0, (0.5, 45.0))
+    assert clf.encoder_card_.task == "spectral"
+    assert "--encoder small" in result.output
+    assert "--load low=0.5" in result.output
+
+
+def test_a_model_is_replaced_only_on_request(recordings, tmp_path):
+    folder = tmp_path / "model"
+    scratch = ("--method", "scratch", *NAMES, *SHORT)
+    assert invoke("fit", recordings, "--out", folder, *scratch).exit_code == 0
+    assert PARSClassifier.load(folder).pretext is None
+    before = (folder / "model.safetensors").read_bytes()
+    result = invoke("fit", recordings / "nowhere", "--out", folder, *scratch)  # nothing is read
+    assert result.exit_code == 1
+    assert "contains a saved PARSClassifier; pass another folder, or --overwrite" in result.output
+    assert (folder / "model.safetensors").read_bytes() == before
+    other = ("--set", "channel_drop_prob=0", "--overwrite")
+    assert invoke("fit", recordings, "--out", folder, *scratch, *other).exit_code == 0
+    assert PARSClassifier.load(folder).channel_drop_prob == 0
+
+
+def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("braindecode_pars.estimators.classifier.fine_tune", interrupt)
+    result = invoke("fit", recordings, "--out", tmp_path / "model", *NAMES, *SHORT)
+    assert result.exit_code == 130
+    assert "Interrupted. Nothing was written." in result.output
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        (("--method", "eegnet"), 2, "scratch"),
+        (("--method", "pars", "--encoder", "small"), 2, "leave it or --encoder out"),
+        (("--set", "epochs=3"), 1, "Parameter of PARSClassifier 'epochs' is unknown"),
+        (("--encoder", "tiny"), 1, "tiny is not the folder"),
+        (("--class", "asleep", *SHORT), 1, "no label that was asked for"),
+    ],
+)
+def test_a_mistake_is_one_sentence(recordings, tmp_path, given, code, message):
+    result = invoke("fit", recordings, "--out", tmp_path / "model", *given)
+    assert result.exit_code == code
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "model").exists()
+
+
+def test_people_of_one_name_cannot_be_held_out(recordings, tmp_path):
+    given = ("--labels", "P01_{label}_raw", "--subject", "(P01)")
+    for file in recordings.glob("P01*"):
+        (tmp_path / "one").mkdir(exist_ok=True)
+        (tmp_path / "one" / file.name).write_bytes(file.read_bytes())
+    result = invoke("fit", tmp_path / "one", "--out", tmp_path / "model", *given, *SHORT)
+    assert result.exit_code == 0, result.output
+    assert "All windows are of one subject" in result.output
+    assert "evaluate" not in result.output
