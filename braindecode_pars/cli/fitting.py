@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.terminal import (
     TASKS,
     make_console,
@@ -29,8 +30,8 @@ _METHODS = (*TASKS, "scratch")
 _READING: dict[str, Any] = dict(
     labels=option(
         str,
-        "Table with the columns file and label, or template of the names of files such as "
-        "'{subject}_{label}'. Default: annotations.",
+        "Table of files or subjects, such as participants.tsv, or template of the names of files "
+        "such as '{subject}_{label}'. Default: annotations.",
     ),
     label_column=option(str, "Column of the table with the labels."),
     classes=option(list[str], "Label to use, such as 'Sleep stage W=W'. Default: all.", "--class"),
@@ -40,7 +41,7 @@ _READING: dict[str, Any] = dict(
     low=option(float, "Lower edge of the band in Hz.", show_default="the encoder's, or 0.3"),
     high=option(float, "Upper edge of the band in Hz.", show_default="the encoder's, or 75"),
     mains=option(float, "Frequency of the notch in Hz.", show_default="60"),
-    reference=option(str, "New reference. Default: the recordings' own."),
+    reference=option(str, "New reference: average. Default: the recordings' own."),
     n_jobs=option(int, "Number of recordings to read in parallel.", "--jobs", show_default="1"),
     on_error=option(str, "raise, or warn and skip a recording.", show_default="raise"),
 )
@@ -50,7 +51,7 @@ _MODEL: dict[str, Any] = dict(
     encoder=option(str, "Encoder to fine-tune: a folder, a name such as small, or a model id."),
     method=option(
         str,
-        f"Without an encoder: task to pretrain on, {', '.join(TASKS)}; or scratch.",
+        f"Without an encoder: task to pretrain on, {', '.join(TASKS)} or FILE.py:CLASS; or scratch.",
         show_default="pars",
     ),
     channels=option(list[str], "Channel to use. Default: all EEG.", "--channel"),
@@ -84,10 +85,9 @@ def fit(
     reading = {name: given[name] for name in _READING if name in given}
     if "method" in given and "encoder" in given:
         raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
-    if given.get("method", "pars") not in _METHODS:
-        raise typer.BadParameter(
-            f"Unknown method {given['method']!r}; known are {', '.join(_METHODS)}."
-        )
+    method = given.get("method", "pars")
+    if method not in _METHODS and not names_file(method):
+        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
     if "classes" in reading:
         found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
         by_label = {label or name: name for label, name in found}
@@ -96,7 +96,7 @@ def fit(
         _check_out(out, overwrite)
         settings = {name: given[name] for name in _ARGUMENTS if name in given}
         settings |= values(given.get("settings"), "--set")
-        _fit(folder, out, given.get("encoder"), given.get("method", "pars"), reading, settings)
+        _fit(folder, out, given.get("encoder"), method, reading, settings)
 
 
 def _check_out(out: Path, overwrite: bool) -> None:
