@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from torch import Tensor
@@ -21,8 +22,8 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-from braindecode_pars._common.checks import choice, listed
-from braindecode_pars._common.tables import POOLED
+from braindecode_pars._common.checks import checked, choice, listed
+from braindecode_pars._common.tables import POOLED, check_table, with_numbers
 from braindecode_pars.estimators.windows_estimator import LogitClassifier
 from braindecode_pars.windows.table import Windows
 
@@ -96,12 +97,13 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     return None
 
 
+@checked()
 def score_predictions(
-    y_true: np.ndarray,
-    y_pred: np.ndarray,
+    y_true: Sequence | np.ndarray,
+    y_pred: Sequence | np.ndarray,
     metric: str,
     *,
-    probabilities: np.ndarray | None = None,
+    probabilities: ArrayLike | None = None,
     classes: Sequence | None = None,
 ) -> float:
     """Score predicted labels, or predicted probabilities.
@@ -160,7 +162,7 @@ def score_predictions(
     0.667
     """
     choice(*METRICS).check("metric", metric)
-    y_true = np.asarray(y_true)
+    y_true, y_pred = np.atleast_1d(y_true), np.atleast_1d(y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
@@ -204,6 +206,7 @@ def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
+@checked()
 def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """Return the mean and standard deviation of every method and metric.
 
@@ -243,6 +246,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     0   PARS   0.6  0.141  2
     """
     choice("subjects", "seeds").check("over", over)
+    check_table(scores, "scores", [*_GROUPS, "subject", "value"])
+    scores = with_numbers(scores, ["value"])
     units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
@@ -251,6 +256,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
 
+@checked()
 def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """Return mean ± standard deviation as text: methods as rows, metrics as columns.
 

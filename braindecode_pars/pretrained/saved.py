@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
     ENCODER,
@@ -29,6 +30,7 @@ from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_from
 from braindecode_pars.pretrained.model_card import write_shared
 
 
+@checked()
 def save_encoder(
     encoder: PatchEncoder, card: EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:

@@ -15,6 +15,8 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 
+from braindecode_pars._common.checks import checked, positive
+
 #: Seconds that a label may be too short for its windows: FIF files keep times in single precision,
 #: which after nine hours is four milliseconds.
 _TOLERANCE = 4e-3
@@ -32,6 +34,7 @@ def holds_a_window(duration: float, seconds: float) -> bool:
     return duration >= seconds - _TOLERANCE
 
 
+@checked(seconds=positive())
 def fixed_windows(
     raw: mne.io.BaseRaw,
     seconds: float = 30.0,
@@ -102,6 +105,7 @@ def fixed_windows(
     return EEGWindowsDataset(raw, metadata, {})
 
 
+@checked(seconds=positive())
 def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
@@ -191,6 +195,7 @@ def _check_order(labels: np.ndarray, first: np.ndarray, last: np.ndarray) -> Non
         )
 
 
+@checked()
 def name_classes(
     windows: EEGWindowsDataset, classes: Sequence[str] | Mapping[str, int]
 ) -> EEGWindowsDataset:

@@ -19,7 +19,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import checked, listed, warn_user
 from braindecode_pars._common.files import (
     check_may_write,
     checksum_of_file,
@@ -82,6 +82,7 @@ class Recording:
         return in_corpus(self.description.get("corpus"), self.subject)
 
 
+@checked()
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
 ) -> list[Recording]:
@@ -286,6 +287,7 @@ def _read_one(
     return windows, None
 
 
+@checked()
 def split_subjects(
     subjects: Iterable, shares: Mapping[str, float], seed: int = 0
 ) -> dict[object, str]:
@@ -332,6 +334,7 @@ def split_subjects(
     return dict(zip(shuffled, names, strict=True))
 
 
+@checked()
 def set_splits(
     windows_ds: BaseConcatDataset, splits: Mapping[Any, str] | str | Path
 ) -> BaseConcatDataset:

@@ -18,7 +18,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, listed
+from braindecode_pars._common.checks import Rule, check_parameters, checked, choice, integer, listed
 from braindecode_pars._common.files import check_may_write, checksum_of
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.continuous import HELD_OUT
@@ -615,6 +615,7 @@ class SignalStore:
                 f"{recording.name} in {self.path}, which has {recording.n_times} samples."
             )
 
+    @checked()
     def select(
         self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
     ) -> SignalStore:
