@@ -64,7 +64,7 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
         found = ", ".join(map(str, table)) or "none"
         raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {found}.")
     if table.empty:
-        raise ValueError(f"{name} is empty.")
+        raise ValueError(f"{name} is empty; it has no row.")
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:

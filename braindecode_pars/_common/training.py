@@ -360,11 +360,12 @@ class EnoughSteps(Callback):
         # Norms begin with ones and biases with zeros, which is not the size of what they learn.
         weights = [p for p in group["params"] if p.requires_grad and p.ndim > 1]
         rate = group.get("initial_lr", group["lr"])
-        squares = sum(p.detach().square().sum().item() for p in weights)
-        if not weights or rate == 0 or not math.isfinite(squares):
+        if not weights or rate == 0:
             return math.inf
+        squares = sum(p.detach().square().sum().item() for p in weights)
         size = math.sqrt(squares / sum(p.numel() for p in weights))
-        return math.ceil(self.share * size / rate)
+        needed = self.share * size / rate
+        return math.ceil(needed) if math.isfinite(needed) else math.inf
 
 
 def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:

@@ -130,7 +130,8 @@ def paired_tests(
     methods = list(dict.fromkeys(means["method"]))
     if len(methods) < 2:
         raise ValueError(
-            f"A paired test needs two methods; the scores have {', '.join(methods) or 'none'}."
+            f"A paired test needs two methods; the scores have "
+            f"{', '.join(map(str, methods)) or 'none'}."
         )
     # Test the pairs: rows are subjects, columns are methods.
     by_method = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
@@ -146,7 +147,7 @@ def _pairs(methods: Sequence[str], against: str | None) -> list[tuple[str, str]]
     if against is None:
         return list(combinations(methods, 2))
     if against not in methods:
-        raise ValueError(f"against is {against!r}; the methods are {', '.join(methods)}.")
+        raise ValueError(f"against is {against!r}; the methods are {', '.join(map(str, methods))}.")
     return [(method, against) for method in methods if method != against]
 
 

@@ -33,6 +33,7 @@ from braindecode_pars._common.files import (
     written_aside,
 )
 from braindecode_pars._common.subjects import in_corpus, subject_key
+from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.recordings.preparation import channels_left_out, count_left_out
 from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
@@ -324,7 +325,8 @@ def split_subjects(
     >>> sorted(Counter(splits.values()).items())
     [('test', 2), ('train', 6), ('valid', 2)]
     """
-    if not np.isclose(sum(shares.values()), 1) or min(shares.values()) < 0:
+    values = numbers_of("shares", list(shares.values()))
+    if not np.isclose(values.sum(), 1) or values.min() < 0:
         raise ValueError(f"shares must not be negative and must sum to 1, got {dict(shares)}.")
     # Sorted first, so that only the seed determines the order.
     shuffled = sorted(set(subjects), key=str)
