@@ -193,7 +193,7 @@ def test_arguments_are_checked_by_their_annotations():
         return level
 
     assert score(pd.DataFrame(), ["a"], level=np.float32(2)) == 2
-    with pytest.raises(TypeError, match="score: table must be of type pd.DataFrame, got 3"):
+    with pytest.raises(TypeError, match=r"score: table must be of type pd\.DataFrame, got 3"):
         score(3)
     with pytest.raises(TypeError, match=r"names must be of type Sequence\[str\] \| None, got 0"):
         score(pd.DataFrame(), names=0)

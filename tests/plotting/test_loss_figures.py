@@ -181,7 +181,7 @@ def test_the_lags_of_a_classifier_are_drawn(nights, tiny):
 
 
 def test_a_history_without_lags():
-    with pytest.raises(TypeError, match="history must be of type pd.DataFrame"):
+    with pytest.raises(TypeError, match=r"history must be of type pd\.DataFrame"):
         plotting.lag_losses([1])
     with pytest.raises(ValueError, match="train_loss_relative_lag_1_2"):
         plotting.lag_losses(pd.DataFrame(dict(epoch=[1], train_loss_relative=[0.5])))
