@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from braindecode_pars._common.checks import checked
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -43,6 +44,7 @@ _HOW_TO = (
 CENTRED = ", subject-centred (transductive)"
 
 
+@checked()
 def make_methods(
     names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,

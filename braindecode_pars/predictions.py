@@ -18,10 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from braindecode_pars._common.checks import checked, positive
 from braindecode_pars._common.files import replace_files, to_json
-from braindecode_pars._common.tables import PROBABILITY
+from braindecode_pars._common.tables import PROBABILITY, with_numbers
 
 
+@checked()
 def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     """Check the columns and times of predictions, and return them with a plain index.
 
@@ -44,15 +46,14 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
         When it lacks a column, has no rows, or has windows that overlap or are not in
         chronological order.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(f"Pass the DataFrame of predict_raw, not a {type(frame).__name__}.")
     missing = [name for name in ("onset", "duration", "label") if name not in frame]
     if missing:
         raise ValueError(f"The predictions lack {', '.join(missing)}; they have {list(frame)}.")
     if frame.empty:
         raise ValueError("The predictions have no rows.")
     frame = frame.reset_index(drop=True)
-    onset, duration = (frame[name].to_numpy(float) for name in ("onset", "duration"))
+    frame = with_numbers(frame, ["onset", "duration"])
+    onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError("onset and duration must be seconds, with positive durations.")
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
@@ -72,6 +73,7 @@ def classes_of(frame: pd.DataFrame) -> list[str]:
     return named or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
+@checked()
 def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
     """Return predictions as annotations.
 
@@ -148,6 +150,7 @@ _STAGES = {
 }
 
 
+@checked()
 def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write predictions as an events file of BIDS, and the JSON file that describes its columns.
 
@@ -290,6 +293,7 @@ _UNKNOWN = {
 }
 
 
+@checked(window_seconds=positive())
 def sleep_statistics(
     stages: pd.DataFrame | ArrayLike, *, window_seconds: float = 30.0
 ) -> dict[str, float]:

@@ -26,7 +26,7 @@ def find_device(name: str | torch.device) -> torch.device:
     ValueError
         When the device cannot be used on this machine.
     """
-    if name != "auto":
+    if not isinstance(name, str) or name != "auto":
         # Only an allocation shows that a device works; torch.device accepts absent ones.
         try:
             device = torch.empty(0, device=name).device

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 #: Columns of every protocol's scores.
 SCORES = ["protocol", "dataset", "method", "subject", "n_train_subjects", "seed", "metric", "value"]
@@ -57,3 +60,35 @@ def _with_numbers(name: str) -> list[tuple[int, str]]:
     """Key for sorting: lag_2_4 comes before lag_16_32."""
     pieces = re.split(r"(\d+)", name)
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+
+
+def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Check that a table has rows and some columns.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or there are no rows.
+    """
+    missing = [column for column in columns if column not in table]
+    if missing:
+        found = ", ".join(map(str, table)) or "none"
+        raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {found}.")
+    if table.empty:
+        raise ValueError(f"{name} is empty; it has no row.")
+
+
+def numbers_of(name: str, values: Any) -> np.ndarray:
+    """Return values as an array of real numbers; TypeError where they are none."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be numbers, got {values!s:.99}.") from None
+
+
+def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Return a table whose columns, where it has them, are real numbers."""
+    found = {
+        name: numbers_of(f"The column {name}", table[name]) for name in columns if name in table
+    }
+    return table.assign(**found)

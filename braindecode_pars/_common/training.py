@@ -364,7 +364,8 @@ class EnoughSteps(Callback):
             return math.inf
         squares = sum(p.detach().square().sum().item() for p in weights)
         size = math.sqrt(squares / sum(p.numel() for p in weights))
-        return math.ceil(self.share * size / rate)
+        needed = self.share * size / rate
+        return math.ceil(needed) if math.isfinite(needed) else math.inf
 
 
 def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:

@@ -157,7 +157,7 @@ def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
 def _configuration_of(run: Path) -> dict[str, Any] | None:
     """Return the settings that a run began with; None if they cannot be read."""
     try:
-        return json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"]
+        return dict(json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # the run itself says what is wrong
 

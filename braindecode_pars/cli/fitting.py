@@ -51,7 +51,7 @@ _MODEL: dict[str, Any] = dict(
     encoder=option(str, "Encoder to fine-tune: a folder, a name such as small, or a model id."),
     method=option(
         str,
-        f"Without an encoder: task to pretrain on, {', '.join(TASKS)} or FILE.py:CLASS; or scratch.",
+        f"Without an encoder: task to pretrain on, {', '.join(TASKS)}, FILE.py:CLASS; or scratch.",
         show_default="pars",
     ),
     channels=option(list[str], "Channel to use. Default: all EEG.", "--channel"),

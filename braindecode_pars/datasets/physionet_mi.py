@@ -16,6 +16,7 @@ from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import (
     check_parameters,
     choice,
+    instance,
     listed,
     number,
     positive,
@@ -346,6 +347,7 @@ def load(
     ('left fist', 'right fist', 'both fists', 'both feet')
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
+    instance("a list of runs", Iterable).check("runs", runs)
     runs = tuple(runs)
     found = choose_subjects(recordings(path, runs=runs), subjects, path)
     requested = {(subject, run) for subject in {r.subject for r in found} for run in runs}

@@ -24,6 +24,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from numpy.random import Generator
 from scipy import signal
 
+from braindecode_pars._common.checks import checked, integer, number, optional, positive
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 
 __all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
@@ -105,6 +106,13 @@ def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
     return stages
 
 
+@checked(
+    n_subjects=integer(1),
+    n_chans=integer(1),
+    hours=positive(),
+    sfreq=number("of at least 64 Hz", lambda x: x >= 64),
+    random_state=optional(integer(0)),
+)
 def sleep(
     n_subjects: int = 8,
     hours: float = 2.0,
@@ -150,12 +158,8 @@ def sleep(
     >>> len(windows), windows[0][0].shape
     (120, (2, 3000))
     """
-    if n_subjects < 1:
-        raise ValueError(f"n_subjects must be at least 1, got {n_subjects}.")
-    if not 1 <= n_chans <= len(CHANNELS):
+    if n_chans > len(CHANNELS):
         raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
-    if sfreq < 64:
-        raise ValueError(f"sfreq must be at least 64 Hz, got {sfreq:g}.")
     n_windows = round(hours * 3600 / WINDOW_SECONDS)
     if n_windows < 1:
         raise ValueError(f"hours must give at least one 30-second window, got {hours:g}.")

@@ -112,8 +112,7 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "folder", "split")]
     ['aaaaaaaa', 'dev', 'valid']
     """
-    if dev not in _FIXED_SPLITS:
-        raise ValueError(f"dev must be one of {', '.join(map(repr, _FIXED_SPLITS))}, got {dev!r}.")
+    choice(*_FIXED_SPLITS).check("dev", dev)
     found = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]

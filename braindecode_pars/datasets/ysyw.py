@@ -14,7 +14,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import choice, listed
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
@@ -236,8 +236,7 @@ def load(
     >>> training = labelled.split("split")["train"]  # doctest: +SKIP
     >>> nights = datasets.ysyw.load("challenge-2018/1.0.0", part="pretraining")  # doctest: +SKIP
     """
-    if part not in _PARTS:
-        raise ValueError(f"part must be 'labeled' or 'pretraining', got {part!r}.")
+    choice(*_PARTS).check("part", part)
     chosen = choose_subjects(recordings(path, split_seed=split_seed), subjects, path)
     inside = [r for r in chosen if r.description["split"] in _PARTS[part]]
     # Requested subjects outside the part are an error.

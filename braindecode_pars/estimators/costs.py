@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import boolean
+from braindecode_pars._common.checks import boolean, checked
 from braindecode_pars._common.computing import Count, count_steps
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart, n_parameters
@@ -227,6 +227,7 @@ _COLUMNS = {
 }
 
 
+@checked()
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
     """Return what one fit of each method on these windows costs, without training.
 

@@ -308,8 +308,8 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
     ValueError
         When there are none, one is given twice, or one is not in the data.
     """
-    if isinstance(asked, str):
-        raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise ValueError(f"{name} is {asked!r}; give a list of subjects.")
     asked, there = [normalized(subject) for subject in asked], list(there)
     if absent := [repr(subject) for subject in asked if subject not in there]:
         known = listed(list(map(repr, there)), most=20)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from torch import Tensor
@@ -21,8 +22,8 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-from braindecode_pars._common.checks import check_probabilities, choice, listed
-from braindecode_pars._common.tables import POOLED
+from braindecode_pars._common.checks import check_probabilities, checked, choice, listed
+from braindecode_pars._common.tables import POOLED, check_table, with_numbers
 from braindecode_pars.estimators.windows_estimator import LogitClassifier
 from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
@@ -97,12 +98,13 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     return None
 
 
+@checked()
 def score_predictions(
-    y_true: np.ndarray,
-    y_pred: np.ndarray,
+    y_true: Sequence | np.ndarray,
+    y_pred: Sequence | np.ndarray,
     metric: str,
     *,
-    probabilities: np.ndarray | None = None,
+    probabilities: ArrayLike | None = None,
     classes: Sequence | None = None,
 ) -> float:
     """Score predicted labels, or predicted probabilities.
@@ -230,6 +232,7 @@ def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
+@checked()
 def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """Return the mean and standard deviation of every method and metric.
 
@@ -269,6 +272,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     0   PARS   0.6  0.141  2
     """
     choice("subjects", "seeds").check("over", over)
+    check_table(scores, "scores", [*_GROUPS, "subject", "value"])
+    scores = with_numbers(scores, ["value"])
     units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
@@ -277,6 +282,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
 
+@checked()
 def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """Return mean ± standard deviation as text: methods as rows, metrics as columns.
 

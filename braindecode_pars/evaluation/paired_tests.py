@@ -14,6 +14,8 @@ import pandas as pd
 from scipy import stats
 from scipy.stats import wilcoxon
 
+from braindecode_pars._common.checks import checked, number
+from braindecode_pars._common.tables import SCORES, check_table, numbers_of, with_numbers
 from braindecode_pars.evaluation.metrics import by_subject
 
 
@@ -42,6 +44,7 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     return corrected
 
 
+@checked()
 def paired_tests(
     scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None
 ) -> pd.DataFrame:
@@ -112,11 +115,12 @@ def paired_tests(
     0     PARS  scratch           6     6  0.03125
     """
     # One score for each method and subject
-    chosen = scores[scores["metric"] == metric]
+    check_table(scores, "scores", SCORES)
+    chosen = with_numbers(scores[scores["metric"] == metric], ["value"])
     if len(chosen) == 0:
         raise ValueError(
             f"The scores have no metric {metric!r}; they have "
-            f"{', '.join(dict.fromkeys(scores['metric']))}."
+            f"{', '.join(map(str, dict.fromkeys(scores['metric'])))}."
         )
     means = by_subject(chosen)
     if means.duplicated(["dataset", "method", "subject"]).any():
@@ -128,11 +132,12 @@ def paired_tests(
     methods = list(dict.fromkeys(means["method"]))
     if len(methods) < 2:
         raise ValueError(
-            f"A paired test needs two methods; the scores have {', '.join(methods) or 'none'}."
+            f"A paired test needs two methods; the scores have "
+            f"{', '.join(map(str, methods)) or 'none'}."
         )
     # Test the pairs: rows are subjects, columns are methods.
     by_method = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
-    n_train = int(means["n_train_subjects"].min())
+    n_train = int(numbers_of("n_train_subjects", means["n_train_subjects"]).min())
     tests = pd.DataFrame([_test(by_method, a, b, n_train) for a, b in _pairs(methods, against)])
     for name in ("p", "p_corrected"):
         tests.insert(tests.columns.get_loc(name) + 1, f"{name}_holm", holm(tests[name]))
@@ -144,7 +149,7 @@ def _pairs(methods: Sequence[str], against: str | None) -> list[tuple[str, str]]
     if against is None:
         return list(combinations(methods, 2))
     if against not in methods:
-        raise ValueError(f"against is {against!r}; the methods are {', '.join(methods)}.")
+        raise ValueError(f"against is {against!r}; the methods are {', '.join(map(str, methods))}.")
     return [(method, against) for method in methods if method != against]
 
 
@@ -178,6 +183,7 @@ def _signed_rank(differences: np.ndarray) -> float:
     return 1.0 if len(differences) == 0 else float(wilcoxon(differences).pvalue)
 
 
+@checked(level=number("in (0, 1)", lambda x: 0 < x < 1))
 def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     """Describe which differences between methods are significant, in plain sentences.
 
@@ -215,8 +221,6 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     PARS is better than scratch by 0.120 ± 0.050 (PARS ahead in 8 of 8 subjects, p = 0.008 of \
 Wilcoxon's and 0.01 of the corrected t-test).
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level}.")
     # Significant differences first, then the others
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
     # A NaN compares as not significant.

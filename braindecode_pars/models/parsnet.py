@@ -388,6 +388,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         n_outputs : int
             Number of classes.
         """
+        integer(1).check("n_outputs", n_outputs)
         self._set_n_outputs(n_outputs)
         old = self.final_layer
         self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)
@@ -573,7 +574,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         if chs_info is not None:
             positions = torch.from_numpy(electrode_positions(chs_info)).to(x.device)
         elif pos is not None:
-            positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
+            positions = _as_tensor("pos", pos, x.device).float()
         if positions is not None:
             of_window = (x.shape[1], 3)
             shapes = (of_window, (1, *of_window), (len(x), *of_window))
@@ -611,6 +612,16 @@ def check_windows(x: Any, patch_size: int) -> None:
         )
 
 
+def _as_tensor(name: str, values: Any, device: torch.device) -> Tensor:
+    try:
+        return torch.as_tensor(values, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"{name} must be a tensor of numbers; make names integers first, with "
+            "numpy.unique(names, return_inverse=True)."
+        ) from error
+
+
 def _check_shape(name: str, given: Tensor, *shapes: tuple[int, ...]) -> None:
     if tuple(given.shape) not in shapes:
         raise ValueError(
@@ -629,7 +640,7 @@ def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
     """
     if ch_mask is None:
         return None
-    ch_mask = torch.as_tensor(ch_mask, device=x.device).bool()
+    ch_mask = _as_tensor("ch_mask", ch_mask, x.device).bool()
     _check_shape("ch_mask", ch_mask, tuple(x.shape[:2]))
     # torch.compile cannot trace a branch that depends on tensor values.
     if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
@@ -652,13 +663,7 @@ def subjects_of(x: Tensor, subjects: Any) -> Tensor:
             "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
             "window, with many windows of each subject in a batch."
         )
-    try:
-        subjects = torch.as_tensor(subjects, device=x.device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            "subjects must be integers; number names first, with numpy.unique(names, "
-            "return_inverse=True)."
-        ) from error
+    subjects = _as_tensor("subjects", subjects, x.device)
     _check_shape("subjects", subjects, (len(x),))
     return subjects
 

@@ -10,9 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from braindecode_pars._common.checks import checked
+from braindecode_pars._common.tables import numbers_of
+from braindecode_pars.plotting.class_figures import labels_of
 from braindecode_pars.plotting.style import N_STYLES, axes_for, series_style
 
 
+@checked()
 def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> Axes:
     """Draw one point for each window, with a colour and a marker for each label or subject.
 
@@ -56,13 +60,15 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['N2', 'N3', 'W']
     """
-    xy = np.asarray(points, dtype=float)
+    xy = numbers_of("points", points)
     if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):
         raise ValueError(
             f"points have shape {xy.shape}; pass two coordinates per window, (n_windows, 2), "
             "for example sklearn.decomposition.PCA(2).fit_transform(embeddings)."
         )
-    codes, values = pd.factorize(np.asarray(labels), sort=True, use_na_sentinel=False)
+    codes, values = pd.factorize(
+        np.asarray(labels_of("labels", labels)), sort=True, use_na_sentinel=False
+    )
     if len(xy) != len(codes):
         raise ValueError(f"There are {len(xy)} points and {len(codes)} labels.")
     if len(values) > N_STYLES:
@@ -97,8 +103,9 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
 MIN_ELECTRODES = 3
 
 
+@checked()
 def spatial_attention(
-    weights: ArrayLike, info: mne.Info, axes: Sequence[Axes] | None = None
+    weights: ArrayLike, info: mne.Info, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
     """Draw the attention to each channel on the scalp, with one map for each head.
 
@@ -152,9 +159,7 @@ def spatial_attention(
     >>> [ax.get_title() for ax in axes]
     ['head 1', 'head 2']
     """
-    heads = np.atleast_2d(np.asarray(weights, dtype=float))  # (n_chans,) -> (1, n_chans)
-    if not isinstance(info, mne.Info):
-        raise TypeError(f"info is a {type(info).__name__}; pass that of a recording, raw.info.")
+    heads = np.atleast_2d(numbers_of("weights", weights))  # (n_chans,) -> (1, n_chans)
     if heads.ndim != 2 or heads.shape[1] != len(info.ch_names):
         raise ValueError(
             f"weights have shape {np.shape(weights)} and info has {len(info.ch_names)} channels; "
@@ -193,7 +198,7 @@ def spatial_attention(
     return panels
 
 
-def _axes_of_heads(axes: Sequence[Axes] | None, n_heads: int) -> np.ndarray:
+def _axes_of_heads(axes: Sequence[Axes] | Axes | None, n_heads: int) -> np.ndarray:
     """Return one Axes for each head, of a new figure with at most four columns if None is given."""
     if axes is not None:
         return axes_for(axes, 1, n_heads, (0, 0))

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import check_probabilities
+from braindecode_pars._common.checks import check_probabilities, checked, integer
+from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
@@ -27,6 +28,7 @@ ClassNames = Mapping[Any, str] | Sequence[str]
 Entry = TypeVar("Entry")
 
 
+@checked()
 def confusion_matrix(
     true: ArrayLike,
     predicted: ArrayLike,
@@ -86,7 +88,7 @@ def confusion_matrix(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    labels = [np.asarray(given).tolist() for given in (true, predicted)]
+    labels = [labels_of("true", true), labels_of("predicted", predicted)]
     if len(labels[0]) != len(labels[1]):
         raise ValueError(
             f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
@@ -124,6 +126,7 @@ def confusion_matrix(
     return ax
 
 
+@checked(n_bins=integer(1))
 def calibration_curve(
     true: ArrayLike,
     probabilities: ArrayLike,
@@ -188,8 +191,6 @@ def calibration_curve(
     'most probable class, error 0.13'
     """
     codes, values = _read(true, probabilities, classes)
-    if n_bins < 1:
-        raise ValueError(f"n_bins must be a positive number, got {n_bins!r}.")
     probability = values.max(axis=1)
     windows = pd.DataFrame(dict(mean=probability, share=values.argmax(axis=1) == codes))
     bins = windows.groupby(np.minimum((probability * n_bins).astype(int), n_bins - 1))
@@ -222,7 +223,7 @@ def _read(
     """Return the column of the true class and the probabilities of each window that has both."""
     columns = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
     codes = pd.Series(entries(true, columns))
-    values = np.asarray(probabilities, dtype=float)
+    values = numbers_of("probabilities", probabilities)
     if values.shape != (len(codes), len(columns)):
         raise ValueError(
             f"probabilities has shape {values.shape}; with {len(codes)} true labels and "
@@ -250,6 +251,14 @@ _STAGE_COLORS = {
 }
 
 
+def labels_of(name: str, labels: ArrayLike) -> list:
+    """Return labels, shape (n_windows,), as a list; any other shape raises ValueError."""
+    found = np.asarray(labels)
+    if found.ndim != 1:
+        raise ValueError(f"{name} has shape {found.shape}; pass one label for each window.")
+    return found.tolist()
+
+
 def is_unknown(label: Any) -> bool:
     """Whether a label is missing: None, NaN, NA or the number -1."""
     return pd.isna(label) or label == -1
@@ -275,7 +284,7 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     ValueError
         When a label that is not missing has no entry.
     """
-    found = np.asarray(labels).tolist()
+    found = labels_of("labels", labels)
     absent = {label for label in found if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(

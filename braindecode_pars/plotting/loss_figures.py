@@ -11,12 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.tables import RELATIVE, lags_of, part_of
+from braindecode_pars._common.checks import checked
+from braindecode_pars._common.tables import (
+    RELATIVE,
+    check_table,
+    lags_of,
+    numbers_of,
+    part_of,
+    with_numbers,
+)
 from braindecode_pars.plotting.style import (
     COLORS,
     LINES,
     axes_for,
-    check_table,
     draw_chance,
     remove_frame,
     series_style,
@@ -28,7 +35,8 @@ RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
 Lines = dict[str, tuple[str, dict[str, Any]]]
 
 
-def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -> np.ndarray:
+@checked()
+def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None) -> np.ndarray:
     """Draw the losses of each training phase in a panel of its own.
 
     A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
@@ -89,6 +97,8 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
     ['pretraining', 'fine-tuning']
     """
     check_table(history, "history", ("phase", "epoch", "train_loss"))
+    losses = [name for name in history if str(name).startswith(("train_loss", "valid_loss"))]
+    history = with_numbers(history, ["epoch", *losses])
     keys = [name for name in (*RUN, "phase", "epoch") if name in history]
     if history.duplicated(keys).any():
         raise ValueError(
@@ -186,6 +196,7 @@ def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
     return entries
 
 
+@checked()
 def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw the last pretraining loss of PARS, relative to chance, by the lag between two patches.
 
@@ -236,6 +247,7 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     columns = {name: lags for name in list(history) if (lags := lags_of(str(name)))}
     check_table(history, "history", ("epoch", *(columns or [f"{RELATIVE}_lag_1_2"])))
     bins = sorted(set(columns.values()))
+    history = with_numbers(history, ["epoch", *columns])
     known = history.dropna(subset=list(columns), how="all")
     names = known["method"] if "method" in known else pd.Series("PARS", known.index)
 
@@ -255,6 +267,7 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@checked()
 def shift_matrices(
     prediction: ArrayLike,
     target: ArrayLike,
@@ -318,7 +331,7 @@ def shift_matrices(
            [ 0.4,  nan,  0. , -0.4],
            [ 0.8,  nan,  0.4,  0. ]])
     """
-    matrices = [np.asarray(matrix, dtype=float) for matrix in (prediction, target)]
+    matrices = [numbers_of("prediction", prediction), numbers_of("target", target)]
     shape = matrices[0].shape
     if shape != matrices[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
@@ -326,7 +339,7 @@ def shift_matrices(
             "one window, (n_masked, n_masked)."
         )
     if starts is not None:
-        starts = np.asarray(starts)
+        starts = numbers_of("starts", starts)
         if starts.ndim != 1 or len(starts) < len(matrices[0]):
             raise ValueError(
                 f"starts has shape {starts.shape}; pass the start of each patch of one window, and "

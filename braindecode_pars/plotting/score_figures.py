@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars._common.tables import POOLED, chance_level
+from braindecode_pars._common.checks import checked
+from braindecode_pars._common.tables import POOLED, chance_level, check_table, with_numbers
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
     axes_for,
-    check_table,
     draw_cells,
     draw_chance,
     legend_above,
@@ -27,6 +27,7 @@ from braindecode_pars.plotting.style import (
 )
 
 
+@checked()
 def label_efficiency(
     scores: pd.DataFrame,
     metric: str = "kappa",
@@ -158,6 +159,7 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
 STAR = "\N{ASTERISK OPERATOR}"
 
 
+@checked()
 def paired_bars(
     scores: pd.DataFrame,
     metric: str = "kappa",
@@ -290,6 +292,7 @@ def _draw_stars(ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: n
     return len(winners) > 0
 
 
+@checked()
 def subject_dots(
     scores: pd.DataFrame,
     metric: str = "kappa",
@@ -408,6 +411,7 @@ def _of_subjects(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> p
     return rows
 
 
+@checked()
 def transfer(
     scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -514,6 +518,7 @@ def transfer(
     return ax
 
 
+@checked()
 def ablation_lines(
     scores: pd.DataFrame,
     *,
@@ -602,6 +607,7 @@ def ablation_lines(
     return ax
 
 
+@checked()
 def ablation_grid(
     scores: pd.DataFrame,
     *,
@@ -735,10 +741,11 @@ def select(
         ``one``.
     """
     check_table(scores, "scores", ("metric", "value", *columns))
-    rows = scores[scores["metric"] == metric]
+    rows = with_numbers(scores[scores["metric"] == metric], ["value", "n_train_subjects"])
     if rows.empty:
         raise ValueError(
-            f"scores have no metric {metric!r}; they have {', '.join(in_order(scores['metric']))}."
+            f"scores have no metric {metric!r}; they have "
+            f"{', '.join(map(str, in_order(scores['metric'])))}."
         )
     for column in one:
         if column in rows and rows[column].nunique() > 1:

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import check_probabilities
-from braindecode_pars._common.tables import PROBABILITY
+from braindecode_pars._common.checks import check_probabilities, checked, positive
+from braindecode_pars._common.tables import PROBABILITY, numbers_of
 from braindecode_pars.plotting.class_figures import (
     ClassNames,
     area_styles,
@@ -19,6 +19,7 @@ from braindecode_pars.plotting.class_figures import (
     entries,
     in_figure_order,
     is_unknown,
+    labels_of,
     names_by_label,
 )
 from braindecode_pars.plotting.style import (
@@ -31,6 +32,7 @@ from braindecode_pars.plotting.style import (
 from braindecode_pars.predictions import check_predictions, stages_of, top_to_bottom
 
 
+@checked(window_seconds=positive())
 def hypnogram(
     true: ArrayLike,
     predicted: ArrayLike | None = None,
@@ -95,9 +97,9 @@ def hypnogram(
     >>> ax.get_title("left")
     'agreement 75 % of 4 windows'
     """
-    given = {"true": np.asarray(true)}
+    given = {"true": np.asarray(labels_of("true", true))}
     if predicted is not None:
-        given["predicted"] = np.asarray(predicted)
+        given["predicted"] = np.asarray(labels_of("predicted", predicted))
     for name, stages in given.items():
         if stages.shape != (len(given["true"]),) or len(stages) == 0:
             raise ValueError(
@@ -131,6 +133,7 @@ def _names_among(given: dict[str, np.ndarray]) -> list[str] | dict[Any, str]:
     return {label: str(name).replace("N", "S") for label, name in zip(found, known, strict=True)}
 
 
+@checked(window_seconds=positive())
 def hypnodensity(
     probabilities: pd.DataFrame | ArrayLike,
     class_names: ClassNames | None = None,
@@ -259,10 +262,10 @@ def _read(
                 f"class_names has {', '.join(sorted(others - set(names)))}, but the classes of the "
                 f"predictions are {', '.join(names)}; to rename classes, rename the columns."
             )
-        values = frame[columns].to_numpy(float)
+        values = numbers_of("probabilities", frame[columns])
         edges, rows = _pieces(frame["onset"].to_numpy(float), frame["duration"].to_numpy(float))
     else:
-        values = np.asarray(given, dtype=float)
+        values = numbers_of("probabilities", given)
         if class_names is None:
             raise TypeError("Probabilities in an array need class_names, those of their columns.")
         if values.ndim != 2 or not len(values):
@@ -305,9 +308,10 @@ def _rows(true: ArrayLike, order: Sequence[str], class_names: ClassNames | None)
     return np.array(entries(true, {name: i for i, name in enumerate(order)} | rows), dtype=float)
 
 
+@checked(sfreq=positive())
 def night(
-    windows: np.ndarray,
-    stages: np.ndarray,
+    windows: ArrayLike,
+    stages: ArrayLike,
     stage_names: Sequence[str],
     sfreq: float,
     channel: int = 0,
@@ -365,9 +369,14 @@ def night(
     >>> axes.shape
     (6,)
     """
-    stages = np.asarray(stages)
-    if len(windows) != len(stages):
-        raise ValueError(f"There are {len(windows)} windows and {len(stages)} stages.")
+    windows, stages = numbers_of("windows", windows), np.asarray(labels_of("stages", stages))
+    if windows.ndim != 3 or len(windows) != len(stages):
+        raise ValueError(
+            f"There are windows of shape {windows.shape} and {len(stages)} stages; pass windows of "
+            "shape (n_windows, n_chans, n_times)."
+        )
+    if channel not in range(-windows.shape[1], windows.shape[1]):
+        raise ValueError(f"There is no channel {channel} among {windows.shape[1]} channels.")
     # Hypnogram
     n = len(stage_names)
     panels = axes_for(axes, 1 + n, 1, (9, 1.8 + 1.15 * n), height_ratios=[1.5] + [1] * n)

@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -67,8 +66,8 @@ def axes_for(
             n_rows, n_columns, figsize=figsize, layout="constrained", squeeze=False, **gridspec
         )
     given = np.ravel(np.asarray(axes, dtype=object))
-    if len(given) != wanted:
-        raise ValueError(f"This figure needs {wanted} axes, got {len(given)}.")
+    if len(given) != wanted or not all(isinstance(ax, Axes) for ax in given):
+        raise ValueError(f"This figure needs {wanted} axes, got {len(given)}: {axes!s:.99}")
     return given
 
 
@@ -79,30 +78,12 @@ def save_figure(ax: Axes, file: Path, **options: Any) -> None:
     plt.close(figure)
 
 
-def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Check that a table has rows and some columns.
-
-    Raises
-    ------
-    TypeError
-        If it is not a DataFrame.
-    ValueError
-        If a column is missing, or there are no rows.
-    """
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(f"{name} is a {type(table).__name__}; pass a DataFrame.")
-    missing = [column for column in columns if column not in table]
-    if missing:
-        found = ", ".join(map(str, table)) or "none"
-        raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {found}.")
-    if table.empty:
-        raise ValueError(f"{name} is empty; there is nothing to draw.")
-
-
 def legend_columns(ax: Axes, labels: Sequence[str]) -> int:
     """Return the number of columns of a legend that fit into the width of the figure."""
     width = ax.figure.bbox.width / ax.figure.dpi  # inches
-    entry = 0.7 + 0.075 * max(map(len, labels))  # symbol and space, then letters of 10 points
+    entry = 0.7 + 0.075 * max(
+        len(str(label)) for label in labels
+    )  # symbol and space, then letters of 10 points
     return max(1, min(len(labels), int(width / entry)))
 
 

@@ -252,6 +252,11 @@ class PretextTask(nn.Module):
         ValueError
             When ``x`` has another shape than the task was built for.
         """
+        self.check_signals(x)
+        return instance_norm(x)
+
+    def check_signals(self, x: Tensor) -> None:
+        """Check that signals are a tensor of the shape that the task was built for."""
         if not isinstance(x, Tensor):
             raise TypeError(f"x is a {type(x).__name__}; a pretext task takes a torch tensor.")
         if x.ndim != 2 or x.shape[1] != self.n_times:
@@ -259,7 +264,6 @@ class PretextTask(nn.Module):
                 f"x has shape {tuple(x.shape)}; this {type(self).__name__} was built for single "
                 f"channels, shape (batch, {self.n_times})."
             )
-        return instance_norm(x)
 
     def forward(self, x: Tensor) -> tuple[Any, Any]:
         """Return the predictions of the task and their targets.
@@ -361,6 +365,7 @@ def make_task(
     """
     kind = instance("a dict of arguments, or None", Mapping, NoneType)
     kind.check("task_params", task_params)
+    instance("a PatchEncoder", PatchEncoder).check("encoder", encoder)
     task_params = dict(task_params or {})
 
     # A name or a class: build the task.

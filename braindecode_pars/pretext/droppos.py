@@ -143,6 +143,7 @@ class DropPos(GridTask):
         target : Tensor of int64, shape (batch, n_dropped)
             True places.
         """
+        self.check_signals(x)
         places = self.random_order(x)[:, : self.n_visible]
         logits = self.classify(self.patches(x), places)
         return logits.mT, places[:, : self.n_dropped]  # cross-entropy takes classes in dimension 1

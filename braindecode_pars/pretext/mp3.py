@@ -118,6 +118,7 @@ class MP3(GridTask):
         target : Tensor of int64, shape (batch, n_patches)
             True places.
         """
+        self.check_signals(x)
         # Ranks in a random order: exactly n_masked patches in each row are not keys.
         is_key = self.random_order(x) >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)

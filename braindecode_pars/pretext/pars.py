@@ -318,6 +318,7 @@ class PARS(PretextTask):
         target : Tensor, shape (batch, n_masked, n_masked)
             Shifts between the masked patches, as a share of the signal's length.
         """
+        self.check_signals(x)
         starts = self.sample_starts(len(x), device=x.device)
         prediction = self.predict_shifts(x, starts)
         return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
     ENCODER,
@@ -26,6 +27,7 @@ from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_from
 from braindecode_pars.pretrained.model_card import write_shared
 
 
+@checked()
 def save_encoder(
     encoder: PatchEncoder, card: EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:

@@ -20,6 +20,8 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 
+from braindecode_pars._common.checks import checked, positive
+
 log = logging.getLogger(__name__)
 
 
@@ -92,6 +94,7 @@ def holds_a_window(duration: float, seconds: float) -> bool:
     return duration >= seconds - _TOLERANCE
 
 
+@checked(seconds=positive())
 def fixed_windows(
     raw: mne.io.BaseRaw,
     seconds: float = 30.0,
@@ -166,6 +169,7 @@ def fixed_windows(
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
 
+@checked(seconds=positive())
 def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
@@ -300,6 +304,7 @@ def _check_order(labels: np.ndarray, first: np.ndarray, last: np.ndarray) -> Non
         )
 
 
+@checked()
 def name_classes(
     windows: EEGWindowsDataset, classes: Sequence[str] | Mapping[str, int]
 ) -> EEGWindowsDataset:

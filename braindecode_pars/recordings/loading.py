@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import checked, listed, warn_user
 from braindecode_pars._common.files import (
     check_may_write,
     checksum_of_file,
@@ -33,6 +33,7 @@ from braindecode_pars._common.files import (
 )
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import in_corpus, subject_key
+from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
 from braindecode_pars.recordings.preparation import channels_left_out, count_left_out
 from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
@@ -82,6 +83,7 @@ class Recording:
         return in_corpus(self.description.get("corpus"), self.subject)
 
 
+@checked()
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
 ) -> list[Recording]:
@@ -362,6 +364,7 @@ def _read_one(
     return windows, None, omissions
 
 
+@checked()
 def split_subjects(
     subjects: Iterable, shares: Mapping[str, float], seed: int = 0
 ) -> dict[object, str]:
@@ -398,7 +401,8 @@ def split_subjects(
     >>> sorted(Counter(splits.values()).items())
     [('test', 2), ('train', 6), ('valid', 2)]
     """
-    if not np.isclose(sum(shares.values()), 1) or min(shares.values()) < 0:
+    values = numbers_of("shares", list(shares.values()))
+    if not np.isclose(values.sum(), 1) or values.min() < 0:
         raise ValueError(f"shares must not be negative and must sum to 1, got {dict(shares)}.")
     # Sorted first, so that only the seed determines the order.
     shuffled = sorted(set(subjects), key=str)
@@ -408,6 +412,7 @@ def split_subjects(
     return dict(zip(shuffled, names, strict=True))
 
 
+@checked()
 def set_splits(
     windows_ds: BaseConcatDataset, splits: Mapping[Any, str] | str | Path
 ) -> BaseConcatDataset:

@@ -12,7 +12,7 @@ import mne
 import numpy as np
 
 from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, signal_kind
-from braindecode_pars._common.checks import check_positive, listed, warn_user
+from braindecode_pars._common.checks import check_positive, checked, listed, warn_user
 from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, temporary
 
 #: Channels that all corpora of Temple University have.
@@ -38,6 +38,7 @@ class Preparation(TypedDict, total=False):
     reference: str | None
 
 
+@checked()
 def pick_electrodes(
     raw: mne.io.BaseRaw, wanted: Sequence[str], electrode: Callable[[str], str]
 ) -> mne.io.BaseRaw:
@@ -93,6 +94,7 @@ def pick_electrodes(
     return raw
 
 
+@checked()
 def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     """Drop the channels that are not EEG by type or name, such as ECG, EOG and EMG.
 
@@ -180,6 +182,7 @@ def check_filters(
         )
 
 
+@checked()
 def filter_and_resample(
     raw: mne.io.BaseRaw,
     *,
@@ -241,6 +244,7 @@ def filter_and_resample(
     return raw
 
 
+@checked()
 def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io.BaseRaw:
     """Reference the channels of a recording to their average, or to some of them.
 

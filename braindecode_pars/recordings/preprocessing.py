@@ -32,6 +32,7 @@ from braindecode_pars._common.channel_names import (
 from braindecode_pars._common.checks import (
     Rule,
     check_parameters,
+    checked,
     choice,
     instance,
     listed,
@@ -183,6 +184,7 @@ class Preprocessing:
         check_parameters(vars(self), _RULES, "Preprocessing")
 
     @classmethod
+    @checked()
     def of(cls, value: Preprocessing | Mapping[str, Any] | None) -> Preprocessing:
         """Return a description from a dict of its entries.
 

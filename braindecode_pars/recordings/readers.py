@@ -14,7 +14,7 @@ import numpy as np
 import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind, signal_kind
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import checked, listed, warn_user
 from braindecode_pars.recordings.cutting import is_gap
 from braindecode_pars.recordings.edf_records import EdfRecords, mark_gaps
 from braindecode_pars.recordings.preparation import remember_left_out
@@ -37,6 +37,7 @@ _OTHER_UNITS = {
 }
 
 
+@checked()
 def read_recording(file: Path) -> mne.io.BaseRaw:
     """Read an EDF, BDF, FIF or WFDB recording into memory.
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from braindecode_pars._common.checks import check_same_rate, integer, positive
+from braindecode_pars._common.checks import check_same_rate, instance, integer, positive
 from braindecode_pars._common.files import checksum_of, differences, read_checked, write_checked
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.signal_store.index import INDEX, Index, StoredRecording
@@ -308,6 +308,7 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     TypeError, ValueError
         When a share is not a positive number, or when names differ.
     """
+    instance("a dict of shares by name", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
         known = ", ".join(corpora) or "no corpora of recipes"
         raise ValueError(f"shares has {', '.join(map(str, shares))}, but the store has {known}.")

@@ -17,7 +17,17 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 
-from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, listed
+from braindecode_pars._common.checks import (
+    Rule,
+    check_parameters,
+    checked,
+    choice,
+    instance,
+    integer,
+    listed,
+    optional,
+    positive,
+)
 from braindecode_pars._common.files import check_may_write, checksum_of
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import SubjectKeys
@@ -53,6 +63,7 @@ log = logging.getLogger(__name__)
 _RULES = dict(
     dtype=Rule(f"one of {', '.join(DTYPES)}", (str,), DTYPES.__contains__),
     on_error=choice("raise", "warn"),
+    sfreq=optional(positive()),
     n_jobs=Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
 )
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
@@ -251,8 +262,8 @@ class SignalStore:
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
         check_parameters(dict(reading, dtype=dtype), _RULES)
-        if isinstance(channels, str):
-            raise TypeError(f"channels is the string {channels!r}; give a list of names.")
+        if isinstance(channels, str) or not isinstance(channels, Iterable | None):
+            raise TypeError(f"channels is {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
         preparation = Preparation(sfreq, low, high, mains, channels, reference)
@@ -322,7 +333,7 @@ class SignalStore:
         ([1, 2, 3], 6)
         """
         path = Path(path).expanduser()
-        if isinstance(stores, (str, Path, SignalStore)):
+        if isinstance(stores, (str, Path, SignalStore)) or not isinstance(stores, Iterable):
             raise TypeError(f"stores is {stores!r}; pass a list of stores, or of their folders.")
         if (path / PARTS).exists():
             raise ValueError(f"{path} already joins stores; open it, or pass a new folder.")
@@ -451,7 +462,7 @@ class SignalStore:
             raise ValueError(f"{self.path} joins other stores and has no samples of its own.")
         SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
-        check_parameters(reading, _RULES)
+        check_parameters(dict(reading, sfreq=sfreq), _RULES)
         append(self.path, recordings, subject, sfreq, shares, **reading)
         return SignalStore.open(self.path)
 
@@ -550,6 +561,7 @@ class SignalStore:
         """
         signals = self._check_signals(signals)
         self._check_crops(signals, np.zeros(len(signals), int), n_times)
+        instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
         starts = rng.integers(0, self._length[signals] - n_times, endpoint=True)
         return self._crops(signals, starts, n_times)
 
@@ -576,6 +588,8 @@ class SignalStore:
             When a crop exceeds its signal. The message names the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
+        if starts.shape != signals.shape or starts.dtype.kind not in "iu":
+            raise ValueError(f"starts must be an integer for each of {len(signals)} signals.")
         self._check_crops(signals, starts, n_times)
         return self._crops(signals, starts, n_times)
 
@@ -615,6 +629,7 @@ class SignalStore:
                 f"{recording.name} in {self.path}, which has {recording.n_times} samples."
             )
 
+    @checked()
     def select(
         self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
     ) -> SignalStore:

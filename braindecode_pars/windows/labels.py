@@ -120,7 +120,7 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
         raise TypeError(f"unlabeled_label must be one label or None, got {label!r}.")
     _check_distinct([*y.tolist(), label])
     # Compared one by one, because labels may have several types.
-    unlabeled = np.asarray([bool(one == label) for one in y], dtype=bool)
+    unlabeled = np.asarray([bool(np.all(one == label)) for one in y], dtype=bool)
     if is_auto and unlabeled.any():
         if set(y.tolist()) == {-1, 1}:
             raise ValueError(

@@ -493,7 +493,7 @@ class Windows(Sequence):
 
 def _samples_of(item: Any) -> np.ndarray:
     """Return the samples alone: without the label, out of a one-window Epochs."""
-    if isinstance(item, tuple) or (isinstance(item, list) and np.ndim(item[0]) == 2):
+    if isinstance(item, tuple) or (isinstance(item, list) and item and np.ndim(item[0]) == 2):
         item = item[0]
     if isinstance(item, mne.BaseEpochs):
         item = item.get_data(copy=False)[0]

@@ -119,7 +119,7 @@ def test_axes_may_be_given():
     [
         (np.ones(6), info_of(NAMES), ValueError, r"\(6,\) .* 7 channels"),
         (np.full(7, np.nan), info_of(NAMES), ValueError, "NaN"),
-        (np.ones(7), NAMES, TypeError, "list"),
+        (np.ones(7), NAMES, TypeError, "info must be of type mne.Info"),
         (np.ones(4), info_of(["Cz", "Fpz-Cz", "A", "B"]), ValueError, "1 of 4 .* Fpz-Cz, A, B"),
     ],
 )

@@ -128,7 +128,7 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([dict(epoch=1)], TypeError, "list"),
+        ([dict(epoch=1)], TypeError, "history must be of type pd.DataFrame"),
         (history().drop(columns="phase"), ValueError, "phase; .*epoch"),
         (history().iloc[:0], ValueError, "empty"),
         (pd.concat([history(), history()]), ValueError, "method and seed"),
@@ -181,7 +181,7 @@ def test_the_lags_of_a_classifier_are_drawn(nights, tiny):
 
 
 def test_a_history_without_lags():
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(TypeError, match=r"history must be of type pd\.DataFrame"):
         plotting.lag_losses([1])
     with pytest.raises(ValueError, match="train_loss_relative_lag_1_2"):
         plotting.lag_losses(pd.DataFrame(dict(epoch=[1], train_loss_relative=[0.5])))

@@ -43,7 +43,7 @@ def test_a_missing_column_raises(figure, make_scores):
 
 
 def test_a_list_raises(figure):
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(TypeError, match=r"scores must be of type pd\.DataFrame"):
         figure([0.5, 0.6])
 
 

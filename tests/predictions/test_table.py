@@ -44,7 +44,7 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([1, 2], TypeError, "list"),
+        ([1, 2], TypeError, "frame must be of type pd.DataFrame"),
         (frame().drop(columns=["onset", "label"]), ValueError, "onset, label"),
         (frame().iloc[:0], ValueError, "no rows"),
         (frame(onset=[30.0, 0.0]), ValueError, "order"),

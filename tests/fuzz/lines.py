@@ -1,0 +1,121 @@
+"""Command lines of any command with any options and values, on small odd files."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from hypothesis import strategies as st
+from support.edf_files import write_edf_records
+
+from braindecode_pars.cli import app
+from fuzz import folders
+from fuzz.anything import working_in
+from fuzz.commands import ODD, TINY, _tree, run
+from fuzz.outcomes import Case
+
+COMMANDS = {name: c.params for name, c in typer.main.get_command(app).commands.items()}
+#: Long lines, control characters, other scripts, and what shells and formats give a meaning.
+TEXTS = [
+    *ODD,
+    "a" * 5000,
+    "\x1b[31m",
+    "{}",
+    "{x}",
+    "%s",
+    "1,2",
+    "=",
+    "a=b",
+    "a=[1",
+    "-",
+    "tueg=1",
+    "1000000000000",
+]
+#: Places in the folder of a case.
+PLACES = ("TREE", "STORE", "MODEL", "ENCODER", "RUN", "EMPTY", "NONE", "FILE", "TEXT.edf")
+PLACES += ("CUT.edf", "VOID.edf", "VOID.fif", "VOID.hea", "JSON", "LOCKED", "LINK", "DEEP")
+
+
+@cache
+def _edf() -> bytes:
+    file = folders._home() / "whole.edf"
+    write_edf_records(file, np.ones((2, 1000), int), range(10), kind="EDF+C")
+    return file.read_bytes()
+
+
+def make_places(folder: Path) -> dict[str, Path]:
+    """Write folders and files that commands may meet, some of them damaged."""
+    made = {name: folder / name for name in PLACES}
+    kinds = dict(STORE="store", MODEL="classifier", ENCODER="encoder", RUN="run")
+    made |= {name: folders._made(kind, 0) for name, kind in kinds.items()}
+    made["TREE"] = _tree()
+    for name in ("EMPTY", "JSON", "LOCKED", "DEEP"):
+        made[name].mkdir()
+    made["FILE"].write_bytes(b"a file")
+    made["TEXT.edf"].write_text("no recording")
+    made["CUT.edf"].write_bytes(_edf()[: len(_edf()) // 2])
+    for name in ("VOID.edf", "VOID.fif", "VOID.hea"):
+        made[name].touch()
+    for name in ("model.json", "run.json", "store.json", "encoder.json", "predictions.json"):
+        (made["JSON"] / name).write_text('{"version": [], "configuration": 3, "kind": null}')
+    (made["DEEP"] / "a.json").write_text("[" * 10**5)
+    (made["LOCKED"] / "night.edf").write_bytes(_edf())
+    (made["LOCKED"] / "night.edf").chmod(0)
+    made["LINK"].symlink_to(made["LINK"])
+    return made
+
+
+def _value(option: Any) -> st.SearchStrategy:
+    return st.one_of(st.sampled_from(TEXTS), st.sampled_from(PLACES), st.text(max_size=4))
+
+
+#: Options of work that takes long, and other programs: a number of processes, and of epochs.
+LONG = {
+    "--epochs",
+    "--steps-per-epoch",
+    "--jobs",
+    "--n-jobs",
+    "--num-workers",
+    "--seeds",
+    "--compile",
+}
+LONG |= {"--paper", "--help", "--batch-size"}
+
+
+@st.composite
+def cases(draw):
+    command = draw(st.sampled_from([c for c in sorted(COMMANDS) if c != "demo"]))
+    arguments = [p for p in COMMANDS[command] if p.param_type_name == "argument"]
+    options = [p for p in COMMANDS[command] if not set(p.opts) & LONG and p not in arguments]
+    words = [draw(st.sampled_from(PLACES)) for _ in arguments]
+    if command == "evaluate":
+        words[0] = draw(st.sampled_from(["compare", "transfer", "ablation", "label-efficiency"]))
+        words += ["--dataset", draw(st.sampled_from([*PLACES, "eegmat", "simulated", "x=TREE"]))]
+    if command in ("predict", "pretrain"):
+        words += ["--out", draw(st.sampled_from(["OUT", "OUT", *PLACES]))]
+    if command == "store":
+        words += draw(st.sampled_from([[], ["OUT"], ["OUT"], ["EMPTY"], ["FILE"]]))
+    if command == "pretrain":
+        words += [str(word) for word in TINY]
+    if command == "plan":
+        words += ["--device", "cpu", "--embed-dim", "8", "--num-layers", "1", "--num-heads", "2"]
+    picked = st.lists(st.sampled_from(options or [None]), max_size=3, unique_by=id)
+    for option in filter(None, draw(picked)):
+        words.append(option.opts[0])
+        if not option.is_flag:
+            words.append(draw(_value(option)))
+    words = [word for word in words if "\0" not in word]
+
+    def act(folder: Path) -> Any:
+        places = make_places(folder) | {"OUT": folder / "OUT"}
+        with working_in(folder):
+            return run(command, *[str(places.get(word, word)) for word in words])
+
+    def problem(result: Any) -> str | None:
+        shown = result.output
+        return "prints NaN" if " nan" in shown or "Traceback" in shown else None
+
+    return Case(f"{command} {words}", act, problem)
