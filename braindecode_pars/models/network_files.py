@@ -204,6 +204,11 @@ class SavedInFolder(_Model):
             if n_outputs not in (None, net.n_outputs):
                 net.reset_head(n_outputs)
         else:
+            if n_outputs is None:
+                raise ValueError(
+                    f"{pretrained_model_name_or_path} is an encoder, which has no last layer; pass "
+                    "n_outputs, the number of classes."
+                )
             loaded = encoder_from_file(cls, model, folder, strict=strict)
             net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
         return net.to(map_location).eval()

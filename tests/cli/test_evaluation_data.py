@@ -64,6 +64,7 @@ def test_a_folder_of_own_recordings(tmp_path):
     assert (title("mine"), title(str(tmp_path))) == ("mine", tmp_path.name)
 
 
+@pytest.mark.filterwarnings("ignore:Every class has one recording only")
 def test_labels_of_own_files_as_options(tmp_path):
     """Options of the command line are texts; templates and paths are not taken for literals."""
     info = mne.create_info(["C3"], 100.0, "eeg")

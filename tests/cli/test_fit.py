@@ -70,6 +70,7 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     assert set(scores["subject"]) == {"P01", "P02", "P03", "P04"}
 
 
+@pytest.mark.filterwarnings("ignore:The windows were prepared otherwise.*reference as recorded")
 def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     short = ("--set=finetune_epochs=1", "--set=freeze_encoder=true", "--window-seconds", 4)
     labels = ("--class", "fast=quick", "--class", "slow", "--channel", "C4")
@@ -129,6 +130,7 @@ def test_a_mistake_is_one_sentence(recordings, tmp_path, given, code, message):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.filterwarnings("ignore:Every class has one recording only")
 def test_people_of_one_name_cannot_be_held_out(recordings, tmp_path):
     given = ("--labels", "P01_{label}_raw", "--subject", "(P01)")
     for file in recordings.glob("P01*"):

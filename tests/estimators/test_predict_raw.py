@@ -194,10 +194,10 @@ def test_gaps_and_bad_annotations_are_not_predicted(clf):
 def test_what_is_no_window_for_training_is_not_predicted(clf, mark, tmp_path):
     """In the annotations of a file, or in the table of BIDS beside it."""
     clf = with_attributes(clf, preprocessing_=Preprocessing())
-    raw, file = recording(sfreq=100.0), tmp_path / "sub-01_task-rest_eeg.fif"
+    raw, file = recording(sfreq=100.0), tmp_path / "sub-99_task-rest_eeg.fif"
     raw.save(file, verbose="error")
     rows = f"0\tabc\tsleep\n35\t10\t{mark}\n149.9\tn/a\t{mark}\n"
-    (tmp_path / "sub-01_task-rest_events.tsv").write_text(f"onset\tduration\ttrial_type\n{rows}")
+    (tmp_path / "sub-99_task-rest_events.tsv").write_text(f"onset\tduration\ttrial_type\n{rows}")
     annotated(raw, (35, 10, mark), (149.9, 0, mark))
     used = fixed_windows(raw, 30.0).metadata["i_start_in_trial"] / 3000
     for given in (raw, file):

@@ -22,9 +22,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
-from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
@@ -517,7 +517,7 @@ class Odd(DummyClassifier):
 def test_a_warning_of_several_folds_comes_once_at_the_end_with_their_number(nights, n_jobs):
     finished = []
 
-    class Bar(tqdm):
+    class Bar(ProgressBar):
         def update(self, n=1):
             finished.append(n)
 
@@ -527,7 +527,7 @@ def test_a_warning_of_several_folds_comes_once_at_the_end_with_their_number(nigh
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        patch.setattr("braindecode_pars.evaluation.folds.tqdm", Bar)
+        patch.setattr("braindecode_pars.evaluation.folds.ProgressBar", Bar)
         patch.setattr(warnings, "warn_explicit", lambda text, *where: finished.append(text))
         run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[1, 2, 3])
     assert finished == [1, 1, 1, "In 2 of 3 folds: subject 1 is odd"]

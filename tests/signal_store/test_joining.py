@@ -125,7 +125,7 @@ def test_held_out_people_of_another_part_are_not_trained_on(make_raw, nights, tm
 
 
 def test_a_part_resumes_and_remains_the_same_part(recordings, make_raw, tmp_path):
-    broken = dataset(*(part.raw for part in recordings.datasets), make_raw(9, kinds="misc"))
+    broken = dataset(*(part.raw for part in recordings.datasets), make_raw(9, kinds="emg"))
     with pytest.raises(ValueError, match="recording-4"):
         create(tmp_path / "part-2", broken, part=(2, 2))
     assert len(Index.read(tmp_path / "part-2").recordings) == 2

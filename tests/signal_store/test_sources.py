@@ -253,7 +253,7 @@ def test_only_requested_channels_are_kept(make_raw):
     with pytest.raises(ValueError, match="Pz, only C3, ECG, C4"):
         Preparation(channels=["Pz"]).apply(raw)
     with pytest.raises(ValueError, match="only X"):
-        Preparation().apply(make_raw(0, 1, names=["X"], kinds="misc"))
+        Preparation().apply(make_raw(0, 1, names=["X"], kinds="emg"))
 
 
 def test_requested_channels_are_matched_as_in_the_estimators(make_raw):

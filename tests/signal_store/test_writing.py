@@ -87,7 +87,7 @@ def test_objects_sent_between_processes_can_be_pickled(recordings):
 
 def test_a_bad_recording_in_parallel_reading_is_named(recordings, make_raw, tmp_path):
     """joblib gives no warning about results that are not used."""
-    bad = RawDataset(make_raw(1, 1, names=["X"], kinds="misc"), {})
+    bad = RawDataset(make_raw(1, 1, names=["X"], kinds="emg"), {})
     many = BaseConcatDataset([bad, *recordings.datasets * 4])
     with (
         joblib.parallel_config("threading"),
@@ -270,7 +270,7 @@ def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
 
 def start_store(path: Path, make_raw, **arguments) -> BaseConcatDataset:
     """Start a store whose second recording cannot be stored."""
-    broken = make_raw(1, 1, names=["X"], kinds="misc")
+    broken = make_raw(1, 1, names=["X"], kinds="emg")
     given = BaseConcatDataset(
         [RawDataset(raw, dict(subject=i)) for i, raw in enumerate((make_raw(0), broken))]
     )
@@ -296,7 +296,7 @@ def test_resuming_with_other_arguments_raises(make_raw, tmp_path):
 @pytest.mark.parametrize("what", ["labels", "windows", "none"])
 def test_resuming_with_other_labels_raises(nights, make_raw, tmp_path, what):
     """Of the same recordings, which would have the labels of both calls."""
-    broken = RawDataset(make_raw(1, 1, names=["X"], kinds="misc"), {"subject": 0})
+    broken = RawDataset(make_raw(1, 1, names=["X"], kinds="emg"), {"subject": 0})
     given = BaseConcatDataset([nights.datasets[0], broken])
     for _ in range(2):  # the same call resumes
         with pytest.raises(ValueError, match="recording-1"):

@@ -197,7 +197,12 @@ def test_a_file_of_this_name_does_not_hide_it_and_a_path_is_no_name(shipped):
             model_folder(Path(path))
 
 
-@pytest.mark.parametrize("load", [PARSClassifier.load, PARSEmbedder.load, PARSNet.from_pretrained])
-def test_it_is_no_estimator_or_network(shipped, load):
+@pytest.mark.parametrize("load", [PARSClassifier.load, PARSEmbedder.load])
+def test_it_is_no_estimator(shipped, load):
     with pytest.raises(ValueError, match="load_encoder"):
         load("small")
+
+
+def test_it_is_a_network_with_a_number_of_classes(shipped):
+    with pytest.raises(ValueError, match="n_outputs"):
+        PARSNet.from_pretrained("small")
