@@ -2,6 +2,7 @@
 
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task
 from braindecode_pars.pretext.droppos import DropPos
+from braindecode_pars.pretext.features import SignalFeatures
 from braindecode_pars.pretext.joint import Joint
 from braindecode_pars.pretext.mae import MAE
 from braindecode_pars.pretext.mp3 import MP3
@@ -16,6 +17,7 @@ __all__ = [
     "DropPos",
     "Joint",
     "PretextTask",
+    "SignalFeatures",
     "SpectralMAE",
     "make_task",
 ]
