@@ -49,9 +49,7 @@ _FLOOR, _TINY = 1e-8, 1e-10
 
 _RULES = dict(
     sfreq=optional(positive()),
-    features=optional(
-        instance("a list of names or a dict of functions", list, tuple, set, Mapping)
-    ),
+    features=optional(instance("a list of names or a dict of functions", list, tuple, Mapping)),
 )
 
 
@@ -646,7 +644,7 @@ def _chosen(
     if features is None:
         return dict(FEATURES)
     if not isinstance(features, Mapping):
-        unknown = [repr(name) for name in features if name not in FEATURES]
+        unknown = [repr(name) for name in features if name not in [*FEATURES]]
         if unknown:
             raise ValueError(
                 f"Unknown features {listed(unknown)}; known are {listed(list(FEATURES))}. A dict "
