@@ -158,7 +158,10 @@ def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
         or card.task not in PRETEXT_TASKS
     ):
         return math.nan, Count(math.nan, math.nan)
-    step = _pretraining_step(encoder, card.task, card.task_params, card.n_times, card.sfreq)
+    try:
+        step = _pretraining_step(encoder, card.task, card.task_params, card.n_times, card.sfreq)
+    except (TypeError, ValueError):  # a function among its arguments was not saved
+        return math.nan, Count(math.nan, math.nan)
     done = count_steps(step, encoder, card.n_steps, card.n_examples)
     if card.continued_from is None:
         return card.n_steps, done
