@@ -31,7 +31,8 @@ __all__ = ["CENTRED", "METHODS", "make_methods"]
 
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
-    *("pars", "mae", "spectral", "mp3", "droppos", "joint", "scratch", "probe", "random-probe"),
+    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
+    *("scratch", "probe", "random-probe"),
     *("eegnet", "shallow", "band-power", "tangent-space"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -140,6 +141,9 @@ class Pretraining(Callback):
             task_params=self.task_params or {},
             device=net.device if self.device is None else self.device,
         )
+        sfreq = None
+        with suppress(ValueError):  # of a model of braindecode that does not know its rate
+            sfreq = getattr(net.module_, "sfreq", None)
         # Pretrain in place, and remember Ctrl-C for on_train_end.
         try:
             pretrain_encoder(
@@ -147,6 +151,7 @@ class Pretraining(Callback):
                 dataset_train if self.unlabeled is None else [dataset_train, self.unlabeled],
                 settings,
                 n_times=self.n_times,
+                sfreq=sfreq,
                 balance=self.balance,
                 callbacks=self.callbacks,
                 on_end=self._store,

@@ -6,19 +6,28 @@ import logging
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback
-from skorch.dataset import get_len
+from skorch.dataset import get_len, unpack_data
 from skorch.utils import noop
 from torch import Tensor
+from torch.utils.data import Subset
 
-from braindecode_pars._common.checks import boolean, check_parameters, instance, integer, optional
+from braindecode_pars._common.checks import (
+    boolean,
+    check_parameters,
+    instance,
+    integer,
+    optional,
+    positive,
+)
 from braindecode_pars._common.computing import Precision, find_device
-from braindecode_pars._common.seeding import OwnDraws, drawing, random_stream
+from braindecode_pars._common.seeding import OwnDraws, drawing, drawn, random_stream
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import (
@@ -50,12 +59,16 @@ _RULES = dict(
     encoder=instance("a PatchEncoder", PatchEncoder),
     settings=optional(instance("a PretrainingSettings", PretrainingSettings)),
     n_times=optional(integer(1)),
+    sfreq=optional(positive()),
     balance=boolean(),
     callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
     seed=optional(integer(0)),
     first_epoch=integer(0),
     verbose=instance("an integer", Integral, bool),
 )
+
+#: Seed of the signals that a task measures before the first step.
+_FIRST_PASS = 1
 
 #: History column -> name in the progress bar. Columns that the history lacks are not shown.
 _SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
@@ -67,6 +80,7 @@ def pretrain_encoder(
     settings: PretrainingSettings | None = None,
     *,
     n_times: int | None = None,
+    sfreq: float | None = None,
     balance: bool = False,
     callbacks: list | None = None,
     on_end: Callable[[PretrainingNet], None] | None = None,
@@ -92,6 +106,8 @@ def pretrain_encoder(
     n_times : int | None
         Number of samples in a random crop. With None, the length of the first window of each
         corpus is read, and the shortest of these is used.
+    sfreq : float | None
+        Sampling rate in Hz of windows that do not know theirs, for tasks that need it.
     balance : bool
         Whether each of several corpora gives the same number of examples.
     callbacks : list of skorch callbacks | None
@@ -145,19 +161,22 @@ def pretrain_encoder(
     check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or noop
     is_ready = getattr(windows, "is_single_channel", False)
-    if n_times is None:
-        n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
+    examples = windows if is_ready else SingleChannelWindows(windows, n_times, balance=balance)
+    n_times = examples.n_times if n_times is None else n_times
+    rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else find_device(settings.device)
     draw_device = device or next(encoder.parameters()).device
     with nullcontext() if seed is None else random_stream(seed, draw_device):
-        # Build the task and the examples. The task may use shorter crops than ``n_times``.
         task_params = dict(settings.task_params)
         with drawing():
             task = make_task(
-                settings.task, n_times=n_times, encoder=encoder, task_params=task_params
+                settings.task,
+                n_times=n_times,
+                encoder=encoder,
+                task_params=task_params,
+                sfreq=rate,
             )
-        examples = windows
-        if not is_ready:
+        if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
         # The steps of a run have no length, and its settings always have epochs.
         epochs = settings.epochs
@@ -369,6 +388,28 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         self, y_pred: tuple[Tensor, Tensor], y_true: Any, X: Any = None, training: bool = False
     ) -> Tensor:
         return self.criterion_(*y_pred)
+
+    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
+        self.prepare_task(X, y)
+        return super().fit_loop(X, y, epochs=epochs, **kwargs)
+
+    def prepare_task(self, X: Any, y: Any = None) -> None:
+        """Let the task measure signals before the first step."""
+        prepare = getattr(self.task_, "prepare", noop)
+        prepare(partial(self.draw_signals, X, y))
+
+    def draw_signals(self, X: Any, y: Any, n: int) -> Tensor:
+        """Return random training signals, shape (n, n_times), the same in every call.
+
+        Each window gives as many as the others; of windows of several channels, these are crops.
+        """
+        with random_stream(_FIRST_PASS, self.compute_device):
+            windows, _ = self.get_split_datasets(X, y)
+            with drawing():
+                order = torch.randperm(len(windows))
+            part = Subset(windows, order[torch.arange(n) % len(order)].tolist())
+            batches = drawn(self.get_iterator(part, training=False))
+            return torch.cat([unpack_data(batch)[0] for batch in batches])
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         # Validation: the same random draws in every epoch.

@@ -16,8 +16,8 @@ from braindecode_pars.pretrained import EncoderCard, save_encoder
 def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
-        *("PARS", "MAE", "SpectralMAE", "MP3", "DropPos", "Joint", "scratch"),
-        *("PARS probe", "random probe"),
+        *("PARS", "MAE", "SpectralMAE", "SignalFeatures", "MP3", "DropPos", "Joint"),
+        *("scratch", "PARS probe", "random probe"),
         *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space"),
     ]
     assert methods["MAE"].pretext == "mae"

@@ -129,7 +129,7 @@ class OwnDraws(NeuralNet):
             return super().initialize()
 
     def run_single_epoch(self, iterator: Any, *args: Any, **kwargs: Any) -> None:
-        batches = None if iterator is None else _drawn(iterator)
+        batches = None if iterator is None else drawn(iterator)
         return super().run_single_epoch(batches, *args, **kwargs)
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
@@ -137,7 +137,7 @@ class OwnDraws(NeuralNet):
             return super().infer(*args, **kwargs)
 
 
-def _drawn(batches: Iterable[Any]) -> Iterator[Any]:
+def drawn(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield the batches; shuffling and reading them draw from the stream."""
     end = object()
     with drawing():

@@ -201,7 +201,7 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
     return [(key, text) for key, _, text in (option.partition("=") for option in options or ())]
 
 
-TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
+TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
 _PROBES = ("probe", "random-probe")
 METHODS = (*TASKS, "scratch", *_PROBES, "eegnet", "shallow", "band-power", "tangent-space")

@@ -67,8 +67,9 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task as a name (``"pars"``, ``"mae"``, ``"spectral"``, ``"mp3"``, ``"droppos"``,
-        ``"joint"``), a class or an instance. With None, the model is trained from scratch.
+        Pretext task as a name (``"pars"``, ``"mae"``, ``"spectral"``, ``"features"``,
+        ``"mp3"``, ``"droppos"``, ``"joint"``), a class or an instance. With None, the model is
+        trained from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None

@@ -140,7 +140,9 @@ def _pretraining(
         if epochs is None:
             epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
-        step = _pretraining_step(encoder, settings.task, dict(settings.task_params), n_times)
+        step = _pretraining_step(
+            encoder, settings.task, dict(settings.task_params), n_times, start.estimator.sfreq_
+        )
         steps += own_steps
         counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
     return steps, counts
@@ -156,7 +158,10 @@ def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
         or card.task not in PRETEXT_TASKS
     ):
         return math.nan, Count(math.nan, math.nan)
-    step = _pretraining_step(encoder, card.task, card.task_params, card.n_times)
+    try:
+        step = _pretraining_step(encoder, card.task, card.task_params, card.n_times, card.sfreq)
+    except (TypeError, ValueError):  # a function among its arguments was not saved
+        return math.nan, Count(math.nan, math.nan)
     done = count_steps(step, encoder, card.n_steps, card.n_examples)
     if card.continued_from is None:
         return card.n_steps, done
@@ -165,9 +170,13 @@ def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
 
 
 def _pretraining_step(
-    encoder: PatchEncoder, task: Any, task_params: dict[str, Any] | None, n_times: int
+    encoder: PatchEncoder,
+    task: Any,
+    task_params: dict[str, Any] | None,
+    n_times: int,
+    sfreq: float | None,
 ) -> Callable[[int], None]:
-    task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
+    task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params, sfreq=sfreq)
     criterion = task.criterion()
 
     def step(n_windows: int) -> None:

@@ -220,6 +220,7 @@ class EncoderStart:
             encoder,
             parts,
             self.settings,
+            sfreq=estimator.sfreq_,
             n_times=min([estimator.n_times_, *(part.shortest() for part in further)]),
             callbacks=estimator.pretrain_callbacks,
             on_end=keep,

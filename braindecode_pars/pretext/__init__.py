@@ -6,6 +6,7 @@ from braindecode_pars.pretext.joint import Joint
 from braindecode_pars.pretext.mae import MAE
 from braindecode_pars.pretext.mp3 import MP3
 from braindecode_pars.pretext.pars import PARS
+from braindecode_pars.pretext.signal_features import SignalFeatures
 from braindecode_pars.pretext.spectral import SpectralMAE
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "DropPos",
     "Joint",
     "PretextTask",
+    "SignalFeatures",
     "SpectralMAE",
     "make_task",
 ]

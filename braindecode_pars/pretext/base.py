@@ -13,7 +13,13 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import check_parameters, instance, integer, optional
+from braindecode_pars._common.checks import (
+    check_parameters,
+    check_same_rate,
+    instance,
+    integer,
+    optional,
+)
 from braindecode_pars._common.files import import_file
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.encoder import PatchEncoder
@@ -306,6 +312,19 @@ class PretextTask(nn.Module):
         """
         return {}
 
+    def prepare(self, draw: Callable[[int], Tensor]) -> None:
+        """Measure the signals before the first step, where a task needs it; the default is nothing.
+
+        What is measured belongs into buffers, so that it is saved and a resumed run continues with
+        it.
+
+        Parameters
+        ----------
+        draw : callable
+            Function of a number n that returns random training signals, shape (n, n_times), on any
+            device. Its draws change no other ones, and a second call returns the same signals.
+        """
+
     def use_encoder(self, encoder: PatchEncoder) -> None:
         """Replace the encoder; the task then trains the new one in place.
 
@@ -323,6 +342,7 @@ def make_task(
     n_times: int,
     encoder: PatchEncoder,
     task_params: dict[str, Any] | None = None,
+    sfreq: float | None = None,
 ) -> PretextTask:
     """Return a task that trains ``encoder`` in place.
 
@@ -339,6 +359,8 @@ def make_task(
         Encoder to train in place; it is never copied.
     task_params : dict | None
         Further arguments of the task.
+    sfreq : float | None
+        Sampling rate of the windows in Hz, for a task that has this argument; None when unknown.
 
     Returns
     -------
@@ -348,8 +370,8 @@ def make_task(
     Raises
     ------
     ValueError
-        For an unknown name (the message lists the known names), or an instance that does not
-        fit the encoder or the windows.
+        For an unknown name (the message lists the known names), an instance that does not fit the
+        encoder or the windows, or a task for another sampling rate.
     TypeError
         For an argument that the task does not have, or for anything that is not a task.
 
@@ -372,8 +394,12 @@ def make_task(
     if isinstance(task, str):
         task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
-        _check_task_params(task, task_params)
-        return task(n_times, encoder.patch_size, encoder=encoder, **task_params)
+        accepted = _check_task_params(task, task_params)
+        if "sfreq" in accepted and sfreq is not None:
+            task_params = {"sfreq": sfreq, **task_params}
+        made = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
+        _check_rate(made, sfreq)
+        return made
 
     # An instance: check that it fits the encoder and the windows.
     if not isinstance(task, PretextTask):
@@ -399,6 +425,8 @@ def make_task(
             f"windows have only {n_times}."
         )
 
+    _check_rate(task, sfreq)
+
     # The copy leaves the user's instance unchanged.
     if own is encoder:
         return task
@@ -407,8 +435,15 @@ def make_task(
     return task
 
 
-def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> None:
-    """Check that the task itself has all these parameters.
+def _check_rate(task: PretextTask, sfreq: float | None) -> None:
+    """Check that a task that knows the sampling rate of its signals has that of the windows."""
+    remedy = "resample them, or leave sfreq out of the arguments of the task"
+    expected = getattr(task, "sfreq", None)
+    check_same_rate(sfreq, expected, "The windows are", f"but {type(task).__name__} works", remedy)
+
+
+def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> set[str]:
+    """Check that the task itself has all these parameters, and return the names of all it has.
 
     A task passes unknown parameters on to its encoder, where the message would name the encoder.
     """
@@ -423,3 +458,4 @@ def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> 
             f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}; it takes "
             f"{', '.join(sorted(accepted)) or 'none'}."
         )
+    return accepted

@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import instance, number, optional
+from braindecode_pars._common.checks import instance, number, optional, positive
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task, register
 
@@ -90,6 +90,8 @@ class Joint(PretextTask):
         with weight 0 is not built. None means ``{"pars": 1.0, "mae": 1.0}``.
     task_params : dict of str to dict | None
         Further arguments of the tasks, for example ``{"mae": {"loss_on": "masked"}}``.
+    sfreq : float | None
+        Sampling rate in Hz, for the tasks that need it.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
@@ -125,11 +127,13 @@ class Joint(PretextTask):
         encoder: PatchEncoder | None = None,
         tasks: Mapping[str, float] | None = None,
         task_params: Mapping[str, dict[str, Any]] | None = None,
+        sfreq: float | None = None,
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
 
         # Check the arguments.
+        optional(positive()).check("sfreq", sfreq, type(self).__name__)
         tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
         weights = _positive_weights(tasks)
         optional(instance("a dict of task names and arguments", Mapping)).check(
@@ -148,10 +152,14 @@ class Joint(PretextTask):
                 )
 
         # Build the tasks on one encoder.
-        self.weights = weights
+        self.weights, self.sfreq = weights, sfreq
         parts = {
             name: make_task(
-                name, n_times=n_times, encoder=self.encoder, task_params=task_params.get(name)
+                name,
+                n_times=n_times,
+                encoder=self.encoder,
+                task_params=task_params.get(name),
+                sfreq=sfreq,
             )
             for name in weights
         }
@@ -166,6 +174,17 @@ class Joint(PretextTask):
         criteria = {name: part.criterion for name, part in self.parts.items()}
         factors = {name: self.weights[name] / self.chances[name] for name in self.parts}
         return partial(WeightedSum, criteria, factors)
+
+    def prepare(self, draw: Callable[[int], Tensor]) -> None:
+        """Let all tasks measure the signals before the first step.
+
+        Parameters
+        ----------
+        draw : callable
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`.
+        """
+        for part in self.parts.values():
+            part.prepare(draw)
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
         """Replace the encoder in all tasks.

@@ -108,6 +108,15 @@ class RunNet(AccelerateMixin, PretrainingNet):
         epochs = self.max_epochs - self.first_epoch if epochs is None else epochs
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
+    def prepare_task(self, X: Steps, y: Any = None) -> None:
+        """Let the task measure signals before the first step; a checkpoint has what it found."""
+        if self.first_epoch == 0:
+            super().prepare_task(X, y)
+
+    def draw_signals(self, X: Steps, y: Any, n: int) -> Tensor:
+        """Return random crops of the store, the same in every process."""
+        return X.first_pass(n)
+
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
         return EpochLoader(
             dataset,

@@ -316,6 +316,7 @@ def build_task(config: RunConfig, sfreq: float) -> PretextTask:
             n_times=round(config.window_seconds * sfreq),
             encoder=encoder,
             task_params=dict(config.task_params),
+            sfreq=sfreq,
         )
 
 

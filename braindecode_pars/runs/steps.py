@@ -17,7 +17,7 @@ from braindecode_pars.signal_store.parts import windows_of_a_pass
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.
-ORDER, CROPS, MODEL = range(3)
+ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
 class Steps(Dataset):
@@ -92,6 +92,7 @@ class Steps(Dataset):
         # Share of this process.
         share = batch_size // n_processes
         self.store = store
+        self.sfreq = store.sfreq
         self.n_times = n_times
         self.batch_size = batch_size
         self.seed = seed
@@ -131,14 +132,30 @@ class Steps(Dataset):
 
         # All processes draw the channels and starts of the whole batch, and read their own part.
         rng = np.random.default_rng([self.seed, CROPS, step])
-        signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
-        starts = rng.integers(self.lengths[recordings] - self.n_times + 1)
-        own = self.own_examples
-        crops = self.store.crops(signals[own], starts[own], self.n_times)
+        crops = self._crops(recordings, rng, self.own_examples)
 
         # Seed of the task's random draws in this step.
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
-        return torch.from_numpy(crops), int(seed)
+        return crops, int(seed)
+
+    def first_pass(self, n: int) -> Tensor:
+        """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
+
+        The crops are other ones than those of the steps.
+        """
+        recordings = self._recordings_of(np.resize(self._windows_of_pass(0), n))
+        return self._crops(recordings, np.random.default_rng([self.seed, FIRST_PASS]))
+
+    def _crops(
+        self, recordings: np.ndarray, rng: np.random.Generator, read: slice = slice(None)
+    ) -> Tensor:
+        """Draw a crop of a random channel of each recording, and read some of them."""
+        signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
+        starts = rng.integers(self.lengths[recordings] - self.n_times + 1)
+        return torch.from_numpy(self.store.crops(signals[read], starts[read], self.n_times))
+
+    def _recordings_of(self, windows: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.window_ends, windows, side="right")
 
     def recordings_of(self, step: int) -> np.ndarray:
         """Return the recordings of a step's examples, over all processes, shape (batch_size,)."""
@@ -151,7 +168,7 @@ class Steps(Dataset):
         for number in np.unique(passes).tolist():
             in_pass = passes == number
             windows[in_pass] = self._windows_of_pass(number)[places[in_pass]]
-        return np.searchsorted(self.window_ends, windows, side="right")
+        return self._recordings_of(windows)
 
     def _windows_of_pass(self, number: int) -> np.ndarray:
         """Return the order of a pass. The latest order is cached, because many steps use it."""

@@ -101,6 +101,8 @@ class SingleChannelWindows(Dataset):
     ----------
     n_times : int
         Length of a crop in samples.
+    sfreq : float | None
+        Sampling rate in Hz; None when unknown.
 
     Raises
     ------
@@ -152,6 +154,7 @@ class SingleChannelWindows(Dataset):
             for corpus in corpora
         ]
         self.n_times = min(lengths)
+        self.sfreq = rates[0] if rates else None
         self.balance = balance
         self._lengths = [len(corpus) for corpus in corpora]
         self._starts = [0, *np.cumsum(self._lengths).tolist()[:-1]]

@@ -93,8 +93,9 @@ plt.show()
 # * :class:`~braindecode_pars.pretext.Joint` is PARS plus MAE here, each relative to its chance.
 #   Chance is two.
 #
-# :class:`~braindecode_pars.pretext.SpectralMAE`, which is not on this page, is MAE with the log
+# Two tasks are not on this page. :class:`~braindecode_pars.pretext.SpectralMAE` is MAE with the log
 # power spectrum of the removed patches as its target.
+# :class:`~braindecode_pars.pretext.SignalFeatures` predicts classical features of the window.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 

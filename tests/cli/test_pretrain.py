@@ -96,6 +96,23 @@ def test_a_run_from_a_file_and_the_command_line(store, tmp_path):
     assert load_encoder(out).card.subjects == ["subject-1", "subject-3"]
 
 
+def test_the_task_on_features_takes_the_rate_of_the_store(store, tmp_path):
+    options = [
+        "--task",
+        "features",
+        "--set",
+        'features=["bands", "shape"]',
+        "--set",
+        "mask_ratio=0.3",
+    ]
+    printed = pretrain(store, "--out", tmp_path / "run", *SMALL, *options)
+    assert "SignalFeatures with" in printed
+    card = load_encoder(tmp_path / "run").card
+    assert card.task_params == {"features": ["bands", "shape"], "mask_ratio": 0.3}
+    metrics = (tmp_path / "run" / "metrics.csv").read_text()
+    assert "train_loss_relative_bands" in metrics
+
+
 def test_every_setting_has_an_option(store, tmp_path):
     given = {
         **dict(task="mae", task_params={"mask_ratio": 0.6}, window_seconds=2.0, patch_seconds=0.5),
@@ -149,7 +166,7 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--task", "parts"], "'droppos', 'joint'"),
+        (["--task", "parts"], "'droppos', 'features', 'joint'"),
         (["--set", "n_patches"], "KEY=VALUE"),
         (["--set", "mask=1"], "'mask'"),
         (["--config", "absent.toml"], "absent.toml"),

@@ -43,7 +43,7 @@ def test_tokens_and_operations_are_those_of_the_fit(nights):
     few = nights.split([[0]])["0"]  # 24 windows
     settings = dict(channel_drop_prob=0, validation=0, finetune_epochs=2)
     settings |= dict(pretrain_batch_size=16, finetune_batch_size=10)
-    for pretext in ("mae", None):
+    for pretext in ("mae", "features", None):
         clf = classifier(pretext=pretext, **settings)
         cost = clf.training_cost(few)
         fitted, tokens, operations = fit_counted(clf, few)
@@ -126,6 +126,16 @@ def test_the_pretraining_of_a_given_encoder_counts(nights, tmp_path):
     assert all(map(math.isnan, (unknown.pretraining_steps, unknown.tokens, unknown.flops)))
     assert unknown.parameters == own.training_cost(nights).parameters
     assert (card.n_times, card.n_steps, card.n_examples) == (3000, 1, 48)
+
+
+def test_a_task_with_functions_of_the_user_has_an_unknown_cost_once_saved(nights, tmp_path):
+    own = {"features": {"largest": lambda x, sfreq: x.amax(1)}}
+    fitted = embedder(pretext="features", pretext_params=own).fit(nights)
+    assert classifier(encoder=fitted).training_cost(nights).pretraining_steps == 2
+    folder = fitted.save(tmp_path / "encoder")
+    given = classifier(encoder=str(folder))
+    assert math.isnan(given.training_cost(nights).pretraining_steps)
+    assert given.fit(nights).encoder_card_.task == "features"
 
 
 def test_a_network_without_tokens(nights):

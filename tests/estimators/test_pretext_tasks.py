@@ -25,7 +25,8 @@ def test_by_name_class_and_instance_in_the_estimators(name, nights):
     by_name, by_class = (classifier(pretext=given).fit(nights) for given in (name, task))
     assert same_weights(by_name.net_.module_, by_class.net_.module_)
     assert by_name.encoder_card_.task == name
-    by_instance = classifier(pretext=task(3000, 100, **SIZES)).fit(nights)
+    rate = dict(sfreq=100.0) if name == "features" else {}
+    by_instance = classifier(pretext=task(3000, 100, **rate, **SIZES)).fit(nights)
     assert by_instance.encoder_card_.task == name
     assert by_instance.history_["train_loss_relative"].notna().any()
     assert np.isfinite(embedder(pretext=name).fit(nights).transform(nights)).all()

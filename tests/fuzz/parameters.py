@@ -72,7 +72,7 @@ KINDS = dict(
     power="choice",
     **dict.fromkeys(("pretext", "task", "precision", "sampling", "decoder", "loss_on"), "choice"),
     **dict.fromkeys(("pooling", "method", "network", "dtype", "on_error", "device"), "choice"),
-    head="choice",
+    **dict.fromkeys(("head", "features"), "choice"),
     **dict.fromkeys(("pretext_params", "task_params", "network_params"), "dict"),
     n_bins="count",
     detrend="flag",
@@ -92,10 +92,12 @@ def _estimator(cls: type, name: str) -> Callable[..., Any]:
 
 
 def _task(task: type) -> Callable[..., Any]:
+    rate = {"sfreq": 100.0} if task.name == "features" else {}
+
     def call(folder, **arguments):
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            made = task(**{"n_times": 300, "patch_size": 50, **small.ENCODER, **arguments})
+            made = task(**{"n_times": 300, "patch_size": 50, **rate, **small.ENCODER, **arguments})
             prediction, target = made(torch.zeros(2, 300))
             return made.criterion()(prediction, target).detach().numpy()
 

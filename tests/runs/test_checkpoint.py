@@ -54,7 +54,7 @@ def test_a_checkpoint_has_weights_moments_and_random_states(store, tmp_path, mon
         assert f"optimizer.{moment}.decoder.head.weight" in names
 
 
-@pytest.mark.parametrize("task", ["mae", "spectral", "mp3", "droppos", "joint"])
+@pytest.mark.parametrize("task", ["mae", "spectral", "features", "mp3", "droppos", "joint"])
 def test_a_resumed_run_of_every_task_is_bit_identical(task, store, tmp_path, monkeypatch):
     interrupted_run(store, tmp_path / "run", monkeypatch, task=task, epochs=1)
     found = last_checkpoint(run(store, tmp_path / "run", resume=True, task=task))

@@ -74,6 +74,16 @@ def test_draws_depend_on_micro_batches_and_not_on_processes(store, tmp_path):
     pd.testing.assert_series_equal(*parts, rtol=1e-5)
 
 
+def test_two_processes_measure_the_same_signals(store, tmp_path):
+    two = run_on_two(store, tmp_path / "two", task="features")
+    one = run(store, tmp_path / "one", task="features")
+    assert_same_run(two, one)
+    measured = [
+        [last_checkpoint(out)[f"module.{n}"] for n in ("mean", "scale")] for out in (two, one)
+    ]
+    assert all(map(torch.equal, *measured))
+
+
 def test_micro_batches_add_up_to_the_batch(store, tmp_path):
     whole = run(store, tmp_path / "whole", task="smallest")
     assert_same_run(run(store, tmp_path / "parts", task="smallest", micro_batch_size=2), whole)

@@ -88,7 +88,7 @@ class PretextContract:
         encoder = PatchEncoder(100, **SIZES)
         assert PRETEXT_TASKS[self.task.name] is self.task
         for given in (self.task.name, self.task, self.make()):
-            task = make_task(given, n_times=1000, encoder=encoder)
+            task = make_task(given, n_times=1000, encoder=encoder, sfreq=100.0)
             assert type(task) is self.task
             assert task.encoder is encoder
 

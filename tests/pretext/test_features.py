@@ -1,0 +1,528 @@
+"""SignalFeatures: every feature equals a slow recomputation, and training is what predicts them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import scipy.signal
+import scipy.stats
+import torch
+from skorch.dataset import ValidSplit
+from support.pretext_contract import SIZES, PretextContract
+from support.small_runs import interrupt, last_checkpoint, make_store, noise, run
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.pretext import Joint, PretextTask, SignalFeatures, make_task
+from braindecode_pars.pretext.features import (
+    FEATURES,
+    alpha,
+    aperiodic,
+    bands,
+    hjorth,
+    shape,
+    trend,
+)
+from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
+from braindecode_pars.runs import held_out_loss
+from braindecode_pars.runs.steps import Steps
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.tokens import instance_norm
+from braindecode_pars.windows import SingleChannelWindows
+
+
+def unrelated(x, sfreq):
+    """A feature that has nothing to do with the signal."""
+    return torch.randn(len(x))
+
+
+class TestSignalFeatures(PretextContract):
+    task = SignalFeatures
+    overfit_steps = 200
+    held_out_steps = 50
+    noise_arguments: ClassVar = dict(features={"unrelated": unrelated})
+
+    def make(self, n_times=1000, patch_size=100, **arguments):
+        task = super().make(n_times, patch_size, sfreq=100, **arguments)
+        task.prepare(lambda n: torch.randn(n, n_times))
+        return task
+
+    def train(self, task, signals, *args, **kwargs):
+        task.prepare(lambda n: signals)
+        return super().train(task, signals, *args, **kwargs)
+
+    def ignore_signal(self, task):
+        task.predict = lambda patches: torch.zeros(len(patches), 31)
+
+
+# The features, one signal at a time, with NumPy and SciPy.
+
+
+def slow_densities(x, sfreq):
+    """Frequencies, and the periodogram of each segment."""
+    n = round(sfreq)
+    densities = []
+    for start in range(0, len(x) - n + 1, n // 2):
+        segment = x[start : start + n]
+        frequencies, density = scipy.signal.periodogram(segment, sfreq, "hann")
+        densities.append(density)
+    return frequencies, np.array(densities)
+
+
+def slow_trend(x, sfreq):
+    curvature, slope, _ = np.polyfit(np.linspace(-1, 1, len(x)), x, 2)
+    return [slope, curvature]
+
+
+def slow_bands(x, sfreq):
+    frequencies, densities = slow_densities(x, sfreq)
+    features = []
+    edges = [(0.5, 4), (4, 8), (8, 10), (10, 13), (13, 20), (20, 30), (30, 45)]
+    for low, high in edges:
+        if high > sfreq / 2:
+            continue
+        inside = [i for i, f in enumerate(frequencies) if low <= f < high]
+        power = [np.log(np.mean([density[i] for i in inside]) + 1e-8) for density in densities]
+        half = len(power) // 2
+        change = np.mean(power[len(power) - half :]) - np.mean(power[:half])
+        features += [np.mean(power), np.std(power), change]
+    return features
+
+
+def slow_line(x, sfreq):
+    frequencies, density = scipy.signal.welch(
+        x, sfreq, "hann", round(sfreq), round(sfreq) - round(sfreq) // 2
+    )
+    fitted = [f for f in frequencies if 2 <= f <= 40 and f < sfreq / 2]
+    power = [np.log(p + 1e-8) for f, p in zip(frequencies, density, strict=True) if f in fitted]
+    slope, intercept, *_ = scipy.stats.theilslopes(power, np.log(fitted), method="joint")
+    return np.array(fitted), np.array(power) - intercept - slope * np.log(fitted), slope
+
+
+def slow_aperiodic(x, sfreq):
+    return [-slow_line(x, sfreq)[2]]
+
+
+def slow_alpha(x, sfreq):
+    frequencies, rest, _ = slow_line(x, sfreq)
+    inside = (frequencies >= 7) & (frequencies <= 14)
+    peak = np.average(frequencies[inside], weights=np.exp(2 * rest[inside]))
+    return [peak, rest[inside].max()]
+
+
+def slow_hjorth(x, sfreq):
+    first = np.diff(x) * sfreq
+    second = np.diff(first) * sfreq
+    mobility = np.std(first) / np.std(x)
+    return [np.log(mobility), np.log(np.std(second) / np.std(first) / mobility)]
+
+
+def slow_shape(x, sfreq):
+    length = np.abs(np.diff(x)).sum() / (len(x) - 1) * sfreq
+    kurtosis = scipy.stats.kurtosis(x, fisher=False)
+    return [np.log(kurtosis), np.tanh(scipy.stats.skew(x)), np.log(length)]
+
+
+SLOW = {
+    "trend": slow_trend,
+    "bands": slow_bands,
+    "aperiodic": slow_aperiodic,
+    "alpha": slow_alpha,
+    "hjorth": slow_hjorth,
+    "shape": slow_shape,
+}
+
+
+def signals(n: int, n_times: int, sfreq: float, seed: int = 0) -> torch.Tensor:
+    """White, pink and brown noise with a rhythm at 10 Hz, float64."""
+    rng = np.random.default_rng(seed)
+    frequencies = np.fft.rfftfreq(n_times, 1 / sfreq)
+    exponent = rng.uniform(0, 3, size=(n, 1))
+    white = np.fft.rfft(rng.normal(size=(n, n_times)))
+    x = np.fft.irfft(white / np.maximum(frequencies, 0.5) ** (exponent / 2), n_times)
+    x += rng.uniform(0, 1, (n, 1)) * np.sin(20 * np.pi * np.arange(n_times) / sfreq)
+    return instance_norm(torch.from_numpy(x))
+
+
+@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize(
+    ("sfreq", "n_times"), [(128, 384), (128, 1280), (100, 200), (97.6, 500), (125, 1001), (60, 300)]
+)
+def test_every_feature_equals_a_slow_recomputation(name, sfreq, n_times):
+    x = signals(7, n_times, sfreq)
+    found = FEATURES[name](x, sfreq).reshape(len(x), -1).numpy()
+    expected = [SLOW[name](row, sfreq) for row in x.numpy()]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    single = FEATURES[name](x.float(), sfreq).reshape(len(x), -1)
+    np.testing.assert_allclose(single, found, atol=2e-3)
+
+
+def test_there_are_31():
+    x = signals(3, 384, 128)
+    sizes = {name: function(x, 128)[0].numel() for name, function in FEATURES.items()}
+    assert sizes == dict(trend=2, bands=21, aperiodic=1, alpha=2, hjorth=2, shape=3)
+
+
+def test_the_exponent_is_that_of_the_noise_and_a_rhythm_does_not_move_it():
+    """The pull of a rhythm on a line of least squares grows with its height; here it is limited."""
+    rng = np.random.default_rng(0)
+    frequencies = np.fft.rfftfreq(12800, 1 / 128)
+    white = np.fft.rfft(rng.normal(size=12800))
+    x = torch.from_numpy(np.fft.irfft(white / np.maximum(frequencies, 0.5) ** 0.75, 12800))
+    rhythm = torch.sin(2 * np.pi * 30 * torch.arange(12800) / 128)
+    found = [aperiodic((x + height * rhythm)[None], 128).item() for height in (0, 0.3, 30)]
+    assert found[0] == pytest.approx(1.5, abs=0.1)
+    assert found[1:] == pytest.approx([found[0]] * 2, abs=0.15)
+
+    # Least squares on the same spectrum.
+    f, p = scipy.signal.welch((x + 30 * rhythm).numpy(), 128, "hann", 128)
+    fitted = (f >= 2) & (f <= 40)
+    assert abs(-np.polyfit(np.log(f[fitted]), np.log(p[fitted]), 1)[0] - 1.5) > 0.5
+
+
+def test_alpha_is_where_the_rhythm_is():
+    x = signals(1, 1280, 128)
+    for peak in (8, 9.5, 12):
+        rhythm = torch.sin(2 * np.pi * peak * torch.arange(1280) / 128)
+        low, high = (alpha(instance_norm(x + a * rhythm), 128)[0] for a in (0.3, 3))
+        assert high[0].item() == pytest.approx(peak, abs=0.3)
+        assert high[1] > low[1] + 2
+
+
+def test_features_of_known_signals():
+    t = torch.linspace(-1, 1, 1000, dtype=torch.float64)
+    torch.testing.assert_close(trend((2 * t)[None], 100), torch.tensor([[2.0, 0.0]]).double())
+    growing = t.exp()[None] * torch.sin(40 * np.pi * torch.arange(1000) / 100)
+    change = bands(growing, 100)[0, 3 * 5 + 2]  # 20 to 30 Hz
+    assert change.item() == pytest.approx(2, abs=0.2)  # power grows by e^2 from half to half
+    square = torch.tensor([[1.0, 1.0, -1.0, -1.0] * 100])
+    torch.testing.assert_close(shape(square, 100)[0, :2], torch.zeros(2), atol=1e-5, rtol=0)
+    assert hjorth(square, 100).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(sfreq=None), ValueError, r'pretext_params=\{"sfreq"'),
+        (dict(sfreq=0), ValueError, "sfreq"),
+        (dict(n_times=399, sfreq=200), ValueError, "two seconds"),
+        (dict(sfreq=20), ValueError, "30 Hz"),
+        (dict(features="bands"), TypeError, "features"),
+        (dict(features=["bands", "entropy"]), ValueError, "'entropy'.*'?trend"),
+        (dict(features=[]), ValueError, "no feature"),
+        (dict(features={"mine": 3}), TypeError, "'mine'"),
+        (dict(features={"mine": lambda x, sfreq: x.mean()}), TypeError, r"'mine'.*\(batch,\)"),
+        (dict(mask_ratio=1.0), ValueError, "mask_ratio.*hides"),
+        (dict(mask_ratio=-0.1), ValueError, "mask_ratio"),
+    ],
+)
+def test_mistakes_are_explained(arguments, error, message):
+    with pytest.raises(error, match=message):
+        SignalFeatures(**{**dict(n_times=400, patch_size=100, sfreq=100), **SIZES, **arguments})
+
+
+def test_two_seconds_are_enough_and_flat_signals_are_finite():
+    for sfreq in (30, 97.6, 128, 250.5, 512):
+        n_times = round(2 * sfreq)
+        for x in (torch.zeros(2, n_times), torch.ones(2, n_times), torch.randn(2, n_times) * 1e-6):
+            for function in FEATURES.values():
+                assert function(x, sfreq).isfinite().all()
+
+
+def test_bands_above_half_the_sampling_rate_are_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match=r"30 to 45 Hz.*80 Hz.*40 Hz"):
+        task = SignalFeatures(320, 80, sfreq=80, **SIZES)
+    assert task.head.out_features == 28
+
+
+def test_features_are_picked_and_added():
+    def largest(x, sfreq):
+        return torch.stack([x.amax(1), x.amin(1)], dim=1).double()
+
+    task = SignalFeatures(400, 100, sfreq=100, features=["hjorth", "alpha"], **SIZES)
+    x = instance_norm(torch.randn(3, 400))
+    expected = torch.cat([hjorth(x, 100), alpha(x, 100)], dim=1)
+    assert torch.equal(task.measured(x), expected)
+    task = SignalFeatures(400, 100, sfreq=100, features={**FEATURES, "mine": largest}, **SIZES)
+    assert torch.equal(task.measured(x)[:, 31:], largest(x, 100).float())
+    assert list(task.part_losses(*task(x))) == [*FEATURES, "mine"]
+    own = {"mine": lambda x, sfreq: x.amax(1) / 0}
+    with pytest.raises(ValueError, match="'mine' is NaN or infinite"):
+        SignalFeatures(400, 100, sfreq=100, features=own, **SIZES).prepare(
+            lambda n: torch.randn(n, 400)
+        )
+
+
+@torch.no_grad()
+def test_loss_and_target_against_a_slow_plain_recomputation():
+    task = SignalFeatures(400, 100, sfreq=100, **SIZES).double()
+    first, x = signals(50, 400, 100), signals(4, 400, 100, seed=1)
+    x[0, 200] = 500.0  # an artefact, whose features are limited
+    task.prepare(lambda n: first)
+    loss = task.criterion()(*task(x)).item()
+    parts = task.part_losses(*task(x))
+
+    def slow(rows):
+        rows = instance_norm(rows).numpy()
+        return np.array([np.concatenate([f(row, 100) for f in SLOW.values()]) for row in rows])
+
+    mean, sd = slow(first).mean(axis=0), slow(first).std(axis=0)
+    targets = np.clip((slow(x) - mean) / (sd + 1e-4), -5, 5)
+    assert np.abs(targets[0]).max() == 5
+    patches = instance_norm(x).reshape(4, 4, 100)
+    tokens = task.encoder.tokenize(patches)
+    pooled = task.encoder(tokens + task.positions(tokens)).mean(dim=1)
+    errors = (task.head(pooled).numpy() - targets) ** 2
+    assert loss == pytest.approx(errors.mean(), rel=1e-4)
+    assert parts["bands"].item() == pytest.approx(errors[:, 2:23].mean(), rel=1e-4)
+    assert parts["shape"].item() == pytest.approx(errors[:, 28:].mean(), rel=1e-4)
+
+
+def test_hidden_patches_do_not_reach_the_encoder():
+    task = SignalFeatures(1000, 100, sfreq=100, mask_ratio=0.4, **SIZES)
+    assert task.n_masked == 4
+    patches = torch.randn(2, 10, 100)
+    torch.manual_seed(3)
+    visible = task.random_order(patches)[:, 4:]
+    seen = []
+    task.encoder.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+    torch.manual_seed(3)
+    prediction = task.predict(patches)
+    assert seen[0].shape == (2, 6, 32)
+    tokens = task.encoder.tokenize(patches)
+    places = task.positions(tokens)
+    for b in range(2):
+        expected = tokens[b, visible[b]] + places[visible[b]]
+        torch.testing.assert_close(seen[0][b], expected)
+    pooled = task.encoder(seen[0]).mean(dim=1)
+    torch.testing.assert_close(prediction, task.head(pooled))
+    # The target is of the whole signal, with any patches hidden.
+    x = torch.randn(2, 1000)
+    assert torch.equal(task(x)[1], task(x)[1])
+
+
+@pytest.mark.parametrize("mask_ratio", [0.0, 0.5])
+def test_without_hidden_patches_nothing_is_drawn(mask_ratio):
+    task = SignalFeatures(1000, 100, sfreq=100, mask_ratio=mask_ratio, **SIZES)
+    before = torch.get_rng_state()
+    task(torch.zeros(2, 1000))
+    assert torch.equal(torch.get_rng_state(), before) == (mask_ratio == 0)
+
+
+@pytest.mark.slow
+def test_training_and_not_the_tokens_predicts_the_features():
+    """The control: the best linear head that a frozen random encoder can have on these signals."""
+    torch.manual_seed(0)
+    sizes = dict(SIZES, tokenizer="spectral")
+    frozen, task = (SignalFeatures(384, 128, sfreq=128, **sizes) for _ in range(2))
+    x, held_out = signals(3000, 384, 128).float(), signals(400, 384, 128, seed=1).float()
+    for each in (frozen, task):
+        each.prepare(lambda n: x)
+    TestSignalFeatures().train(task, x, 400, batch_size=64)
+    with torch.no_grad():
+        trained = task.criterion()(*task(held_out)).item()
+
+        def pooled(x):
+            frozen.head = nn.Identity()
+            features, target = frozen(x)
+            return torch.cat([features, torch.ones(len(x), 1)], dim=1), target
+
+        weight = torch.linalg.lstsq(*pooled(x)).solution
+        features, target = pooled(held_out)
+        random = nn.functional.mse_loss(features @ weight, target).item()
+    assert trained < 0.85 * random
+    assert random < 0.9  # and it knows something
+
+
+# Sampling rate and first pass.
+
+
+class Watched(PretextTask):
+    """A task with a sampling rate that remembers what it was given to measure."""
+
+    criterion = nn.MSELoss
+
+    def __init__(self, n_times, patch_size=200, *, sfreq=None, encoder=None, **sizes):
+        super().__init__(n_times, patch_size, encoder=encoder, **sizes)
+        self.sfreq = sfreq
+        self.head = nn.Linear(self.encoder.embed_dim, 1)
+        self.drawn = []
+
+    def prepare(self, draw):
+        self.drawn += [draw(30), draw(30)]
+
+    def forward(self, x):
+        patches = self.normalized(x)[:, None, : self.patch_size]
+        prediction = self.head(self.encoder(self.encoder.tokenize(patches))).mean(dim=1)
+        return prediction, torch.rand_like(prediction)
+
+    def chance_loss(self):
+        return 1.0
+
+
+class Unwatched(Watched):
+    def prepare(self, draw):
+        pass
+
+
+def test_the_first_pass_is_random_crops_and_changes_no_other_draw(nights, tiny):
+    nets = []
+    for task in (Watched, Unwatched):
+        settings = PretrainingSettings(task, epochs=2)
+        torch.manual_seed(1)
+        encoder = PatchEncoder(100, **tiny)
+        nets.append(pretrain_encoder(encoder, nights, settings, n_times=500, seed=0, verbose=0))
+    assert nets[0].history[:, "train_loss"] == nets[1].history[:, "train_loss"]
+    first, again = nets[0].task_.drawn
+    assert first.shape == (30, 500)
+    assert torch.equal(first, again)
+    assert len(first.unique(dim=0)) == 30
+    windows = torch.tensor(np.concatenate([window for window, *_ in nights]))
+    crops = windows.unfold(1, 500, 1)
+    assert any((crops == first[0]).all(dim=2).flatten())
+    assert nets[0].task_.sfreq == 100
+
+
+def test_few_signals_are_drawn_several_times_and_validation_never():
+    x = np.arange(10, dtype=np.float32)[:, None].repeat(200, 1)
+    net = PretrainingNet(Watched(200, 100, **SIZES), max_epochs=1, verbose=0).initialize()
+    found = net.draw_signals(x, None, 25)[:, 0].int()
+    assert sorted(np.bincount(found.numpy())) == [2] * 5 + [3] * 5
+    net.set_params(train_split=ValidSplit(5))
+    assert len(net.draw_signals(x, None, 25).unique(dim=0)) == 8
+
+
+def test_the_rate_comes_from_windows_store_model_or_argument(nights, tiny, tmp_path):
+    encoder = PatchEncoder(100, **tiny)
+    for task in ("features", Joint):
+        more = {"task_params": {"tasks": {"features": 1.0}}} if task is Joint else {}
+        settings = PretrainingSettings(task, epochs=1, **more)
+        arrays = TensorDataset(torch.randn(4, 2, 300))
+        with pytest.raises(ValueError, match="sampling rate"):
+            pretrain_encoder(encoder, arrays, settings, verbose=0)
+        net = pretrain_encoder(encoder, arrays, settings, sfreq=90, verbose=0)
+        assert net.task_.sfreq == 90
+        net = pretrain_encoder(encoder, nights, settings, sfreq=90, verbose=0)
+        assert net.task_.sfreq == 100
+    store = make_store(tmp_path / "store")
+    net = pretrain_encoder(
+        encoder, store, PretrainingSettings("features", epochs=1), n_times=300, verbose=0
+    )
+    assert net.task_.sfreq == 100
+
+
+def test_another_rate_than_that_of_the_windows_is_refused():
+    encoder = PatchEncoder(100, **SIZES)
+    for task, params in (
+        ("features", {"sfreq": 128}),
+        ("joint", {"tasks": {"features": 1}, "task_params": {"features": {"sfreq": 128}}}),
+    ):
+        with pytest.raises(ValueError, match=r"100 Hz.*128 Hz"):
+            make_task(task, n_times=400, encoder=encoder, task_params=params, sfreq=100.0)
+        assert make_task(task, n_times=400, encoder=encoder, task_params=params) is not None
+    task = SignalFeatures(400, 100, sfreq=128, **SIZES)
+    with pytest.raises(ValueError, match=r"100 Hz.*128 Hz"):
+        make_task(task, n_times=400, encoder=encoder, sfreq=100.0)
+
+
+def test_a_task_without_a_rate_is_built_as_before():
+    encoder = PatchEncoder(100, **SIZES)
+    assert not hasattr(make_task("mae", n_times=400, encoder=encoder, sfreq=100.0), "sfreq")
+
+
+def test_the_features_are_standardised_from_the_windows(nights, tiny):
+    encoder = PatchEncoder(100, **tiny)
+    net = pretrain_encoder(
+        encoder, nights, PretrainingSettings("features", epochs=1), seed=0, verbose=0
+    )
+    found = net.task_.measured(
+        net.task_.normalized(net.draw_signals(SingleChannelWindows(nights), None, 500))
+    )
+    standard = (found - net.task_.mean) / net.task_.scale
+    assert standard.mean(0).abs().max() < 0.2
+    assert (standard.std(0) - 1).abs().max() < 0.3
+    row = net.history[-1]
+    parts = {name: row[f"train_loss_relative_{name}"] for name in FEATURES}
+    sizes = dict(trend=2, bands=21, aperiodic=1, alpha=2, hjorth=2, shape=3)
+    mean = sum(parts[name] * size for name, size in sizes.items()) / 31
+    assert row["train_loss_relative"] == pytest.approx(mean, rel=1e-5)
+
+
+# Runs.
+
+JOINT = dict(task="joint", task_params={"tasks": {"features": 1.0, "spectral": 1.0, "pars": 0.5}})
+
+
+@pytest.mark.parametrize("settings", [dict(task="features"), JOINT], ids=["alone", "joint"])
+def test_a_resumed_run_keeps_mean_and_standard_deviation(settings, tmp_path, monkeypatch):
+    store = make_store(tmp_path / "store")
+    whole = last_checkpoint(run(store, tmp_path / "whole", **settings))
+    with monkeypatch.context() as patch:
+        interrupt(patch, step=8)
+        with pytest.raises(KeyboardInterrupt):
+            run(store, tmp_path / "run", **settings)
+    # Nothing is measured again.
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 0)
+    resumed = last_checkpoint(run(store, tmp_path / "run", resume=True, **settings))
+    assert whole.keys() == resumed.keys()
+    assert sum(name.endswith((".mean", ".scale")) for name in whole) == 2
+    for name, tensor in whole.items():
+        assert torch.equal(resumed[name], tensor), name
+
+
+def test_the_held_out_loss_uses_mean_and_standard_deviation_of_the_run(tmp_path):
+    store = make_store(tmp_path / "store")
+    trained = store.select(exclude=["subject-3"])
+    out = run(trained, tmp_path / "run", task="features", epochs=20, lr=3e-3)
+    others = store.select(exclude=["subject-0", "subject-1", "subject-2"])
+    loss = held_out_loss(out, others, device="cpu")
+    assert set(loss.parts) == set(FEATURES)
+    assert 0.2 < loss.loss_relative < 2  # above 10 with the features as they are
+
+
+def test_crops_of_the_first_pass_are_the_same_in_every_process(tmp_path):
+    store = SignalStore.create(tmp_path / "store", noise(), dtype="float32", verbose=0)
+    parts = [Steps(store, 300, 8, seed=3, process=p, n_processes=2) for p in (0, 1)]
+    one, other = (steps.first_pass(50) for steps in parts)
+    assert one.shape == (50, 300)
+    assert torch.equal(one, other)
+    assert not torch.equal(one, Steps(store, 300, 8, seed=4).first_pass(50))
+    assert len(one.unique(dim=0)) == 50
+
+
+# Estimators and callbacks.
+
+
+def test_in_the_estimators(nights, tiny, tmp_path):
+    settings = dict(pretrain_epochs=1, random_state=0, verbose=0)
+    clf = PARSClassifier("features", **tiny, **settings, finetune_epochs=1).fit(nights)
+    assert (clf.encoder_card_.task, clf.encoder_card_.sfreq) == ("features", 100)
+    assert clf.history_["train_loss_relative_hjorth"].notna().any()
+    params = {"features": ["bands", "shape"], "mask_ratio": 0.3}
+    embedder = PARSEmbedder("features", pretext_params=params, **tiny, **settings).fit(nights)
+    assert list(embedder.task_.features) == ["bands", "shape"]
+    embedder.save(tmp_path / "embedder")
+    assert PARSEmbedder.load(tmp_path / "embedder").encoder_card_.task_params == params
+
+    # Arrays do not know their rate.
+    x = np.stack([nights[i][0] for i in range(8)])
+    with pytest.warns(UserWarning, match="sampling rate"), pytest.raises(ValueError, match="sfreq"):
+        PARSEmbedder("features", **tiny, **settings).fit(x)
+    assert PARSEmbedder("features", sfreq=100, **tiny, **settings).fit(x).task_.sfreq == 100
+
+
+def test_a_callback_takes_the_rate_of_the_model():
+    class Model(nn.Module):
+        sfreq = 120.0
+        encoder = PatchEncoder(100, **SIZES)
+
+    class Net:
+        module_, device = Model(), "cpu"
+
+    pretraining = Pretraining("features", epochs=1, verbose=0).initialize()
+    pretraining.on_epoch_begin(Net(), TensorDataset(torch.randn(4, 2, 300)))
+    assert pretraining.net_.task_.sfreq == 120
