@@ -229,6 +229,18 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
         return sorted(set(threads.map(hide, subjects)))
 
 
+def is_of_corpus(subject: Any) -> bool:
+    """Whether the name of a subject has a corpus of a recipe in front.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import is_of_corpus
+    >>> is_of_corpus("physionet_mi:7"), is_of_corpus("study:Berta"), is_of_corpus(7)
+    (True, False, False)
+    """
+    return _parts(subject)[0] in CORPORA
+
+
 def _parts(subject: Any) -> tuple[str | None, Any]:
     """Return the corpus, in lower case, and the name without it."""
     found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None

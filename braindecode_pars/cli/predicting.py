@@ -120,8 +120,8 @@ def predict_recordings(
     seen = [row["recording"] for row in rows if "subject_in_training" in row.get("findings", "")]
     if seen:
         console.print(
-            f"{len(seen)} of {len(table)} recordings are of people that the model was trained on, "
-            f"so that they tell nothing about new people: {listed(seen)}."
+            f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
+            f"trained on, so that they tell nothing about new people: {listed(seen)}."
         )
     if n_failed < len(table):
         console.print(

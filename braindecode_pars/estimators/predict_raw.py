@@ -27,7 +27,7 @@ from braindecode_pars._common.channel_names import (
     with_types,
 )
 from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
-from braindecode_pars._common.subjects import SubjectKeys, possible_subjects
+from braindecode_pars._common.subjects import SubjectKeys, is_of_corpus, possible_subjects
 from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
@@ -562,15 +562,19 @@ _MAY_BE_REFERENCE = (
 
 
 def _of_subject(subjects: Sequence, clf: Any) -> Finding:
-    """Return the name by which the subject was in the training, if it is known to have been."""
+    """Return the name by which the subject was in the training, if it is known to have been.
+
+    People of a published corpus are numbered there, so that a name alone does not tell them.
+    """
     card = getattr(clf, "encoder_card_", None)
-    seen = SubjectKeys(card.seen_subjects if card is not None else ())
+    known = card.seen_subjects if card is not None else ()
+    seen = SubjectKeys(name for name in known if not is_of_corpus(name))
     name = next((str(name) for name in subjects if name in seen), None)
     return Finding(
         "subject_in_training",
         name,
-        f"The model was trained on a subject called {name}: its predictions of this recording are "
-        "better than those of new people, and no score of the model.",
+        f"The model was trained on a subject called {name}: if this is the same person, predictions "
+        "are better than those of new people, and no score of the model.",
     )
 
 

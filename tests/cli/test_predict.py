@@ -480,7 +480,7 @@ def test_recordings_of_the_training_are_named(model, night, tmp_path):
     result = predict(model, tmp_path / "data", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "trained on a subject called 3:" in result.output
-    assert "2 of 3 recordings are of people that the model was trained on" in result.output
+    assert "2 of 3 recordings have the name of a person" in result.output
     assert "new people: 3/night_raw, sub-2_eeg." in result.output
     findings = summary(tmp_path)["findings"].fillna("")
     assert findings.str.contains("subject_in_training").tolist() == [True, False, True]

@@ -63,7 +63,7 @@ def test_what_was_repaired_has_no_warning(wanted, names, trained, expected):
         assert findings(wanted, names, sfreq=128.0, **trained) == expected
 
 
-TRAINED_ON = EncoderCard(subjects=["P01", 2], finetune_subjects=["study:Berta"])
+TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjects=["study:Berta"])
 
 
 @pytest.mark.parametrize("card", [TRAINED_ON, TRAINED_ON.without_names()])
@@ -78,6 +78,7 @@ TRAINED_ON = EncoderCard(subjects=["P01", 2], finetune_subjects=["study:Berta"])
         (None, "study:berta", "study:berta"),
         ("P02/night_raw.fif", "X", None),
         ("sub-P01/sub-02_eeg.fif", None, None),  # of one of them, but which?
+        (None, "23", None),  # that of another corpus
         (None, None, None),
     ],
 )
