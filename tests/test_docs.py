@@ -355,9 +355,12 @@ def test_a_guide_page_says_what_else_to_install(page):
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-# MOABB uses a montage name that MNE deprecates, and creates h5py datasets without a dtype.
+# MOABB uses a montage name that MNE deprecates, and creates h5py datasets without a dtype. The page
+# on it says that the reference is another one.
 @pytest.mark.filterwarnings(
-    "ignore:Montage name:FutureWarning", "ignore:Creating a dataset without passing data or dtype"
+    "ignore:Montage name:FutureWarning",
+    "ignore:Creating a dataset without passing data or dtype",
+    "ignore:.*reference as recorded, but average in pretraining",
 )
 def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
     """As it stands, in an empty folder."""

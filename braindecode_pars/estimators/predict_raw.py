@@ -573,8 +573,8 @@ def _of_subject(subjects: Sequence, clf: Any) -> Finding:
     return Finding(
         "subject_in_training",
         name,
-        f"The model was trained on a subject called {name}: if this is the same person, predictions "
-        "are better than those of new people, and no score of the model.",
+        f"The model was trained on a subject called {name}: if this is the same person, its "
+        "predictions are better than those of new people, and no score of the model.",
     )
 
 

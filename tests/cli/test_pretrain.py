@@ -282,7 +282,7 @@ def test_torchrun_on_one_node_and_on_two_of_which_one_is_lost(torchrun, store, t
     out = tmp_path / "run"
     lost, other = torchrun(2, 1, store, out)
     deadline = time.monotonic() + 200
-    while not list(out.glob("checkpoints/*")) and time.monotonic() < deadline:
+    while not list(out.glob("checkpoints/step-*.safetensors")) and time.monotonic() < deadline:
         time.sleep(0.05)
     end(lost)
     assert other.wait(300) == 1
