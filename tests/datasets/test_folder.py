@@ -438,10 +438,10 @@ def test_recordings_shorter_than_a_window_are_named(tmp_path):
 
 
 def test_a_class_that_no_recording_has_is_named(tmp_path):
-    with pytest.raises(ValueError, match="left of the class 'rigth'"):
-        folder.load(bids(tmp_path), **{**BIDS, "labels": ["left", "rigth"]})
+    with pytest.raises(ValueError, match="left of the class 'rigt'"):
+        folder.load(bids(tmp_path), **{**BIDS, "labels": ["left", "rigt"]})
     # Not all subjects have all classes.
-    assert len(folder.load(tmp_path, ["01"], **{**BIDS, "labels": ["left", "rigth"]})) == 2
+    assert len(folder.load(tmp_path, ["01"], **{**BIDS, "labels": ["left", "rigt"]})) == 2
 
 
 @pytest.mark.parametrize("what", ["subject", "recording"])
