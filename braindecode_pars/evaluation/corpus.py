@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -257,6 +258,7 @@ def check_arguments(
     metrics: Sequence[str],
     seeds: Sequence[int],
     n_jobs: int | None,
+    out: str | Path | None,
 ) -> None:
     """Check the arguments that all protocols share.
 
@@ -280,6 +282,7 @@ def check_arguments(
     check_list("seeds", seeds, integer(0))
     is_number = Rule("a number of processes, or -1 for all cores", (Integral,), lambda n: n != 0)
     optional(is_number).check("n_jobs", n_jobs)
+    optional(instance("the path of a folder", str, Path)).check("out", out)
 
 
 def check_list(name: str, given: Collection, rule: Rule) -> None:

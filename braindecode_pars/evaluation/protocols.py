@@ -451,7 +451,7 @@ def run_protocol(
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
-    check_arguments(estimators, metrics, seeds, n_jobs)
+    check_arguments(estimators, metrics, seeds, n_jobs, out)
     corpora, folds, sizes = {}, [], {}
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)

@@ -192,7 +192,7 @@ class PARS(PretextTask):
         )
         check_parameters(given, _RULES, type(self).__name__)
         if n_patches is None:
-            n_patches = default_n_patches(n_times, patch_size, sampling, overlap, min_gap)
+            n_patches = default_n_patches(n_times, patch_size, sampling, overlap, int(min_gap))
         n_patches = int(n_patches)
         sizes = self.n_times, self.patch_size, n_patches
         self.placement = Placement(*sizes, sampling, bool(overlap), int(min_gap))

@@ -76,7 +76,9 @@ def check_class_labels(y: np.ndarray) -> None:
     """
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
-    if y.dtype.kind in "cf":
+    if y.dtype.kind == "c":
+        raise ValueError("The labels are complex numbers; pass one class for each window.")
+    if y.dtype.kind == "f":
         check_classification_targets(y)
 
 
