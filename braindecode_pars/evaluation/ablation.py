@@ -160,6 +160,7 @@ def ablation(
     """
     # Check the arguments before anything is trained.
     named = settings_of(grid)
+    boolean().check("return_curves", return_curves)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
     boolean().check("share_pretraining", share_pretraining)
     optional(integer(1)).check("n_train_subjects", n_train_subjects)

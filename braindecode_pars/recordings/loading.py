@@ -489,6 +489,8 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
     if isinstance(splits, Mapping):
         return splits.items()
     file = Path(splits).expanduser()
+    if not file.is_file():
+        raise FileNotFoundError(f"splits is {splits}, which is no file; pass a table or a dict.")
     table = pd.read_csv(file, sep="\t" if file.suffix == ".tsv" else ",", dtype=str)
     subject = "participant_id" if "participant_id" in table else "subject"
     if not {subject, "split"} <= set(table):

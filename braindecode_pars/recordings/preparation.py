@@ -12,7 +12,7 @@ import mne
 import numpy as np
 
 from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, signal_kind
-from braindecode_pars._common.checks import check_positive, checked, listed, warn_user
+from braindecode_pars._common.checks import check_positive, checked, instance, listed, warn_user
 from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, temporary
 
 #: Channels that all corpora of Temple University have.
@@ -73,6 +73,8 @@ def pick_electrodes(
     >>> pick_electrodes(raw, ["C3", "C4"], lambda name: name[4:6]).ch_names
     ['C3', 'C4']
     """
+    for name in wanted:
+        instance("a list of names", str).check("wanted", name)
     # Names of channels by electrode.
     found: dict[str, list[str]] = {}
     for name in raw.ch_names:

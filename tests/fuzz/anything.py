@@ -581,7 +581,7 @@ def pretrain_some(
         first_epoch=first_epoch,
         verbose=verbose,
     )
-    return np.array([row["train_loss"] for row in trained.history])
+    return np.array([row.get("train_loss", 0.0) for row in trained.history])  # or no step at all
 
 
 target("pretrain_encoder", pretrain_some, None, windows=arrays())
@@ -1035,7 +1035,15 @@ TAKES_ANYTHING = (
     "strict",
     "subject",
 )
-TAKES_ANYTHING += ("dataset", "title", "about", "versions", "random_state", "label")
+TAKES_ANYTHING += (
+    "return_features",
+    "dataset",
+    "title",
+    "about",
+    "versions",
+    "random_state",
+    "label",
+)
 
 #: NaN is the documented result: of a night without sleep, of a metric that is not defined.
 NAN_IS_RIGHT = ("sleep_statistics", "score_predictions", "paired_tests", "summarize", "compare")
@@ -1079,11 +1087,15 @@ def cases(draw, names=None):
 
 
 def _asks_much(value: Any) -> bool:
-    """Whether a value means much work: a large number, or True, which is compile=True."""
+    """Whether a value means much work: a large number, -1 for all cores, or True, to compile."""
     value = value.value if isinstance(value, Named) else value
     if isinstance(value, (list, tuple, set)):
         return any(map(_asks_much, value))
-    return value is None or value is True or (isinstance(value, Number) and not abs(value) <= 1)
+    return (
+        value is None
+        or value is True
+        or (isinstance(value, Number) and (value == -1 or not abs(value) <= 1))
+    )
 
 
 @contextmanager
