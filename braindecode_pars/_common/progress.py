@@ -42,7 +42,8 @@ class ProgressBar(tqdm.auto.tqdm):
 
     @property
     def _writes_lines(self) -> bool:
-        return not (_IS_WIDGET or self.fp.isatty())
+        is_terminal = getattr(self.fp, "isatty", None)  # a log that takes texts may have none
+        return not (_IS_WIDGET or (is_terminal is not None and is_terminal()))
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line if it is time for one."""

@@ -122,11 +122,13 @@ def _fit(
     """Read, train, save, and print what was done and what to do next."""
     from braindecode_pars.baselines import make_methods
     from braindecode_pars.cli.evaluation_report import load
+    from braindecode_pars.estimators.parameters import check_parameters
     from braindecode_pars.signal_store.parts import is_store
 
     names = [] if encoder else [method]
     arguments = {"random_state": 0, "verbose": 1, **settings}
     (clf,) = make_methods(names, encoder=encoder, **arguments).values()
+    check_parameters(clf)  # before hours of reading
     if encoder is not None and Path(folder).is_dir() and not is_store(folder):
         reading = _as_encoder(encoder) | reading
     windows = load(folder, None, reading)
@@ -188,5 +190,8 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
 
 def _options(name: str, given: Mapping[str, Any]) -> str:
     """Return values as options KEY=VALUE of a shell."""
-    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
+    texts = {
+        k: v if isinstance(v, str) and values([f"{k}={v}"], name)[k] == v else json.dumps(v)
+        for k, v in given.items()
+    }
     return "".join(f"{name} {shlex.quote(f'{key}={text}')} " for key, text in texts.items())

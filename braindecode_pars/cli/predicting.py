@@ -121,7 +121,7 @@ def predict_recordings(
     if seen:
         console.print(
             f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
-            f"trained on, so that they tell nothing about new people: {listed(seen)}."
+            f"trained on: if it is the same, they tell nothing about new people: {listed(seen)}."
         )
     if n_failed < len(table):
         console.print(

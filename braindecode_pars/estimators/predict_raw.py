@@ -70,7 +70,7 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
     given = raw
     raw, name = open_recording(given)
     if raw is not given:  # bad times in the table of BIDS beside a file
-        marks = marks_of(raw, annotations_of(Path(given), raw, are_labels=False), ())
+        marks = marks_of(raw, annotations_of(Path(given).expanduser(), raw, are_labels=False), ())
         raw.set_annotations(marks, verbose="error")
     recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_

@@ -213,8 +213,8 @@ def _warn_of_bad_times(windows: Windows) -> None:
             n_bad += int(np.sum(~are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy())))
     if n_bad:
         warn_user(
-            f'{n_bad} of {len(windows)} windows overlap annotations that begin with "BAD". Leave '
-            "them out: cut the windows with use_mne_epochs=True in braindecode's function."
+            f'{n_bad} of {len(windows)} windows overlap annotations that begin with "BAD" or gaps. '
+            "Leave them out: cut the windows with use_mne_epochs=True in braindecode's function."
         )
 
 

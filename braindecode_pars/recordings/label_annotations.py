@@ -14,7 +14,7 @@ import mne
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.cutting import holds_a_window, is_bad, is_gap, omit
 from braindecode_pars.recordings.search import table_beside
@@ -131,7 +131,12 @@ def annotations_of(file: Path, raw: mne.io.BaseRaw, *, are_labels: bool = True) 
         Whether labels are among them; else only bad times of a table are read, if it has some.
     """
     if table := table_beside(file, "events"):
-        return _of_table(table, are_labels)
+        try:
+            return _of_table(table, are_labels)
+        except ValueError as error:
+            if are_labels:
+                raise
+            warn_user(f"Bad times in the table beside {file.name} are not known: {error}")
     notes = raw.annotations
     texts = [label_text(text) for text in notes.description]
     return mne.Annotations(notes.onset - raw.first_time, notes.duration, texts)
@@ -205,7 +210,14 @@ def marks_of(raw: mne.io.BaseRaw, found: mne.Annotations, labels: Iterable[str])
     marks = mne.Annotations(
         own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
     )
-    bad = found[[is_bad(text) and text not in labels for text in found.description]]
+    # Those of a table are often in the file too, which may name their channels.
+    known = set(zip(marks.onset.round(3), map(label_text, marks.description), strict=True))
+    bad = found[
+        [
+            is_bad(text) and text not in labels and (onset, text) not in known
+            for onset, text in zip(found.onset.round(3), found.description, strict=True)
+        ]
+    ]
     marks.append(bad.onset, bad.duration, bad.description)
     return marks
 

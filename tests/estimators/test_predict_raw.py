@@ -207,12 +207,24 @@ def test_what_is_no_window_for_training_is_not_predicted(clf, mark, tmp_path):
     assert events.count("\t30.0\tn/a\t") == 2
 
 
-def test_bad_times_of_other_channels_do_not_count(clf):
-    raw = recording([*CHANNELS, "EOG"])
+def test_bad_times_of_other_channels_do_not_count(clf, tmp_path, monkeypatch):
+    raw, file = recording([*CHANNELS, "EOG"]), tmp_path / "night_raw.fif"
+    monkeypatch.setenv("HOME", str(tmp_path))
     for names, n_dropped in ((("EOG",), 0), (("EOG", "F3"), 1), ((), 1)):
         marked = raw.copy().set_annotations(mne.Annotations(40, 1, "BAD", ch_names=[names]))
-        frame = clf.predict_raw(marked)
-        assert frame["label"].isna().sum() == n_dropped
+        marked.save(file, overwrite=True, verbose="error")
+        for given in (marked, file, "~/night_raw.fif"):
+            frame = clf.predict_raw(given)
+            assert frame["label"].isna().sum() == n_dropped
+
+
+def test_a_table_of_events_that_cannot_be_read_hides_bad_times_only(clf, tmp_path):
+    recording().save(tmp_path / "sub-99_task-rest_eeg.fif", verbose="error")
+    table = "onset\ttrial_type\n1\tü\n".encode("latin-1")
+    (tmp_path / "sub-99_task-rest_events.tsv").write_bytes(table)
+    with pytest.warns(UserWarning, match="Bad times .*UTF-8"):
+        frame = clf.predict_raw(tmp_path / "sub-99_task-rest_eeg.fif")
+    assert frame["label"].notna().all()
 
 
 def test_without_preprocessing_the_samples_are_used_as_they_are(clf):

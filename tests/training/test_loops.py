@@ -367,3 +367,20 @@ def test_defaults():
     assert Pretraining().epochs is None
     published = PARSClassifier(**paper.CLASSIFIER)
     assert (published.pretrain_epochs, published.finetune_epochs) == (1000, 200)
+
+
+def test_a_stream_that_only_writes_gets_lines():
+    """Such as a log that takes the place of standard error."""
+
+    class Log:
+        text = ""
+
+        def write(self, text):
+            self.text += text
+
+        def flush(self):
+            pass
+
+    log = Log()
+    list(progress.ProgressBar(range(3), desc="reading", file=log))
+    assert "reading: 100%" in log.text
