@@ -213,6 +213,7 @@ def test_invalid_arguments_raise(tree):
             tusz.load(tree, min_overlap=min_overlap)
 
 
+@pytest.mark.slow
 def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):
     plain = tusz.load(tree, verbose=0)
     cache = tmp_path / "cache"

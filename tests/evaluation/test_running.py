@@ -186,6 +186,7 @@ def leaky(nights):
     return make_pipeline(PARSEmbedder(encoder=donor, verbose=0), DummyClassifier())
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, tmp_path):
     estimators = {
         "A": LoggingClassifier(log_folder),

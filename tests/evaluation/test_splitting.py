@@ -216,11 +216,12 @@ DUMMY = {"A": DummyClassifier()}
         (dict(seeds=[0.5]), TypeError, r"seeds .* 0\.5"),
         (dict(seeds=[1, 1]), ValueError, "seeds .* 1, 1"),
         (dict(n_jobs=0), ValueError, "n_jobs .* 0"),
+        (dict(out=3), TypeError, "out .* 3"),
         (dict(n_jobs="2"), TypeError, "n_jobs .* '2'"),
     ],
 )
 def test_invalid_arguments_raise(arguments, error, message):
-    good = dict(estimators=DUMMY, metrics=["kappa"], seeds=[0], n_jobs=None)
+    good = dict(estimators=DUMMY, metrics=["kappa"], seeds=[0], n_jobs=None, out=None)
     check_arguments(**good)
     with pytest.raises(error, match=message):
         check_arguments(**{**good, **arguments})

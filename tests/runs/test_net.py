@@ -50,6 +50,7 @@ def assert_same_run(one, other):
     pd.testing.assert_series_equal(*losses, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one_with_the_doubled_batch(store, tmp_path):
     """A task without random draws gives the same result with 4 + 4 examples as with 8."""
     two = run_on_two(store, tmp_path / "two", task="smallest")
@@ -74,6 +75,7 @@ def test_draws_depend_on_micro_batches_and_not_on_processes(store, tmp_path):
     pd.testing.assert_series_equal(*parts, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_processes_measure_the_same_signals(store, tmp_path):
     two = run_on_two(store, tmp_path / "two", task="features")
     one = run(store, tmp_path / "one", task="features")
