@@ -283,7 +283,7 @@ class Results:
             files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
             there = [file for file in files if file.exists()]
             if there and not overwrite:
-                # With a damaged record, nobody knows whether they were changed.
+                # With a damaged record, it is unknown whether they were changed.
                 what = _CHANGED if self.record.exists() else f"is not of this command; {_REMEDY}"
                 raise ValueError(f"{there[0]} {what}")
             return None

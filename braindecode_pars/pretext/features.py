@@ -356,7 +356,7 @@ def _line(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _median(values: Tensor) -> Tensor:
-    """Return the median of each row; the mean of both middle values where there are two."""
+    """Return the median of each row; the mean of the two middle values of an even number."""
     ranks = {(values.shape[1] + 1) // 2, values.shape[1] // 2 + 1}
     middle = [values.kthvalue(rank, dim=-1).values for rank in ranks]
     return torch.stack(middle).mean(0)

@@ -199,7 +199,7 @@ def test_results_that_were_removed_are_not_finished(results, frame, name):
 @pytest.mark.parametrize("model", ["abc", "def"])
 @pytest.mark.parametrize("has_record", [True, False])
 def test_results_that_were_changed_by_hand_are_kept(results, frame, name, model, has_record):
-    """Whatever the model; without a readable record, nobody knows whether they were changed."""
+    """Whatever the model; without a readable record, it is unknown whether they were changed."""
     results.write(frame, ROW, results.state())
     (results.path.parent / name).write_bytes(b"corrected")
     if not has_record:
