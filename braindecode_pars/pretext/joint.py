@@ -1,8 +1,8 @@
-"""Joint: several pretext tasks train one encoder at the same time."""
+"""Several pretext tasks train one encoder: at the same time, or on crops of several lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from braindecode_pars._common.checks import instance, number, optional, positive
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task, register
 
-__all__ = ["Joint", "WeightedSum"]
+__all__ = ["Joint", "SeveralLengths", "WeightedSum"]
 
 _WEIGHT = number("of 0 or more", lambda value: value >= 0)
 
@@ -53,7 +53,7 @@ class WeightedSum(nn.Module):
         Parameters
         ----------
         predictions, targets : dict
-            Predictions and targets of all tasks, by task name.
+            Predictions and targets of the tasks that have some, by task name.
 
         Returns
         -------
@@ -63,6 +63,7 @@ class WeightedSum(nn.Module):
         losses = [
             self.factors[name] * criterion(predictions[name], targets[name])
             for name, criterion in self.parts.items()
+            if name in predictions
         ]
         return torch.stack(losses).sum()
 
@@ -258,3 +259,121 @@ def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
             + "."
         )
     return {name: float(weight) for name, weight in tasks.items() if weight > 0}
+
+
+class SeveralLengths(PretextTask):
+    """One pretext task on signals of several lengths, which train one encoder.
+
+    Each length has a task of its own, whose heads and chance loss fit it. The loss is relative to
+    chance, so that lengths with different chance losses count alike.
+
+    Parameters
+    ----------
+    tasks : sequence of PretextTask
+        Tasks for signals of different lengths, with the same encoder.
+
+    Attributes
+    ----------
+    parts : nn.ModuleDict
+        Tasks by the number of samples, as a text.
+    n_times : int
+        Number of samples in the longest signal.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.pretext import MAE
+    >>> from braindecode_pars.pretext.joint import SeveralLengths
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> task = SeveralLengths([MAE(n_times, 100, encoder=encoder) for n_times in (1000, 300)])
+    >>> prediction, target = task(torch.randn(2, 300))
+    >>> {length: tuple(part.shape) for length, part in prediction.items()}
+    {'300': (2, 3, 100)}
+    """
+
+    def __init__(self, tasks: Sequence[PretextTask]):
+        longest = max(tasks, key=lambda task: task.n_times)
+        super().__init__(longest.n_times, longest.patch_size, encoder=longest.encoder)
+        parts = {str(task.n_times): task for task in tasks}
+        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
+        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+
+    @property
+    def criterion(self) -> Callable[[], WeightedSum]:
+        """Constructor of the loss: that of the task of the signals' length, relative to chance."""
+        criteria = {name: part.criterion for name, part in self.parts.items()}
+        factors = {name: 1 / chance for name, chance in self.chances.items()}
+        return partial(WeightedSum, criteria, factors)
+
+    @property
+    def shown_name(self) -> str:
+        """Name of the tasks and their lengths."""
+        lengths = " and ".join(self.parts)
+        return f"{self.parts[str(self.n_times)].shown_name} on {lengths} samples"
+
+    def prepare(self, draw: Callable[[int], Tensor]) -> None:
+        """Let the task of each length measure the signals before the first step.
+
+        Parameters
+        ----------
+        draw : callable
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. The
+            beginnings of its signals are signals of the shorter lengths.
+        """
+        for part in self.parts.values():
+            part.prepare(partial(_beginnings, draw, part.n_times))
+
+    def use_encoder(self, encoder: PatchEncoder) -> None:
+        """Replace the encoder in the tasks of all lengths.
+
+        Parameters
+        ----------
+        encoder : PatchEncoder
+            As in :meth:`PretextTask.use_encoder
+            <braindecode_pars.pretext.PretextTask.use_encoder>`.
+        """
+        super().use_encoder(encoder)
+        for part in self.parts.values():
+            part.use_encoder(encoder)
+
+    def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the prediction and the target of the task of this length.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals of one of the lengths, in any unit.
+
+        Returns
+        -------
+        prediction, target : dict of str to Any
+            Output of the task, with the number of samples as the only key.
+        """
+        name = str(x.shape[-1])
+        prediction, target = self.parts[name](x)
+        return {name: prediction}, {name: target}
+
+    def chance_loss(self) -> float:
+        """Return 1: the loss is relative to chance."""
+        return 1.0
+
+    def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
+        """Return the part losses of the task of this length.
+
+        Parameters
+        ----------
+        prediction, target : dict
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalar losses by name, the same names for all lengths.
+        """
+        ((name, predicted),) = prediction.items()
+        return self.parts[name].part_losses(predicted, target[name])
+
+
+def _beginnings(draw: Callable[[int], Tensor], n_times: int, n: int) -> Tensor:
+    return draw(n)[:, :n_times]

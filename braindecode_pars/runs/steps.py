@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -36,8 +36,9 @@ class Steps(Dataset):
     ----------
     store : SignalStore
         Recordings to read.
-    n_times : int
-        Number of samples in a crop. Shorter recordings are skipped.
+    n_times : int | sequence of int
+        Number of samples in a crop. Of several lengths, the steps use one after the other in turns.
+        Recordings that are shorter than the longest are skipped.
     batch_size : int
         Number of examples in a step, over all processes; a multiple of ``n_processes``.
     seed : int
@@ -58,17 +59,20 @@ class Steps(Dataset):
     def __init__(
         self,
         store: SignalStore,
-        n_times: int,
+        n_times: int | Sequence[int],
         batch_size: int,
         *,
         seed: int = 0,
         process: int = 0,
         n_processes: int = 1,
     ):
-        if n_times < 1:
+        self.in_turns = [n_times] if isinstance(n_times, int) else list(n_times)
+        if min(self.in_turns) < 1:
             raise ValueError(
-                f"At {store.sfreq:g} Hz the crops have {n_times} samples; use longer windows."
+                f"At {store.sfreq:g} Hz the crops have {min(self.in_turns)} samples; use longer "
+                "windows."
             )
+        n_times = max(self.in_turns)
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -127,12 +131,16 @@ class Steps(Dataset):
         return -(-self.n_windows // self.batch_size)
 
     def __getitem__(self, step: int) -> tuple[Tensor, int]:
-        """Return the crops of this process, float32 (share, n_times), and the step's seed."""
+        """Return the crops of this process and the step's seed.
+
+        The crops are float32, of shape (share, n_times) with the n_times of this step.
+        """
         recordings = self.recordings_of(step)
 
         # All processes draw the channels and starts of the whole batch, and read their own part.
         rng = np.random.default_rng([self.seed, CROPS, step])
-        crops = self._crops(recordings, rng, self.own_examples)
+        n_times = self.in_turns[step % len(self.in_turns)]
+        crops = self._crops(recordings, n_times, rng, self.own_examples)
 
         # Seed of the task's random draws in this step.
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
@@ -141,18 +149,23 @@ class Steps(Dataset):
     def first_pass(self, n: int) -> Tensor:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
 
-        The crops are other ones than those of the steps.
+        They have the longest length, and are other crops than those of the steps.
         """
         recordings = self._recordings_of(np.resize(self._windows_of_pass(0), n))
-        return self._crops(recordings, np.random.default_rng([self.seed, FIRST_PASS]))
+        rng = np.random.default_rng([self.seed, FIRST_PASS])
+        return self._crops(recordings, self.n_times, rng)
 
     def _crops(
-        self, recordings: np.ndarray, rng: np.random.Generator, read: slice = slice(None)
+        self,
+        recordings: np.ndarray,
+        n_times: int,
+        rng: np.random.Generator,
+        read: slice = slice(None),
     ) -> Tensor:
         """Draw a crop of a random channel of each recording, and read some of them."""
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
-        starts = rng.integers(self.lengths[recordings] - self.n_times + 1)
-        return torch.from_numpy(self.store.crops(signals[read], starts[read], self.n_times))
+        starts = rng.integers(self.lengths[recordings] - n_times + 1)
+        return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
 
     def _recordings_of(self, windows: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.window_ends, windows, side="right")
