@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from braindecode_pars._common.model_files import LoadReport
-from braindecode_pars._common.subjects import hide_subjects, new_salt, salt_of
+from braindecode_pars._common.subjects import NOBODY, hide_subjects, new_salt, salt_of
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -287,5 +287,6 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
         if group is None:
             return None
         subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
+    subjects.discard(NOBODY)
     # Sorting by type first allows mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))

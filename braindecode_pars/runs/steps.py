@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.parts import windows_of_a_pass
 
@@ -115,6 +117,32 @@ class Steps(Dataset):
                 "without this corpus."
             )
         return windows_of
+
+    @property
+    def subjects(self) -> list | None:
+        """Subjects of the recordings that are long enough for a window; None if one is unknown."""
+        seen = self.store.recordings["subject"][self.lengths >= self.n_times]
+        return unique_subjects(seen) if seen.notna().all() else None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The data in ``run.json``."""
+        store = self.store
+        return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Facts for the encoder's card beside those of all runs."""
+        return {}
+
+    def __str__(self) -> str:
+        hours = self.lengths.sum() / self.sfreq / 3600
+        n_short = int((self.lengths < self.n_times).sum())
+        skipped = f"; {n_short} skipped (shorter than a window)" if n_short else ""
+        return (
+            f"{len(self.lengths)} recordings of {len(self.store.subjects)} subjects, {hours:.1f} "
+            f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
+        )
 
     @property
     def n_windows(self) -> int:
