@@ -143,6 +143,10 @@ class SyntheticSignals:
             if isinstance(value, Iterable) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
         check_parameters(vars(self), _RULES, type(self).__name__)
+        for name, value in vars(self).items():  # as JSON takes them: no numbers of NumPy
+            plain = int if name == "n_windows" else float
+            pair = tuple(map(float, value)) if isinstance(value, tuple) else None
+            object.__setattr__(self, name, pair or plain(value))
         low, high = self.band
         if min(high, self.sfreq / 2) - low < LEAST:
             raise ValueError(

@@ -47,9 +47,10 @@ class EncoderCard:
     task_params : dict
         Arguments of the task that the user passed.
     subjects : list | None
-        Subjects used for pretraining, as ``corpus:name`` where the corpus is known; None when they
-        are unknown. A subject without a corpus may be of any. The names of a shared encoder are
-        salted hashes, see :meth:`without_names`.
+        Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
+        there were none, as with synthetic signals; None when they are unknown. A subject without a
+        corpus may be of any. The names of a shared encoder are salted hashes, see
+        :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int

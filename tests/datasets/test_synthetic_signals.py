@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -216,8 +217,10 @@ def test_errors(given, error, message):
         SyntheticSignals(**given)
 
 
-def test_lists_are_ranges_as_json_has_them():
-    assert SyntheticSignals(exponent=[0, 3]) == SyntheticSignals()
+def test_settings_are_plain_numbers_as_json_has_them():
+    given = SyntheticSignals(np.float32(128), exponent=[0, np.int64(3)], n_windows=np.int64(6400))
+    assert given == SyntheticSignals()
+    assert json.loads(json.dumps(vars(given)))["exponent"] == [0.0, 3.0]
 
 
 # Training -----------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def test_a_run_resumes_on_the_same_signals_only(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(SOURCE, tmp_path / "run")
     other = SyntheticSignals(100, band=(0.5, 40), exponent=(0, 2), n_windows=20)
-    with pytest.raises(ValueError, match=r"synthetic\.exponent\[1\] is 2, was 3\.0"):
+    with pytest.raises(ValueError, match=r"synthetic\.exponent\[1\] is 2\.0, was 3\.0"):
         run(other, tmp_path / "run", resume=True)
     store = make_store(tmp_path / "store")
     with pytest.raises(ValueError, match="synthetic is None"):
