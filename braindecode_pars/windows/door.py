@@ -76,8 +76,8 @@ def as_windows(
     if is_continuous(X):
         if n_times is None:
             raise ValueError(
-                f"A {type(X).__name__} has signals of any length; pass its windows of n_times "
-                "samples, .windows(n_times)."
+                f"A {type(X).__name__} has windows of any length; pass n_times where it is an "
+                "argument, or windows of n_times samples, such as store.windows(n_times)."
             )
         if hasattr(X, "without_held_out"):  # of people
             X = X.without_held_out()

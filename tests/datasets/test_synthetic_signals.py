@@ -257,7 +257,7 @@ def test_pretrain_encoder_follows_its_seed(tiny):
     ]
     assert all(pairs[0])
     assert not all(pairs[1])
-    with pytest.raises(ValueError, match="pass its windows of n_times"):
+    with pytest.raises(ValueError, match="pass n_times"):
         trained(tiny, source)
 
 
