@@ -42,7 +42,7 @@ class Pretraining(Callback):
         :class:`WarmupCosine`.
     task_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
-    unlabeled : torch Dataset | None
+    unlabeled : torch Dataset | SignalStore | SyntheticSignals | None
         Further windows for pretraining, without labels. They may have another montage and another
         length, but must have the same sampling rate.
     balance : bool

@@ -98,7 +98,7 @@ def pretrain_encoder(
     ----------
     encoder : PatchEncoder
         Encoder that is trained in place.
-    windows : torch Dataset | SignalStore | list of these
+    windows : torch Dataset | SignalStore | SyntheticSignals | list of these
         Windows of one or several corpora, as in
         :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows.
     settings : PretrainingSettings | None

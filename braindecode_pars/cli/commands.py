@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,9 @@ from braindecode_pars.cli.terminal import (
 )
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.runs.config import LAPTOP
+
+if TYPE_CHECKING:
+    from braindecode_pars.datasets import SyntheticSignals
 
 log = logging.getLogger(__name__)
 
@@ -372,12 +375,18 @@ def plan(
     ] = None,
     sfreq: Annotated[
         float | None,
-        typer.Option(help="Sampling rate of the store in Hz. Default: that of the recordings."),
+        typer.Option(
+            help="Sampling rate of the store in Hz. Default: that of the recordings; 128 with "
+            "--synthetic."
+        ),
     ] = None,
     n_chans: Annotated[
         int,
         typer.Option(help="Number of channels, for a corpus that is not here.", metavar="N", min=1),
     ] = 1,
+    synthetic: Annotated[
+        bool, typer.Option("--synthetic", help="Plan a run on signals without recordings.")
+    ] = False,
     *,
     given: dict[str, Any],
 ) -> None:
@@ -385,9 +394,11 @@ def plan(
 
     Takes the options of pretrain, and measures a step on this machine for some seconds.
     """
-    if (corpus is None) == (n_windows is None):
-        raise typer.BadParameter("Pass the folder of a corpus, or --n-windows and --sfreq.")
-    if corpus is None and sfreq is None:
+    if (corpus is not None) + (n_windows is not None) + synthetic != 1:
+        raise typer.BadParameter(
+            "Pass the folder of a corpus, or --n-windows and --sfreq, or --synthetic."
+        )
+    if n_windows is not None and sfreq is None:
         raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the store.")
     with report_failures():
         from braindecode_pars.cli.describing import show_plan
@@ -395,7 +406,9 @@ def plan(
 
         config = run_config(given)
         seconds = max(config.lengths)
-        if corpus is None:
+        if synthetic:
+            size = CorpusSize.of_store(_signals(sfreq))
+        elif corpus is None:
             size = CorpusSize.of_numbers(
                 n_windows, sfreq=sfreq, window_seconds=seconds, n_chans=n_chans
             )
@@ -406,12 +419,26 @@ def plan(
 
 @with_run_options
 def pretrain(
-    store: Annotated[Path, typer.Argument(help="Folder of a SignalStore.")],
+    store: Annotated[
+        Path | None, typer.Argument(help="Folder of a SignalStore.", show_default=False)
+    ] = None,
+    *,
     out: Annotated[Path, typer.Option(help="Folder for the run and its encoder.")],
+    synthetic: Annotated[
+        bool,
+        typer.Option(
+            "--synthetic",
+            help="Pretrain on synthetic signals, which are drawn as they are needed, instead of a "
+            "store: 1/f noise with random exponents. No recordings are used.",
+        ),
+    ] = False,
+    sfreq: Annotated[
+        float | None,
+        typer.Option(help="Sampling rate of synthetic signals in Hz.", show_default="128"),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the run in --out from its last checkpoint.")
     ] = False,
-    *,
     given: dict[str, Any],
 ) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
@@ -422,11 +449,24 @@ def pretrain(
     For several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...
     """
+    if (store is not None) == synthetic:
+        raise typer.BadParameter(
+            "Pass the folder of a store, or --synthetic for signals without recordings."
+        )
+    if sfreq is not None and not synthetic:
+        raise typer.BadParameter("--sfreq is for --synthetic; a store has its own sampling rate.")
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
         from braindecode_pars import runs
 
         config = run_config(given, resumed=out if resume else None)
-        runs.pretrain(store, out, config, resume=resume)
+        data = _signals(sfreq) if store is None else store
+        runs.pretrain(data, out, config, resume=resume)
+
+
+def _signals(sfreq: float | None) -> SyntheticSignals:
+    from braindecode_pars.datasets import SyntheticSignals
+
+    return SyntheticSignals() if sfreq is None else SyntheticSignals(sfreq)
 
 
 def predict(

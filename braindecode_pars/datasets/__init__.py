@@ -1,8 +1,8 @@
-"""EEG corpora, a sample of real recordings and simulated sleep EEG, as windows.
+"""EEG corpora, a sample of real recordings and simulated sleep EEG, as windows; also noise.
 
 Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus;
 :mod:`~braindecode_pars.datasets.folder` reads own recordings. The sample is in the package:
-:func:`mental_arithmetic` needs no files.
+:func:`mental_arithmetic` needs no files. :class:`SyntheticSignals` has no recordings at all.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401
@@ -18,9 +18,11 @@ from braindecode_pars.datasets import (
     ysyw,
 )
 from braindecode_pars.datasets.sample import mental_arithmetic
+from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
 
 __all__ = [
     "RECIPES",
+    "SyntheticSignals",
     "eegmat",
     "eesm17",
     "folder",

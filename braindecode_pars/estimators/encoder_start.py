@@ -298,8 +298,8 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
     if differing := card.differences(estimator.preprocessing_):
         listed = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         warn_user(
-            "The windows were prepared otherwise than the recordings that the encoder was "
-            f"pretrained on: {listed}. {advice(differing)}"
+            "The windows were prepared otherwise than the signals that the encoder was pretrained "
+            f"on: {listed}. {advice(differing)}"
         )
     if given is not None and given.report is not None:  # an object was not loaded
         estimator.load_report_ = given.report

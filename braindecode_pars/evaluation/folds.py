@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import joblib
@@ -30,6 +31,7 @@ from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import SCORES, loss_columns
+from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import (
     FoldStore,
     describe_corpus,
@@ -561,7 +563,8 @@ def _has_unknown_encoder(part: Any) -> bool:
     module = getattr(part, "module", None)
     given = isinstance(module, nn.Module) and hasattr(module, "encoder")
     callbacks = [callback for _, callback in getattr(part, "callbacks_", ())]
-    return given or any(getattr(cb, "unlabeled", None) is not None for cb in callbacks)
+    further = [getattr(callback, "unlabeled", None) for callback in callbacks]
+    return given or any(not isinstance(one, SyntheticSignals | NoneType) for one in further)
 
 
 def leak_sentences(folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from braindecode_pars._common.model_files import LoadReport
-from braindecode_pars._common.subjects import hide_subjects, new_salt, salt_of
+from braindecode_pars._common.subjects import NOBODY, hide_subjects, new_salt, salt_of
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -47,9 +47,10 @@ class EncoderCard:
     task_params : dict
         Arguments of the task that the user passed.
     subjects : list | None
-        Subjects used for pretraining, as ``corpus:name`` where the corpus is known; None when they
-        are unknown. A subject without a corpus may be of any. The names of a shared encoder are
-        salted hashes, see :meth:`without_names`.
+        Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
+        there were none, as with synthetic signals; None when they are unknown. A subject without a
+        corpus may be of any. The names of a shared encoder are salted hashes, see
+        :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
@@ -287,5 +288,6 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
         if group is None:
             return None
         subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
+    subjects.discard(NOBODY)
     # Sorting by type first allows mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))

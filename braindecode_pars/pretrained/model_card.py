@@ -188,8 +188,10 @@ def _task(kind: str, estimator: Mapping[str, Any], card: Mapping[str, Any]) -> l
 def _data(card: Mapping[str, Any], facts: Mapping[str, Any], people: list) -> list[str]:
     counts = {"windows": card.get("n_windows"), "epochs": card.get("epochs")}
     amounts = [f", {number:,} {what}" for what, number in counts.items() if number]
+    nobody = card.get("subjects") == [] and card.get("n_windows")
+    seen = "no subjects" if nobody else _number(card.get("subjects"))
     lines = [
-        f"- Pretraining: {_number(card.get('subjects'))}{''.join(amounts)}",
+        f"- Pretraining: {seen}{''.join(amounts)}",
         f"- Fine-tuning: {_number(card.get('finetune_subjects'))}",
     ]
     of_people = sorted({str(name).partition(":")[0] for name in people} & {*CORPORA})

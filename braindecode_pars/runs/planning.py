@@ -30,6 +30,7 @@ from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.run import begun_task
 from braindecode_pars.runs.run_folder import KEPT
 from braindecode_pars.runs.steps import Steps
+from braindecode_pars.runs.synthetic_steps import SignalSource
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.parts import is_store
 from braindecode_pars.signal_store.sources import Source, find_sources
@@ -317,13 +318,15 @@ class CorpusSize(NamedTuple):
         return cls(n_windows, float(sfreq), n_samples * _BYTES, described)
 
     @classmethod
-    def of_store(cls, store: SignalStore, window_seconds: float = 30.0) -> CorpusSize:
-        """Return the size of a store.
+    def of_store(
+        cls, store: SignalStore | SignalSource, window_seconds: float = 30.0
+    ) -> CorpusSize:
+        """Return the size of a store, or of synthetic signals.
 
         Parameters
         ----------
-        store : SignalStore
-            Store of the corpus.
+        store : SignalStore | SyntheticSignals
+            Store of the corpus, or signals without a store.
         window_seconds : float
             Length of a window in seconds.
 
@@ -336,6 +339,8 @@ class CorpusSize(NamedTuple):
         ValueError
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
+        if isinstance(store, SignalSource):
+            return cls(store.n_windows, store.sfreq, 0, "synthetic signals, no recordings")
         n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
         described = f"the store {store.path}, {len(store.recordings):,} recordings"
         return cls(n_windows, store.sfreq, store.n_bytes, described)

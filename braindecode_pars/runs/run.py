@@ -20,20 +20,21 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common.checks import check_same_rate, warn_user
+from braindecode_pars._common.checks import check_same_rate, listed, warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretext.joint import SeveralLengths
-from braindecode_pars.pretrained.cards import EncoderCard, unique_subjects
+from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet, TensorBoardCurves
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import Steps
+from braindecode_pars.runs.synthetic_steps import SignalSource, SyntheticSteps
 from braindecode_pars.signal_store import SignalStore
 
 log = logging.getLogger(__name__)
@@ -45,14 +46,14 @@ _PACKAGES = ("braindecode_pars", "braindecode", "torch", "skorch", "accelerate",
 
 
 def pretrain(
-    store: SignalStore | str | Path,
+    store: SignalStore | SignalSource | str | Path,
     out: str | Path,
     config: RunConfig | None = None,
     *,
     resume: bool = False,
     verbose: int = 1,
 ) -> Path:
-    """Pretrain an encoder on a store of recordings.
+    """Pretrain an encoder on a store of recordings, or on synthetic signals.
 
     Under ``torchrun``, the processes share each step: their gradients are averaged, and the first
     process writes all files. A run that was killed at any time can resume from its last
@@ -61,8 +62,10 @@ def pretrain(
 
     Parameters
     ----------
-    store : SignalStore | path
+    store : SignalStore | path | SyntheticSignals
         Store to pretrain on. Of a store with labels, the validation and test subjects are left out.
+        With :class:`~braindecode_pars.datasets.SyntheticSignals` there are no recordings, and the
+        encoder's card has no subjects.
     out : path
         Folder for the run. It gets ``run.json`` (configuration, store, versions),
         ``metrics.csv``, ``checkpoints/`` and, if tensorboard is installed, ``tensorboard/``. At the
@@ -136,20 +139,13 @@ def pretrain(
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config)
     is_main = accelerator.is_main_process
-    if not isinstance(store, SignalStore):
-        # Opening may compare the samples with their checksums. The first process does so for all.
-        with accelerator.main_process_first():
-            store = SignalStore.open(store, verbose=verbose if is_main else 0)
-    store = store.select(exclude=config.exclude_subjects).without_held_out()
+    store = _opened(store, config, accelerator, verbose)
     config, task, before = begun_task(config, store.sfreq)
     sized, steps = _sized(config, store, accelerator)
 
     # Check the folder.
     folder = RunFolder(Path(out).expanduser())
-    described = {
-        "configuration": asdict(sized),
-        "store": {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq},
-    }
+    described = {"configuration": asdict(sized), "store": steps.described}
     folder.check(described, resume=resume)
     if folder.is_finished:
         accelerator.end_training()
@@ -159,8 +155,8 @@ def pretrain(
 
     if before is not None and is_main and (differing := before.differences(store.preprocessing)):
         warn_user(
-            f"The store was prepared otherwise than the recordings of {config.encoder}, with which "
-            f"the run continues: {'; '.join(map(str, differing))}."
+            f"The signals were prepared otherwise than those of {config.encoder}, with which the "
+            f"run continues: {'; '.join(map(str, differing))}."
         )
 
     # Train. All processes must have checked the folder before the first one writes to it.
@@ -185,8 +181,29 @@ def pretrain(
     return folder.path
 
 
+def _opened(
+    store: SignalStore | SignalSource | str | Path,
+    config: RunConfig,
+    accelerator: Accelerator,
+    verbose: int,
+) -> SignalStore | SignalSource:
+    """Return the recordings that the run may use; synthetic signals are returned as they are."""
+    if isinstance(store, SignalSource):
+        if config.exclude_subjects:
+            raise ValueError(
+                f"Synthetic signals have no subjects, so {listed(config.exclude_subjects)} cannot "
+                "be excluded; leave exclude_subjects out."
+            )
+        return store
+    if not isinstance(store, SignalStore):
+        # Opening may compare the samples with their checksums. The first process does so for all.
+        with accelerator.main_process_first():
+            store = SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
+    return store.select(exclude=config.exclude_subjects).without_held_out()
+
+
 def _train(
-    steps: Steps,
+    steps: Steps | SyntheticSteps,
     task: PretextTask,
     config: SizedRunConfig,
     accelerator: Accelerator,
@@ -259,8 +276,8 @@ def _accelerator(config: RunConfig) -> Accelerator:
 
 
 def _sized(
-    config: RunConfig, store: SignalStore, accelerator: Accelerator
-) -> tuple[SizedRunConfig, Steps]:
+    config: RunConfig, store: SignalStore | SignalSource, accelerator: Accelerator
+) -> tuple[SizedRunConfig, Steps | SyntheticSteps]:
     """Return the configuration without open sizes, and the data of this process."""
     # Sizes of a batch.
     n_processes = accelerator.num_processes
@@ -272,7 +289,8 @@ def _sized(
         raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
 
     # Data, and the length of an epoch.
-    steps = Steps(
+    make_steps: Any = SyntheticSteps if isinstance(store, SignalSource) else Steps
+    steps = make_steps(
         store,
         _in_samples(config, store.sfreq),
         config.batch_size,
@@ -383,19 +401,12 @@ def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[st
 
 def _overview(
     task: PretextTask,
-    steps: Steps,
+    steps: Steps | SyntheticSteps,
     config: SizedRunConfig,
     accelerator: Accelerator,
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
-    # Data.
-    store = steps.store
-    hours = steps.lengths.sum() / store.sfreq / 3600
-    n_short = int((steps.lengths < steps.n_times).sum())
-    skipped = f"; {n_short} skipped (shorter than a window)" if n_short else ""
-
-    # Network and schedule.
     parameters = sum(parameter.numel() for parameter in task.parameters())
     micro = config.micro_batch_size * accelerator.num_processes
     parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
@@ -404,8 +415,7 @@ def _overview(
     done = f", {first_epoch} of them done" if first_epoch else ""
     processes = accelerator.num_processes
     return (
-        f"{len(steps.lengths)} recordings of {len(store.subjects)} subjects, {hours:.1f} hours, "
-        f"{len(store)} signals at {store.sfreq:g} Hz{skipped}\n"
+        f"{steps}\n"
         f"{task.shown_name} with {parameters:,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
@@ -413,14 +423,12 @@ def _overview(
     )
 
 
-def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> EncoderCard:
-    # Subjects of recordings that are long enough for a window.
-    seen = steps.store.recordings["subject"][steps.lengths >= steps.n_times]
+def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) -> EncoderCard:
     return EncoderCard(
         sfreq=steps.store.sfreq,
         task=config.task,
         task_params=dict(config.task_params),
-        subjects=unique_subjects(seen) if seen.notna().all() else None,
+        subjects=steps.subjects,
         n_windows=steps.n_windows,
         epochs=config.epochs,
         n_times=steps.n_times,
@@ -428,4 +436,5 @@ def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> EncoderCard:
         n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
         loss_relative=net.history[-1, RELATIVE],
         preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
+        about=steps.about if config.encoder is None else {},
     )

@@ -123,7 +123,11 @@ class RunFolder:
         # A resumed run must have the same configuration and the same data.
         if resume:
             settings = (
-                {**run["configuration"], "checksum of the store": run["store"]["checksum"]}
+                {
+                    **run["configuration"],
+                    "checksum of the store": run["store"]["checksum"],
+                    "synthetic": run["store"].get("synthetic"),
+                }
                 for run in (before, described)
             )
             found = differences(*settings, ignore=_MAY_DIFFER)

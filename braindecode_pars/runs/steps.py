@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,29 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.parts import windows_of_a_pass
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.
 ORDER, CROPS, MODEL, FIRST_PASS = range(4)
+
+
+def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
+    """Return the lengths of the crops in samples, in the order of the steps.
+
+    Raises
+    ------
+    ValueError
+        When a crop has no sample.
+    """
+    lengths = [n_times] if isinstance(n_times, int) else list(n_times)
+    if min(lengths) < 1:
+        raise ValueError(
+            f"At {sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
+        )
+    return lengths
 
 
 class Steps(Dataset):
@@ -66,12 +84,7 @@ class Steps(Dataset):
         process: int = 0,
         n_processes: int = 1,
     ):
-        self.in_turns = [n_times] if isinstance(n_times, int) else list(n_times)
-        if min(self.in_turns) < 1:
-            raise ValueError(
-                f"At {store.sfreq:g} Hz the crops have {min(self.in_turns)} samples; use longer "
-                "windows."
-            )
+        self.in_turns = lengths_in_turns(n_times, store.sfreq)
         n_times = max(self.in_turns)
 
         # Columns of the store's table as arrays.
@@ -119,6 +132,32 @@ class Steps(Dataset):
                 "without this corpus."
             )
         return windows_of
+
+    @property
+    def subjects(self) -> list | None:
+        """Subjects of the recordings that are long enough for a window; None if one is unknown."""
+        seen = self.store.recordings["subject"][self.lengths >= self.n_times]
+        return unique_subjects(seen) if seen.notna().all() else None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The data in ``run.json``."""
+        store = self.store
+        return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Facts for the encoder's card beside those of all runs."""
+        return {}
+
+    def __str__(self) -> str:
+        hours = self.lengths.sum() / self.sfreq / 3600
+        n_short = int((self.lengths < self.n_times).sum())
+        skipped = f"; {n_short} skipped (shorter than a window)" if n_short else ""
+        return (
+            f"{len(self.lengths)} recordings of {len(self.store.subjects)} subjects, {hours:.1f} "
+            f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
+        )
 
     @property
     def n_windows(self) -> int:

@@ -202,6 +202,41 @@ def test_a_run_has_as_many_steps_as_asked(store, tmp_path, epochs, steps, how):
     )
 
 
+def test_a_run_without_recordings_and_its_resumption(tmp_path, monkeypatch):
+    out, small = tmp_path / "run", [*SMALL, "--task", "features", "--epochs", 2]
+    with monkeypatch.context() as patched:
+
+        def interrupt(net, *args, **kwargs):
+            if net.history[-1, "epoch"] == 2:
+                raise KeyboardInterrupt
+
+        patched.setattr(RunNet, "on_batch_end", interrupt)
+        pretrain("--synthetic", "--sfreq", 100, "--out", out, *small, code=130)
+    again = ["--synthetic", "--out", out, *small, "--resume"]
+    assert "synthetic.sfreq is 128.0, was 100.0" in pretrain(*again, code=1)
+    printed = pretrain(*again, "--sfreq", 100)
+    assert "Synthetic signals at 100 Hz: no recordings, no subjects" in printed
+    assert "2 epochs, 1 of them done" in printed
+    card = load_encoder(out).card
+    assert (card.subjects, card.sfreq) == ([], 100)
+    shown = runner.invoke(app, ["encoders", str(out)]).output
+    assert "subjects: none" in shown
+    assert "band 0.5-45 Hz" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--synthetic for signals without recordings"),
+        (["STORE", "--synthetic"], "--synthetic for signals without recordings"),
+        (["STORE", "--sfreq", 100], "--sfreq is for --synthetic"),
+    ],
+)
+def test_a_run_has_a_store_or_synthetic_signals(tmp_path, arguments, message):
+    output = pretrain(*arguments, "--out", tmp_path / "run", code=2)
+    assert message in " ".join(output.replace("│", " ").split())
+
+
 def test_help_has_the_defaults_of_both(tmp_path):
     for command in ("pretrain", "plan"):
         shown = runner.invoke(app, [command, "--help"]).output.replace("│", " ")

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from braindecode_pars import PARSNet
 from braindecode_pars._common.subjects import hide_subjects
 from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.folds import leak_sentences, seen_before
 
 
@@ -56,7 +57,11 @@ def test_a_net_that_may_have_been_pretrained_elsewhere_is_unknown(tiny):
     network = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
     assert not seen_before(SimpleNamespace(module=PARSNet, callbacks_=[]), people(1))["unknown"]
     assert seen_before(SimpleNamespace(module=network, callbacks_=[]), people(1))["unknown"]
-    for unlabeled, unknown in ((None, False), (["windows of anybody"], True)):
+    for unlabeled, unknown in (
+        (None, False),
+        (["windows of anybody"], True),
+        (SyntheticSignals(), False),
+    ):
         callback = Pretraining("pars", epochs=1, unlabeled=unlabeled)
         net = SimpleNamespace(module=PARSNet, callbacks_=[("pretraining", callback)])
         assert seen_before(net, people(1))["unknown"] == unknown

@@ -665,6 +665,14 @@ def _tree() -> Path:
     return folder
 
 
+def draw_synthetic(n=2, n_times=100, rng=None, **arguments):
+    rng = np.random.default_rng(0) if rng is None else rng
+    return datasets.SyntheticSignals(**arguments).draw(n, n_times, rng)
+
+
+target("SyntheticSignals.draw", draw_synthetic, None, *vars(datasets.SyntheticSignals()))
+
+
 def load_folder(**arguments):
     defaults = dict(
         path=_tree(), window_seconds=3.0, sfreq=50.0, low=None, high=None, mains=None, verbose=0
