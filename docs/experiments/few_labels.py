@@ -1,0 +1,119 @@
+"""How well do frozen features classify with the labels of few people?
+
+    python docs/experiments/few_labels.py arithmetic ENCODERS OUT
+    python docs/experiments/few_labels.py imagery ENCODERS OUT --eeg FOLDER
+    python docs/experiments/few_labels.py hands ENCODERS OUT --eeg FOLDER
+
+ENCODERS has the runs of the other pretraining seeds, and FOLDER PhysioNet's motor imagery
+recordings. OUT gets the scores of every fit, and an interrupted command resumes from there. At the
+end ``docs/measured/few_labels/TASK.csv`` is written.
+
+Every method is a logistic regression with C = 0.01 on standardised features, or a vote of some. All
+have the same labelled people in a draw. Each is also given the mean of every subject, which is
+transductive. The people who are scored are those of the other results.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyriemann.tangentspace import TangentSpace
+from real_recordings import arithmetic, hands, imagery
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from stored_table import store_table
+
+from braindecode_pars import FewLabelsClassifier, PARSEmbedder, SubjectCentering
+from braindecode_pars.baselines import CENTRED
+from braindecode_pars.estimators.window_features import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+    features_computed_once,
+)
+from braindecode_pars.evaluation import label_efficiency
+
+MEASURED = Path(__file__).parents[1] / "measured" / "few_labels"
+
+TASKS = {"arithmetic": arithmetic, "imagery": imagery, "hands": hands}
+#: Draws of labelled people; those of motor imagery take minutes.
+N_DRAWS = {"arithmetic": 40, "imagery": 10, "hands": 10}
+N_LABELLED = (2, 4, 8, 16)
+C = 0.01
+
+#: Method -> encoder in the package, or folder in ENCODERS.
+ENCODERS = {
+    "small": "small",
+    "small, seed 1": "eeg-1",
+    "small, seed 2": "eeg-2",
+    "noise": "noise",
+    "noise, seed 1": "noise-1",
+    "noise, seed 2": "noise-2",
+    "SpectralMAE": "spectral-eegmmidb",
+    "PARS without overlap": "pars-eegmmidb",
+}
+SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("encoders", type=Path, help="folder of the encoders of other seeds")
+    parser.add_argument("out", type=Path, help="folder of the scores")
+    parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
+    given = parser.parse_args()
+    question = TASKS[given.task](given.encoders, given.eeg)
+    with features_computed_once():
+        scores = label_efficiency(
+            dict(_methods(given.encoders)),
+            question.windows,
+            n_train_subjects=N_LABELLED,
+            seeds=range(N_DRAWS[given.task]),
+            metrics=[question.metric],
+            dataset=question.name,
+            out=given.out / given.task,
+            equal_sizes=False,
+            **question.split,
+        )
+    command = f"python docs/experiments/few_labels.py {given.task} ENCODERS OUT"
+    command += " --eeg FOLDER" if given.eeg else ""
+    table = by_subject(scores)
+    store_table(table, MEASURED / f"{given.task}.csv", command, index=False, float_format="%.4g")
+
+
+def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each method, number of labelled people and draw; a column per subject."""
+    keys = ["method", "n_train_subjects", "seed"]
+    each = scores[scores["subject"] != "all"]
+    return each.pivot(index=keys, columns="subject", values="value").reset_index()
+
+
+def _methods(encoders: Path) -> Iterator[tuple[str, BaseEstimator]]:
+    for centred in (False, True):
+        for name, features in _features(encoders):
+            taken: Any = SubjectCentering(features) if centred else features
+            regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
+            probe = make_pipeline(taken, StandardScaler(), regression)
+            yield name + CENTRED * centred, probe
+        vote = FewLabelsClassifier(recenter="subject" if centred else None, C=C, verbose=0)
+        yield "few labels" + CENTRED * centred, vote
+
+
+def _features(encoders: Path) -> Iterator[tuple[str, TransformerMixin]]:
+    yield "band power", LogBandPower()
+    yield "tangent space", make_pipeline(SpatialCovariance(), TangentSpace())
+    yield "classical features", ChannelFeatures()
+    yield "random encoder", PARSEmbedder(None, pooling="channels", verbose=0, **SIZES)
+    for name, source in ENCODERS.items():
+        encoder = encoders / source if (encoders / source).is_dir() else source
+        yield name, PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
+
+
+if __name__ == "__main__":
+    main()
