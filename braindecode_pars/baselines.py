@@ -22,7 +22,11 @@ from braindecode_pars.estimators import (
     SubjectCentering,
 )
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
-from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.window_features import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+)
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
@@ -33,7 +37,7 @@ __all__ = ["CENTRED", "METHODS", "make_methods"]
 METHODS = (
     *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
     *("scratch", "probe", "random-probe"),
-    *("eegnet", "shallow", "band-power", "tangent-space"),
+    *("eegnet", "shallow", "band-power", "tangent-space", "classical-features"),
 )
 
 _HOW_TO = (
@@ -73,7 +77,9 @@ def make_methods(
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
-          space of pyriemann and logistic regression.
+          space of pyriemann and logistic regression;
+        - ``"classical-features"``: :class:`~braindecode_pars.evaluation.ChannelFeatures` with
+          logistic regression.
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
         method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
@@ -244,8 +250,13 @@ def _features(
     name: str, settings: dict[str, Any]
 ) -> tuple[str, TransformerMixin, *tuple[TransformerMixin, ...]]:
     """Return the shown name, a transformer of windows, and what scales its features."""
-    if name == "band-power":
-        return "band power", LogBandPower(**_shared(LogBandPower, settings)), StandardScaler()
+    of_channels = {
+        "band-power": ("band power", LogBandPower),
+        "classical-features": ("classical features", ChannelFeatures),
+    }
+    if name in of_channels:
+        shown, features = of_channels[name]
+        return shown, features(**_shared(features, settings)), StandardScaler()
     if name == "tangent-space":
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 

@@ -18,7 +18,7 @@ def test_every_method_by_name():
     assert list(methods) == [
         *("PARS", "MAE", "SpectralMAE", "SignalFeatures", "MP3", "DropPos", "Joint"),
         *("scratch", "PARS probe", "random probe"),
-        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space"),
+        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space", "classical features"),
     ]
     assert methods["MAE"].pretext == "mae"
     assert methods["scratch"].pretext is None
