@@ -205,7 +205,7 @@ TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
 _PROBES = ("probe", "random-probe")
 _CLASSICAL = ("band-power", "tangent-space", "classical-features")
-METHODS = (*TASKS, "scratch", *_PROBES, "eegnet", "shallow", *_CLASSICAL)
+METHODS = (*TASKS, "scratch", "few-labels", *_PROBES, "eegnet", "shallow", *_CLASSICAL)
 METRICS = (
     "kappa",
     "balanced_accuracy",

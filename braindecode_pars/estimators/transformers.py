@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from braindecode_pars.estimators.parameters import check_parameters
-from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers
+from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
@@ -144,12 +144,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         """
         check_is_fitted(self)
         subjects = self._subjects(X, groups)
-        features = np.asarray(self.transformer_.transform(X))
-        features = features.astype(np.result_type(features, np.float32))  # a copy, no integers
-        for subject in range(subjects.max() + 1):
-            mine = subjects == subject
-            features[mine] -= features[mine].mean(axis=0, dtype=float)
-        return features
+        return subtract_means(np.asarray(self.transformer_.transform(X)), subjects)
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> np.ndarray:
         """Fit the transformer and return its features, minus the mean of each subject.
