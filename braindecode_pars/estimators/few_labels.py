@@ -231,9 +231,10 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
                 for view, own in features.items()
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
-            if self.verbose:
+            if self.verbose and self.C is None:
                 found = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
-                log.info("C is %s; %d folds of subjects were held out.", found, len(folds))
+                how = f"chosen in {len(folds)}" if folds else "too few known subjects for"
+                log.info("C is %s: %s folds of subjects.", found, how)
             self.views_ = views
         return self
 
