@@ -132,8 +132,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     Notes
     -----
-    The fit has no random draws. Windows may have another length than those of ``fit``, of two
-    seconds or more, and need all of their channels.
+    The fit has no random draws. Windows to predict may have another length than those of ``fit``,
+    of two seconds or more, and need all of their channels. They also need their unit: unlike the
+    encoder, the tangent space and band power see amplitudes.
 
     References
     ----------
