@@ -24,7 +24,12 @@ _load, __dir__, __all__ = lazy_loader.attach(
     submodules=["datasets", "evaluation", "paper", "plotting"],
     submod_attrs={
         "encoder": ["PatchEncoder"],
-        "estimators": ["PARSClassifier", "PARSEmbedder", "SubjectCentering"],
+        "estimators": [
+            "FewLabelsClassifier",
+            "PARSClassifier",
+            "PARSEmbedder",
+            "SubjectCentering",
+        ],
         "models": ["PARSNet"],
         "windows": ["as_sklearn"],
     },

@@ -16,13 +16,18 @@ from braindecode_pars._common.checks import checked
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
+    FewLabelsClassifier,
     NetworkClassifier,
     PARSClassifier,
     PARSEmbedder,
     SubjectCentering,
 )
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
-from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.window_features import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+)
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
@@ -32,8 +37,8 @@ __all__ = ["CENTRED", "METHODS", "make_methods"]
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
     *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
-    *("scratch", "probe", "random-probe"),
-    *("eegnet", "shallow", "band-power", "tangent-space"),
+    *("scratch", "few-labels", "probe", "random-probe"),
+    *("eegnet", "shallow", "band-power", "tangent-space", "classical-features"),
 )
 
 _HOW_TO = (
@@ -65,6 +70,8 @@ def make_methods(
           the training windows in every fit and then fine-tunes. Also of a registered task of your
           own, and of one in a file, ``"my_task.py:Slope"``, whose code is run;
         - ``"scratch"``: the same model without pretraining;
+        - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with the encoder
+          ``"small"``, or of each ``encoder``, if that is given;
         - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
           in every fit, with logistic regression; of each ``encoder``, if that is given;
         - ``"random-probe"``: the same with an encoder that is not trained;
@@ -73,27 +80,32 @@ def make_methods(
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
-          space of pyriemann and logistic regression.
+          space of pyriemann and logistic regression;
+        - ``"classical-features"``: :class:`~braindecode_pars.evaluation.ChannelFeatures` with
+          logistic regression.
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
         method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
         All other methods with an encoder then take its sizes, tokenizer and patch, so that a
-        difference of their scores is not one of size.
+        difference of their scores is not one of size. Beside ``"few-labels"`` without ``encoder``,
+        they take those of ``"small"``.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
-        inside PARSClassifier (``recenter="subject"``), and from the covariance of the signals of
-        networks (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
+        inside PARSClassifier and FewLabelsClassifier (``recenter="subject"``), and from the
+        covariance of the signals of networks
+        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
     equal_sizes : bool
         Whether the other methods take the sizes of the encoder, and encoders of different sizes are
         refused. With False the other methods have those of ``settings`` or the defaults; the
         protocols need ``equal_sizes=False`` too.
     **settings
-        Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
-        another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it
-        too, instead of its published values. ``class_weight`` applies to all: it is "balanced"
-        if it is not given, as in PARSClassifier.
+        Arguments of :class:`~braindecode_pars.PARSClassifier`; beside ``"few-labels"``, also of
+        :class:`~braindecode_pars.FewLabelsClassifier`. Those that another method also has
+        (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it too, instead of its
+        published values. ``class_weight`` applies to all: it is "balanced" if it is not given, as
+        in PARSClassifier.
 
     Returns
     -------
@@ -141,10 +153,11 @@ def make_methods(
     """
     names = list(dict.fromkeys(names))
     parameters = PARSClassifier().get_params()
+    further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
     tasks = [name for name in names if name in PRETEXT_TASKS or names_file(name)]
     for what, given, known in (
         ("Method", names, dict.fromkeys((*METHODS, *tasks))),
-        ("Parameter of PARSClassifier", settings, parameters),
+        ("Parameter of PARSClassifier", settings, {**parameters, **further}),
     ):
         for name in given:
             if name not in known:
@@ -203,18 +216,21 @@ def _classifiers(
     equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
-    sized = settings | (_size_of(encoders, settings) if equal_sizes else {})
-    weights = settings["class_weight"]
+    default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
+    sized = settings | (_size_of(encoders or default, settings) if equal_sizes else {})
+    trained, weights = _shared(PARSClassifier, sized), settings["class_weight"]
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
-        if name == "probe" and encoders:
+        if name == "few-labels":
+            yield from _votes(encoders or default, settings, recentred)
+        elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
                 yield _linear(f"{shown} probe", centred, weights, embedder, StandardScaler())
         elif name in PRETEXT_TASKS or names_file(name):
-            yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **sized)
+            yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
-            yield name + recentred, PARSClassifier(pretext=None, **sized)
+            yield name + recentred, PARSClassifier(pretext=None, **trained)
         elif name in _PUBLISHED:
             published = _PUBLISHED[name]
             network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, sized)})
@@ -227,7 +243,18 @@ def _classifiers(
             shown, *steps = _features(name, sized)
             yield _linear(shown, centred, weights, *steps)
     for shown, encoder in encoders.items():
-        yield shown + recentred, PARSClassifier(encoder=encoder, **settings)
+        given = _shared(PARSClassifier, settings)
+        yield shown + recentred, PARSClassifier(encoder=encoder, **given)
+
+
+def _votes(
+    encoders: dict[str, Any], settings: dict[str, Any], recentred: str
+) -> Iterator[tuple[str, BaseEstimator]]:
+    """Yield the shown name and the vote of each encoder; that of a single one has no name."""
+    shared = {"recenter": None, **_shared(FewLabelsClassifier, settings)}
+    for shown, encoder in encoders.items():
+        prefix = f"{shown} " if len(encoders) > 1 else ""
+        yield f"{prefix}few labels{recentred}", FewLabelsClassifier(encoder=encoder, **shared)
 
 
 def _linear(
@@ -244,8 +271,13 @@ def _features(
     name: str, settings: dict[str, Any]
 ) -> tuple[str, TransformerMixin, *tuple[TransformerMixin, ...]]:
     """Return the shown name, a transformer of windows, and what scales its features."""
-    if name == "band-power":
-        return "band power", LogBandPower(**_shared(LogBandPower, settings)), StandardScaler()
+    of_channels = {
+        "band-power": ("band power", LogBandPower),
+        "classical-features": ("classical features", ChannelFeatures),
+    }
+    if name in of_channels:
+        shown, features = of_channels[name]
+        return shown, features(**_shared(features, settings)), StandardScaler()
     if name == "tangent-space":
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 

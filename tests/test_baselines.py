@@ -7,7 +7,12 @@ import pickle
 import numpy as np
 import pytest
 
-from braindecode_pars import PARSClassifier, PatchEncoder, SubjectCentering
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PatchEncoder,
+    SubjectCentering,
+)
 from braindecode_pars.baselines import METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 from braindecode_pars.pretrained import EncoderCard, save_encoder
@@ -17,8 +22,8 @@ def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
         *("PARS", "MAE", "SpectralMAE", "SignalFeatures", "MP3", "DropPos", "Joint"),
-        *("scratch", "PARS probe", "random probe"),
-        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space"),
+        *("scratch", "few labels", "PARS probe", "random probe"),
+        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space", "classical features"),
     ]
     assert methods["MAE"].pretext == "mae"
     assert methods["scratch"].pretext is None
@@ -101,7 +106,7 @@ def test_every_method_is_centred_and_says_so():
     methods = make_methods(METHODS, encoder="small", subject_centering=True)
     assert list(methods) == [f"{name}, subject-centred (transductive)" for name in plain]
     for clf, centred in zip(plain.values(), methods.values(), strict=True):
-        if isinstance(clf, PARSClassifier):
+        if isinstance(clf, (PARSClassifier, FewLabelsClassifier)):
             assert (clf.recenter, centred.recenter) == (None, "subject")
         elif isinstance(clf, NetworkClassifier):
             assert isinstance(centred[0], EuclideanAlignment)
@@ -153,6 +158,24 @@ def test_settings_of_another_size_than_the_encoder_are_refused(tmp_path):
     for name, value, size in (("embed_dim", 24, 16), ("patch_seconds", 1.0, 0.5)):
         with pytest.raises(ValueError, match=f"{name}={value}, .* {size}"):
             make_methods(["scratch"], encoder=folder, **{name: value})
+
+
+def test_few_labels_votes_with_each_encoder(tmp_path):
+    """Without one it is that of the package, and other methods have its size."""
+    methods = make_methods(["few-labels", "scratch"], C=0.1, channels=["C3"])
+    vote, scratch = methods.values()
+    assert [*methods] == ["few labels", "scratch"]
+    assert (vote.encoder, vote.C, vote.channels, vote.recenter) == ("small", 0.1, ["C3"], None)
+    assert scratch.embed_dim == 128
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+    one = make_methods(["few-labels", "scratch"], encoder=folder)
+    assert [*one] == ["few labels", "scratch", "pretrained"]
+    assert (one["few labels"].encoder, one["scratch"].embed_dim) == (folder, 16)
+    two = make_methods(["few-labels"], encoder={"A": folder, "B": folder})
+    assert [*two] == ["A few labels", "B few labels", "A", "B"]
+    with pytest.raises(ValueError, match="'C' is unknown"):
+        make_methods(["scratch"], C=0.1)
 
 
 def test_an_unknown_method_raises():

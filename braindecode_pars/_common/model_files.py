@@ -289,6 +289,9 @@ def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryv
 
 #: Kinds of models.
 ENCODER, EMBEDDER, NETWORK, CLASSIFIER = "PatchEncoder", "PARSEmbedder", "PARSNet", "PARSClassifier"
+FEW_LABELS = "FewLabelsClassifier"
+#: Kinds that classify windows.
+CLASSIFIERS = (CLASSIFIER, FEW_LABELS)
 #: Model file of each kind, and the readable copy beside it. The names of a network are those of
 #: the Hugging Face Hub.
 MODEL_FILES = {
@@ -296,6 +299,7 @@ MODEL_FILES = {
     EMBEDDER: ("encoder.safetensors", "encoder.json"),
     NETWORK: ("model.safetensors", "config.json"),
     CLASSIFIER: ("model.safetensors", "config.json"),
+    FEW_LABELS: ("model.safetensors", "config.json"),
 }
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
 #: Files of a new repository, such as a clone of one on the Hub. They are never written over.

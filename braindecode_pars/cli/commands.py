@@ -473,7 +473,8 @@ def predict(
     model: Annotated[
         str,
         typer.Argument(
-            help="Folder of a classifier that PARSClassifier.save has written, or hf://owner/name.",
+            help="Folder of a classifier that fit, or save in Python, has written, or "
+            "hf://owner/name.",
             metavar="MODEL",
         ),
     ],

@@ -24,6 +24,8 @@ from braindecode_pars.cli.terminal import (
 if TYPE_CHECKING:
     from braindecode.datasets import BaseConcatDataset
 
+    from braindecode_pars import FewLabelsClassifier, PARSClassifier
+
 _METHODS = (*TASKS, "scratch")
 
 #: Options that are arguments of ``datasets.folder.load``.
@@ -45,17 +47,32 @@ _READING: dict[str, Any] = dict(
     n_jobs=option(int, "Number of recordings to read in parallel.", "--jobs", show_default="1"),
     on_error=option(str, "raise, or warn and skip a recording.", show_default="raise"),
 )
+#: Options that a vote does not have.
+_TRAINING = {"method": "--method", "random_state": "--seed"}
+
 #: Options of the classifier; those of the first line are its arguments.
 _ARGUMENTS = ("channels", "random_state", "device")
 _MODEL: dict[str, Any] = dict(
-    encoder=option(str, "Encoder to fine-tune: a folder, a name such as small, or a model id."),
+    few_labels=option(
+        bool,
+        "Fit a FewLabelsClassifier, for fewer than about twenty people: a frozen encoder, the "
+        "tangent space and band power vote. In seconds, without training a network.",
+        "--few-labels",
+    ),
+    encoder=option(
+        str,
+        "Encoder to fine-tune: a folder, a name such as small, or a model id. With --few-labels "
+        "it is small by default, and stays as it is.",
+    ),
     method=option(
         str,
         f"Without an encoder: task to pretrain on, {', '.join(TASKS)}, FILE.py:CLASS; or scratch.",
         show_default="pars",
     ),
     channels=option(list[str], "Channel to use. Default: all EEG.", "--channel"),
-    settings=option(list[str], "KEY=VALUE: argument of PARSClassifier.", "--set"),
+    settings=option(
+        list[str], "KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.", "--set"
+    ),
     random_state=option(int, "Seed of all random draws.", "--seed", show_default="0"),
     device=option(str, "Device: auto, cpu, cuda or mps.", show_default="auto"),
 )
@@ -85,29 +102,39 @@ def fit(
     reading = {name: given[name] for name in _READING if name in given}
     if "method" in given and "encoder" in given:
         raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
-    method = given.get("method", "pars")
-    if method not in _METHODS and not names_file(method):
+    votes = given.get("few_labels", False)
+    if votes and (refused := [name for name in _TRAINING if name in given]):
+        raise typer.BadParameter(
+            f"{_TRAINING[refused[0]]} is for training a network; leave it or --few-labels out."
+        )
+    method = "few-labels" if votes else given.get("method", "pars")
+    if not votes and method not in _METHODS and not names_file(method):
         raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
     if "classes" in reading:
         found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
         by_label = {label or name: name for label, name in found}
         reading["classes" if "labels" in reading else "labels"] = by_label
     with report_failures("Nothing was written."):
-        _check_out(out, overwrite)
+        _check_out(out, overwrite, votes=votes)
         settings = {name: given[name] for name in _ARGUMENTS if name in given}
         settings |= values(given.get("settings"), "--set")
         _fit(folder, out, given.get("encoder"), method, reading, settings)
 
 
-def _check_out(out: Path, overwrite: bool) -> None:
+def _check_out(out: Path, overwrite: bool, *, votes: bool) -> None:
     """Check, before hours of training, that the model can be saved."""
-    from braindecode_pars._common.model_files import CLASSIFIER, check_may_save, kinds_in
+    from braindecode_pars._common.model_files import (
+        CLASSIFIER,
+        FEW_LABELS,
+        check_may_save,
+        kinds_in,
+    )
 
-    check_may_save(out.expanduser(), CLASSIFIER)
+    kind = FEW_LABELS if votes else CLASSIFIER
+    check_may_save(out.expanduser(), kind)
     if kinds_in(out.expanduser()) and not overwrite:
         raise ValueError(
-            f"{out} contains a saved {CLASSIFIER}; pass another folder, or --overwrite to replace "
-            "it."
+            f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
         )
 
 
@@ -120,17 +147,14 @@ def _fit(
     settings: Mapping[str, Any],
 ) -> None:
     """Read, train, save, and print what was done and what to do next."""
-    from braindecode_pars.baselines import make_methods
     from braindecode_pars.cli.evaluation_report import load
     from braindecode_pars.estimators.parameters import check_parameters
     from braindecode_pars.signal_store.parts import is_store
 
-    names = [] if encoder else [method]
-    arguments = {"random_state": 0, "verbose": 1, **settings}
-    (clf,) = make_methods(names, encoder=encoder, **arguments).values()
+    clf = _classifier(method, encoder, settings)
     check_parameters(clf)  # before hours of reading
-    if encoder is not None and Path(folder).is_dir() and not is_store(folder):
-        reading = _as_encoder(encoder) | reading
+    if clf.encoder is not None and Path(folder).is_dir() and not is_store(folder):
+        reading = _as_encoder(clf.encoder) | reading
     windows = load(folder, None, reading)
     n_subjects = _describe(folder, windows)
     clf.fit(windows)
@@ -146,14 +170,45 @@ def _fit(
             "people. Label recordings of more people."
         )
         return
-    of_method = f"--encoder {shlex.quote(encoder)}" if encoder else f"--method {method}"
+    of_method = [f"--encoder {shlex.quote(encoder)}"] if encoder else []
+    if method == "few-labels" or not encoder:
+        of_method.append(f"--method {method}")
+    if method == "few-labels":  # every method is given what this one was
+        settings = {name: value for name, value in settings.items() if name != "recenter"}
+        settings |= {"subject_centering": True} if clf.recenter_ else {}
     console.print(
         "How good it is on people that it has not seen is not known yet: scores of the recordings "
         f"above say nothing about it. Hold out each of the {n_subjects} subjects in turn:\n"
         f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
-        f"{of_method} --method band-power {_options('--load', reading)}"
+        f"{' '.join(of_method)} --method band-power {_options('--load', reading)}"
         f"{_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}"
     )
+
+
+def _classifier(
+    method: str, encoder: str | None, settings: Mapping[str, Any]
+) -> FewLabelsClassifier | PARSClassifier:
+    """Return the unfitted classifier.
+
+    Raises
+    ------
+    ValueError
+        When it has no such argument.
+    """
+    from braindecode_pars import FewLabelsClassifier
+    from braindecode_pars.baselines import make_methods
+
+    if method != "few-labels":
+        names = [] if encoder else [method]
+        arguments = {"random_state": 0, "verbose": 1, **settings}
+        (clf,) = make_methods(names, encoder=encoder, **arguments).values()
+        return clf
+    known = FewLabelsClassifier().get_params()
+    if unknown := [name for name in settings if name not in known]:
+        raise ValueError(
+            f"FewLabelsClassifier has no argument {unknown[0]!r}; leave it or --few-labels out."
+        )
+    return FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
 
 
 def _as_encoder(encoder: str) -> dict[str, Any]:

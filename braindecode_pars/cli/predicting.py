@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 from rich.console import Console
 
-from braindecode_pars import PARSClassifier, __version__, plotting
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, plotting
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import (
     as_read,
@@ -31,7 +31,13 @@ from braindecode_pars._common.files import (
     write_checked,
     written_aside,
 )
-from braindecode_pars._common.model_files import CLASSIFIER, MODEL_FILES, model_folder
+from braindecode_pars._common.model_files import (
+    CLASSIFIER,
+    FEW_LABELS,
+    MODEL_FILES,
+    kinds_in,
+    model_folder,
+)
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import without_ending
 from braindecode_pars.cli.terminal import make_console, print_table
@@ -49,6 +55,8 @@ from braindecode_pars.recordings.search import (
     list_files,
     why_unreadable,
 )
+
+Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
 
 def predict_recordings(
@@ -88,7 +96,8 @@ def predict_recordings(
     with warnings.catch_warnings():
         # Parameters of another fit, which this command does not make.
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
-        clf = PARSClassifier.load(model, device=device)
+        is_vote = FEW_LABELS in kinds_in(model_folder(model))
+        clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
     settings = dict(model=checksum_of_file(weights), overlap=overlap, version=__version__)
     summary = Summary(out)
@@ -139,7 +148,7 @@ def _finished(results: Results, overwrite: bool) -> dict[str, Any] | None:
         return None
 
 
-def _predict(clf: PARSClassifier, results: Results, bar: ProgressBar) -> dict[str, Any]:
+def _predict(clf: Classifier, results: Results, bar: ProgressBar) -> dict[str, Any]:
     """Predict a recording, and return its row of the summary.
 
     Warnings are printed with the name of the recording.

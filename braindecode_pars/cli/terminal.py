@@ -204,7 +204,8 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
 TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
 _PROBES = ("probe", "random-probe")
-METHODS = (*TASKS, "scratch", *_PROBES, "eegnet", "shallow", "band-power", "tangent-space")
+_CLASSICAL = ("band-power", "tangent-space", "classical-features")
+METHODS = (*TASKS, "scratch", "few-labels", *_PROBES, "eegnet", "shallow", *_CLASSICAL)
 METRICS = (
     "kappa",
     "balanced_accuracy",

@@ -5,12 +5,14 @@ from braindecode_pars.estimators.augmentation import ChannelNoise
 from braindecode_pars.estimators.classifier import PARSClassifier
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators.few_labels import FewLabelsClassifier
 from braindecode_pars.estimators.network import NetworkClassifier
 from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
 
 __all__ = [
     "ChannelNoise",
     "EuclideanAlignment",
+    "FewLabelsClassifier",
     "NetworkClassifier",
     "PARSClassifier",
     "PARSEmbedder",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 from torch import nn
@@ -25,6 +25,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.sharing import SavedEstimator
 from braindecode_pars.estimators.windows_estimator import (
     TrainedEstimator,
+    WindowsEstimator,
     advice,
     counted_preprocessing,
     preprocessing_of,
@@ -50,8 +51,32 @@ log = logging.getLogger(__name__)
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 
+class GivenEncoder(SavedEstimator, WindowsEstimator):
+    """An estimator that is given an encoder."""
+
+    encoder: Any
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        without_encoder = copy.copy(self)
+        without_encoder.encoder = None
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+        cloned.encoder = self.encoder
+        return cloned
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the encoder that is given, before any fit; None without one.
+
+        None too when it cannot be read: the fit raises the error.
+        """
+        try:
+            return None if self.encoder is None else load_encoder(self.encoder).card
+        except (OSError, TypeError, ValueError):
+            return None
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class EncoderEstimator(SavedEstimator, TrainedEstimator):
+class EncoderEstimator(GivenEncoder, TrainedEstimator):
     """An estimator that pretrains an encoder, or is given one."""
 
     pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
@@ -72,14 +97,6 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
     compile: bool = False
     checkpoint_dir: str | Path | None = None
 
-    def __sklearn_clone__(self) -> EncoderEstimator:
-        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
-        without_encoder = copy.copy(self)
-        without_encoder.encoder = None
-        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
-        cloned.encoder = self.encoder
-        return cloned
-
     def _check(self) -> None:
         super()._check()
         if self.continue_pretraining and (self.encoder is None or self.pretext is None):
@@ -95,16 +112,6 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
         except OSError as error:
             raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
         check_may_save(folder, ENCODER)
-
-    def _given_card(self) -> EncoderCard | None:
-        """Card of the encoder that is given, before any fit; None without one.
-
-        None too when it cannot be read: the fit raises the error.
-        """
-        try:
-            return None if self.encoder is None else load_encoder(self.encoder).card
-        except (OSError, TypeError, ValueError):
-            return None
 
     @property
     def _pretrains(self) -> bool:

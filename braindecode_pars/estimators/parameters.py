@@ -86,6 +86,7 @@ RULES = {
         (Real, str),
         lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
     ),
+    "C": optional(positive()),
     "pooling": choice("auto", "channels", "mean_std", "mean"),
     "layer": instance("an integer", Integral),
     "power": choice("both", "absolute", "relative"),
@@ -121,7 +122,8 @@ def check_parameters(estimator: BaseEstimator) -> None:
         accepted values and the received value.
     """
     values = vars(estimator)
-    checks.check_parameters(values, RULES, type(estimator).__name__)
+    rules = {**RULES, **getattr(estimator, "_own_rules", {})}
+    checks.check_parameters(values, rules, type(estimator).__name__)
     Preprocessing.of(values.get("preprocessing"))
     augmentation = make_augmentation(values.get("augmentation"))
     for transform in augmentation if isinstance(augmentation, list) else [augmentation]:

@@ -57,7 +57,7 @@ from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
 def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.DataFrame:
-    """Predict a recording with a fitted classifier; see ``LogitClassifier.predict_raw``."""
+    """Predict a recording with a fitted classifier; see ``WindowsClassifier.predict_raw``."""
     share().check("overlap", overlap, "predict_raw")
     boolean().check("preprocess", preprocess, "predict_raw")
     check_is_fitted(clf)

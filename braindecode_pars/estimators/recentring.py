@@ -217,3 +217,25 @@ def subject_numbers(
             f"of each subject, for a mean of its own. Pass all of them together, or {remedy}."
         )
     return numbers
+
+
+def subtract_means(features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    """Return features minus the mean of each subject.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_windows, n_features)
+        Features.
+    subjects : ndarray of int, shape (n_windows,)
+        Subject of each window, counted from 0.
+
+    Returns
+    -------
+    ndarray, shape (n_windows, n_features)
+        A copy, in a floating-point type.
+    """
+    centred = features.astype(np.result_type(features, np.float32))
+    for subject in range(subjects.max() + 1):
+        mine = subjects == subject
+        centred[mine] -= centred[mine].mean(axis=0, dtype=float)
+    return centred

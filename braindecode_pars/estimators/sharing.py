@@ -25,6 +25,7 @@ from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
     EMBEDDER,
+    FEW_LABELS,
     PREFIX,
     ModelFile,
     check_may_save,
@@ -41,7 +42,7 @@ from braindecode_pars.pretrained.model_card import write_shared
 from braindecode_pars.recordings.preprocessing import Preprocessing
 
 #: Entry of the description that an estimator adds to that of its network.
-ENTRIES = {CLASSIFIER: "classifier", EMBEDDER: "embedder"}
+ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedder"}
 
 #: Columns of scores that name people, in lower case.
 _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")

@@ -343,21 +343,10 @@ def advice(differing: Collection[Difference]) -> str:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class LogitClassifier(ClassifierMixin, TrainedEstimator):
-    """A classifier with ``classes_`` that trains ``net_`` and predicts from ``_logits``."""
+class WindowsClassifier(ClassifierMixin, WindowsEstimator):
+    """A classifier with ``classes_`` that predicts windows and recordings from ``_logits``."""
 
-    finetune_epochs: int | None = None
-    finetune_batch_size: int = 32
-    finetune_lr: float = 1e-3
-    finetune_warmup: float | None = 0.1
-    gradient_clip: float | None = 1.0
-    label_smoothing: float = 0.0
-    augmentation: Any = None
-    class_weight: str | dict | None = "balanced"
-    validation: float | str = 0.0
-    unlabeled_label: Any = "auto"
-    callbacks: list | None = None
+    unlabeled_label: Any
 
     # With scikit-learn's metadata routing, groups that are passed reach the predictions.
     __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
@@ -367,10 +356,6 @@ class LogitClassifier(ClassifierMixin, TrainedEstimator):
 
     #: Windows whose predictions are returned, of those that are passed.
     _returned = slice(None)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        # After Ctrl-C in pretraining, the net exists but its head is untrained.
-        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def _class_texts(self) -> list[str]:
@@ -582,3 +567,24 @@ class LogitClassifier(ClassifierMixin, TrainedEstimator):
             return float(np.average(scored.predict(given) == y, weights=sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return check_scoring(scored, scoring)(scored, given, y, **weights)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogitClassifier(WindowsClassifier, TrainedEstimator):
+    """A classifier that trains ``net_`` and predicts from its logits."""
+
+    finetune_epochs: int | None = None
+    finetune_batch_size: int = 32
+    finetune_lr: float = 1e-3
+    finetune_warmup: float | None = 0.1
+    gradient_clip: float | None = 1.0
+    label_smoothing: float = 0.0
+    augmentation: Any = None
+    class_weight: str | dict | None = "balanced"
+    validation: float | str = 0.0
+    unlabeled_label: Any = "auto"
+    callbacks: list | None = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining, the net exists but its head is untrained.
+        return hasattr(self, "net_") and len(self.net_.history) > 0

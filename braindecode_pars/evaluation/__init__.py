@@ -3,7 +3,11 @@
 Each protocol returns one tidy DataFrame."""
 
 from braindecode_pars.estimators.costs import cost_table
-from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.window_features import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+)
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.metrics import score_predictions, score_table, summarize
@@ -17,6 +21,7 @@ from braindecode_pars.evaluation.protocols import (
 
 __all__ = [
     "GRIDS",
+    "ChannelFeatures",
     "FoldError",
     "LogBandPower",
     "SpatialCovariance",

@@ -24,7 +24,7 @@ from torchmetrics.functional.classification import (
 
 from braindecode_pars._common.checks import check_probabilities, checked, choice, listed
 from braindecode_pars._common.tables import POOLED, check_table, with_numbers
-from braindecode_pars.estimators.windows_estimator import LogitClassifier
+from braindecode_pars.estimators.windows_estimator import WindowsClassifier
 from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
 
@@ -392,7 +392,7 @@ def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | Non
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
         return predictions(fitted[-1], fitted[:-1].transform(windows))
-    if isinstance(fitted, LogitClassifier):
+    if isinstance(fitted, WindowsClassifier):
         methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
         if all(method.__module__.startswith("braindecode_pars.") for method in methods):
             return fitted._predictions(windows)  # not where a subclass predicts otherwise

@@ -19,6 +19,7 @@ from torch import nn
 from braindecode_pars._common.checks import check_same_rate
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
+    FEW_LABELS,
     MODEL_FILES,
     NETWORK,
     README,
@@ -258,7 +259,11 @@ def encoder_from_file(
         config = model.description["encoder"]
         return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
 
-    encoder, report = build_and_load(build, model.tensors, source, strict=strict)
+    tensors = model.tensors
+    if model.kind == FEW_LABELS:  # beside those of its views
+        own = "encoder."
+        tensors = {k.removeprefix(own): v for k, v in tensors.items() if k.startswith(own)}
+    encoder, report = build_and_load(build, tensors, source, strict=strict)
     return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
 
 

@@ -15,18 +15,31 @@ import pandas as pd
 from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.model_files import CLASSIFIER, EMBEDDER, ENCODER, README, write_model
+from braindecode_pars._common.model_files import (
+    CLASSIFIER,
+    CLASSIFIERS,
+    EMBEDDER,
+    ENCODER,
+    FEW_LABELS,
+    README,
+    write_model,
+)
 from braindecode_pars._common.subjects import CORPORA, salt_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
 _IMPORTS = "from braindecode_pars import PARSClassifier, PARSEmbedder"
+_IMPORT = {FEW_LABELS: "from braindecode_pars import FewLabelsClassifier"}
+_PREDICT = '.from_pretrained("{source}").predict(windows)  # prepared as below'
 _USE = {
-    CLASSIFIER: 'PARSClassifier.from_pretrained("{source}").predict(windows)  # prepared as below',
+    CLASSIFIER: f"PARSClassifier{_PREDICT}",
+    FEW_LABELS: f"FewLabelsClassifier{_PREDICT}",
     EMBEDDER: 'PARSEmbedder.from_pretrained("{source}").transform(windows)  # prepared as below',
     ENCODER: 'PARSClassifier(encoder="{source}").fit(windows)  # fine-tunes it',
 }
 _TASK = {
     CLASSIFIER: "It classifies windows of EEG into {classes}.",
+    FEW_LABELS: "It classifies windows of EEG into {classes}. Three logistic regressions vote: on "
+    "features of a frozen encoder, on the tangent space of covariances, and on log band power.",
     EMBEDDER: "It embeds windows of EEG: one vector for each, for linear probes and figures.",
     ENCODER: "It encodes single channels of EEG, to be fine-tuned or frozen in a classifier.",
 }
@@ -102,16 +115,17 @@ def model_card(
     card = description.get("pretraining") or estimator.get("pretraining") or {}
     facts = card.get("about") or {}
     title, of_encoder = f"{kind} for EEG", []
-    if kind != CLASSIFIER:
+    if kind not in CLASSIFIERS:
         title = facts.get("name") or title
         licence, about = licence or facts.get("licence"), about or facts.get("description")
     elif facts.get("licence"):
         of_encoder = [f"Its encoder: {facts['licence']}."]
     people = [*(card.get("subjects") or ()), *(card.get("finetune_subjects") or ())]
     hashed = any(salt_of(str(name).rpartition(":")[2]) is not None for name in people)
+    use = _USE[kind].replace("{source}", source)
     sections = {
         "Task": _task(kind, estimator, card),
-        "Use": ["```python", _IMPORTS, "", _USE[kind].replace("{source}", source), "```"],
+        "Use": ["```python", _IMPORT.get(kind, _IMPORTS), "", use, "```"],
         "Data": _data(card, facts, people),
         "Preprocessing": _preprocessing(description, estimator, card),
         "Scores": _scores(card, scores),
@@ -167,7 +181,7 @@ def _header(kind: str, task: str | None, licence: str | None) -> str:
     tags = ["eeg", "braindecode", "self-supervised-learning", kind]
     entries["tags"] = [*tags, task] if task else tags
     # The Hub has no task of classifying signals.
-    entries["pipeline_tag"] = "other" if kind == CLASSIFIER else "feature-extraction"
+    entries["pipeline_tag"] = "other" if kind in CLASSIFIERS else "feature-extraction"
     # A JSON value is YAML, too.
     lines = [f"{key}: {json.dumps(value)}" for key, value in entries.items()]
     return "\n".join(["---", *lines, "---"])

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier
+from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.cli import app
 
 TINY = ("embed_dim=16", "num_layers=1", "num_heads=2", "mlp_dim=32")
@@ -86,6 +86,55 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     assert "--load low=0.5" in result.output
 
 
+VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
+
+
+@pytest.mark.filterwarnings("ignore:The windows were prepared otherwise.*reference as recorded")
+def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_path):
+    model = tmp_path / "my model"
+    given = ("--channel", "C4", "--set", "C=0.1", *NAMES, *VOTE)
+    result = invoke("fit", recordings, "--out", model, *given)
+    assert result.exit_code == 0, result.output
+    assert "80 windows of 2 s, 2 channels at 128 Hz" in result.output
+    assert "recenter='auto' is 'subject'" in result.output
+    clf = FewLabelsClassifier.load(model, device="cpu")
+    assert (clf.encoder, clf.C_["encoder"], clf.preprocessing_.channels) == ("small", 0.1, ("C4",))
+    assert clf.preprocessing_.band == (0.5, 45.0)
+    assert clf.encoder_card_.finetune_subjects == ["P01", "P02", "P03", "P04"]
+    predict, evaluate = [
+        shlex.split(line)[1:] for line in result.output.splitlines() if line.startswith("  brain")
+    ]
+    recording, out = recordings / "P01_slow_raw.fif", tmp_path / "predictions"
+    predict = [recording if text == "RECORDING" else text for text in predict]
+    predict[predict.index("predictions")] = out
+    assert invoke(*predict).exit_code == 0
+    assert len(pd.read_csv(out / "P01_slow_raw_predictions.csv")) == 10
+    result = invoke(*evaluate)
+    assert result.exit_code == 0, result.output
+    scores = pd.read_csv(tmp_path / "my model-evaluation" / "scores.csv")
+    centred = ", subject-centred (transductive)"
+    assert set(scores["method"]) == {f"few labels{centred}", f"band power{centred}"}
+    assert scores["value"].min() > 0.9  # rhythms at 5 and 20 Hz
+
+
+@pytest.mark.filterwarnings("ignore:The windows were prepared otherwise.*reference as recorded")
+def test_a_short_recording_is_not_predicted_by_a_vote_that_centres(recordings, tmp_path):
+    given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *NAMES)
+    model = tmp_path / "model"
+    assert invoke("fit", recordings, "--out", model, *given).exit_code == 0
+    recording, out = recordings / "P01_slow_raw.fif", ("--out", tmp_path / "predictions")
+    result = invoke("predict", model, recording, *out)
+    assert result.exit_code == 1
+    assert "has 5 windows; recenter='subject' needs at least 10" in " ".join(result.output.split())
+    again = ("--set", "recenter=null", "--overwrite")
+    result = invoke("fit", recordings, "--out", model, *given, *again)
+    assert result.exit_code == 0, result.output
+    assert "subject_centering" not in result.output
+    assert invoke("predict", model, recording, *out).exit_code == 0
+    other = invoke("fit", recordings, "--out", model, "--method", "scratch", *NAMES)
+    assert "contains a saved FewLabelsClassifier; save the PARSClassifier" in other.output
+
+
 def test_a_model_is_replaced_only_on_request(recordings, tmp_path):
     folder = tmp_path / "model"
     scratch = ("--method", "scratch", *NAMES, *SHORT)
@@ -120,6 +169,10 @@ def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
         (("--set", "epochs=3"), 1, "Parameter of PARSClassifier 'epochs' is unknown"),
         (("--encoder", "tiny"), 1, "tiny is not the folder"),
         (("--class", "asleep", *SHORT), 1, "no label that was asked for"),
+        (("--few-labels", "--method", "mae"), 2, "--method is for training a network; leave it or"),
+        (("--few-labels", "--seed", "3"), 2, "--seed is for training a network; leave it or"),
+        (("--few-labels", "--set", "head=both"), 1, "no argument 'head'; leave it or --few-labels"),
+        (("--few-labels", "--set", "C=-1"), 1, "C must be a positive number"),
     ],
 )
 def test_a_mistake_is_one_sentence(recordings, tmp_path, given, code, message):

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import (
     Results,
@@ -305,7 +306,7 @@ def clf(monkeypatch):
 @pytest.fixture
 def call(tmp_path):
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 1}, {}))
 
     def predict(*names, overlap=0.0, overwrite=False):
         for name in names:
@@ -331,7 +332,7 @@ def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path):
     names = ("a.edf", "b.edf", "c.edf")
     call(*names)
     call(*names, overlap=0.5)
-    (tmp_path / "model" / "model.safetensors").write_bytes(b"other weights")
+    (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 2}, {}))
     call(*names, overlap=0.5)
     assert clf.predicted[3] == ("a.edf", 0.0)
     assert clf.predicted[4:] == [(name, 0.5) for name in names] * 2

@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, PatchEncoder
 from braindecode_pars.windows.table import Windows
 
 
@@ -15,17 +15,20 @@ class FlatData:
     """Mixin that turns every row into a window of one channel: (n, f) -> (n, 1, f)."""
 
     def fit(self, X, y=None, **weights):
-        if y is None and isinstance(self, PARSClassifier):
+        if y is None and isinstance(self, (PARSClassifier, FewLabelsClassifier)):
             raise ValueError("requires y to be passed, but the target y is None")
         X = validate_data(self, X, **({} if y is None else {"y": y}))
         X, y = X if isinstance(X, tuple) else (X, None)
-        super().fit(X.astype(np.float32)[:, None], y, **weights)
+        super().fit(self.windows(X), y, **weights)
         self.n_features_in_ = X.shape[1]
         return self
 
-    def one_channel(self, X):
+    def windows(self, X):
+        return X.astype(np.float32)[:, None]
+
+    def as_fitted(self, X):
         if hasattr(self, "n_features_in_") and not isinstance(X, Windows):
-            X = validate_data(self, X, reset=False).astype(np.float32)[:, None]
+            X = self.windows(validate_data(self, X, reset=False))
         return X
 
 
@@ -56,7 +59,7 @@ class FlatClassifier(FlatData, PARSClassifier):
         return super().fit(X, y, sample_weight=sample_weight)
 
     def _logits(self, X, groups):
-        return super()._logits(self.one_channel(X), groups)
+        return super()._logits(self.as_fitted(X), groups)
 
     def score(self, X, y, sample_weight=None):
         return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
@@ -67,7 +70,30 @@ class FlatEmbedder(FlatData, PARSEmbedder):
         super().__init__(**TINY, random_state=random_state, verbose=verbose)
 
     def transform(self, X):
-        return super().transform(self.one_channel(X))
+        return super().transform(self.as_fitted(X))
+
+
+class FlatVote(FlatData, FewLabelsClassifier):
+    """Every column becomes the power of a channel, whose rhythm is its own."""
+
+    def __init__(self, *, unlabeled_label=None, verbose=0):
+        encoder = PatchEncoder(64, 16, num_layers=1, num_heads=2, mlp_dim=16)
+        super().__init__(encoder, sfreq=64.0, unlabeled_label=unlabeled_label, verbose=verbose)
+
+    def fit(self, X, y=None):
+        return super().fit(X, y)
+
+    def windows(self, X):
+        rhythms = np.sin(2 * np.pi * np.outer(5 + np.arange(X.shape[1]) % 20, np.arange(192) / 64))
+        noise = np.random.default_rng(0).standard_normal(rhythms.shape)
+        return np.exp(np.clip(X, -9, 9) / 2)[:, :, None] * rhythms + 0.1 * noise
+
+    def _logits(self, X, groups):
+        return super()._logits(self.as_fitted(X), groups)
+
+    def score(self, X, y, sample_weight=None):
+        X = self.windows(validate_data(self, X, reset=False))
+        return super().score(X, y, sample_weight)
 
 
 #: Checks that fail on purpose -> reason.
@@ -80,7 +106,8 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [FlatClassifier(), FlatEmbedder()], expected_failed_checks=lambda estimator: EXPECTED
+    [FlatClassifier(), FlatEmbedder(), FlatVote()],
+    expected_failed_checks=lambda estimator: {} if isinstance(estimator, FlatVote) else EXPECTED,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 def test_scikit_learn_checks(estimator, check):

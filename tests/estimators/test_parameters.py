@@ -7,11 +7,11 @@ import pytest
 from braindecode.augmentation import GaussianNoise, Mixup
 from skorch.callbacks import Checkpoint, EarlyStopping, EpochTimer, LRScheduler
 
-from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.parameters import RULES, check_parameters
 
-ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier]
+ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier, FewLabelsClassifier]
 #: Parameters of any type: they are checked where they are used.
 ANY_TYPE = {"encoder", "unlabeled_label", "augmentation"}
 
@@ -24,8 +24,8 @@ def test_every_parameter_has_a_rule_that_its_default_passes(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_wrong_parameter_is_refused_before_the_data_are_read(estimator):
-    with pytest.raises(ValueError, match=f"^{estimator.__name__}: weight_decay"):
-        estimator(weight_decay=-1).fit("this is not read")
+    with pytest.raises(ValueError, match=f"^{estimator.__name__}: sfreq"):
+        estimator(sfreq=-1).fit("this is not read")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
+import torch
 from pyriemann.estimation import Covariances
 from pyriemann.tangentspace import TangentSpace
 from scipy.signal import butter, filtfilt
@@ -13,10 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.estimators.transformers import BANDS
-from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.window_features import BANDS
+from braindecode_pars.evaluation import ChannelFeatures, LogBandPower, SpatialCovariance
+from braindecode_pars.pretext import SignalFeatures
 
-FEATURES = [LogBandPower, SpatialCovariance]
+FEATURES = [LogBandPower, SpatialCovariance, ChannelFeatures]
 
 
 @pytest.fixture
@@ -143,8 +145,9 @@ def test_bands_beyond_half_the_sampling_rate_are_left_out():
 
 
 def test_the_sampling_rate_must_be_known():
-    with pytest.raises(ValueError, match="sfreq"):
-        LogBandPower().transform(np.zeros((2, 1, 300)))
+    for features in (LogBandPower, ChannelFeatures):
+        with pytest.raises(ValueError, match="sfreq"):
+            features().transform(np.zeros((2, 1, 300)))
 
 
 @pytest.mark.parametrize("n_times", [1, 2, 20])
@@ -230,3 +233,52 @@ def test_wrong_arguments_are_refused(array, arguments, error, message):
 def test_windows_of_one_sample_are_refused(array):
     with pytest.raises(ValueError, match="one"):
         SpatialCovariance().transform(array[:, :, :1])
+
+
+def test_channel_features_are_the_targets_of_the_pretext_task(nights, array):
+    """Channel by channel, for a window in any unit."""
+    found = ChannelFeatures().fit_transform(nights)
+    assert found.shape == (96, 3 * 31)
+    task = SignalFeatures(3000, 100, sfreq=100.0, embed_dim=8, num_layers=1, num_heads=1)
+    for i, j in ((0, 0), (7, 2), (95, 1)):
+        signal = torch.tensor(1e6 * array[i, j])[None]
+        expected = task.measured((signal - signal.mean()) / signal.std(correction=0))[0]
+        np.testing.assert_allclose(found[i, 31 * j : 31 * (j + 1)], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_channel_features_have_names(epochs):
+    signals = 1e-6 * np.random.default_rng(0).standard_normal((4, 2, 900))
+    signals[:, 1] += 1e-5 * np.sin(2 * np.pi * 9 * np.arange(900) / 100)  # a rhythm at 9 Hz
+    info = mne.create_info(["C3", "O1"], 100.0, "eeg")
+    features = ChannelFeatures().set_output(transform="pandas")
+    table = features.fit_transform(mne.EpochsArray(signals, info, verbose="error"))
+    means = table.filter(regex="^O1_power_[0-9]").mean()
+    assert len(means) == 7
+    assert means.idxmax() == "O1_power_8-10Hz"
+    assert table["O1_alpha_frequency"].mean() == pytest.approx(9, abs=0.3)
+    assert table["C3_kurtosis"].mean() == pytest.approx(np.log(3), abs=0.2)
+    assert [*table][:3] == ["C3_slope", "C3_curvature", "C3_power_0.5-4Hz"]
+    names = ChannelFeatures(sfreq=100).fit(signals).get_feature_names_out()
+    assert [names[0], names[-1], len(names)] == ["channel0_slope", "channel1_line_length", 62]
+
+
+def test_channel_features_at_low_rates(array):
+    windows = array[:3]
+    with pytest.warns(UserWarning, match=r"leaves out the bands 30 to 45 Hz.* 40 Hz"):
+        low = ChannelFeatures(sfreq=80).fit(windows)
+    assert low.transform(windows).shape == (3, len(low.get_feature_names_out())) == (3, 3 * 28)
+    with pytest.raises(ValueError, match=r"100 Hz.* other bands"):
+        low.set_params(sfreq=100).transform(windows)
+    with pytest.raises(ValueError, match=r"30 Hz or more, not 20 Hz\.$"):
+        ChannelFeatures(sfreq=20).fit(windows)
+    with pytest.raises(ValueError, match="two seconds"):
+        ChannelFeatures(sfreq=100).transform(windows[:, :, :150])
+    flat = np.zeros((2, 1, 300))
+    assert np.isfinite(ChannelFeatures(sfreq=100).transform(flat)).all()
+
+
+def test_many_channels_are_measured_in_parts(array):
+    many = np.tile(array[:20], (1, 20, 1))  # 1,200 signals
+    found = ChannelFeatures(sfreq=100).transform(many).reshape(20, 20, 93)
+    expected = ChannelFeatures(sfreq=100).transform(array[:20])
+    np.testing.assert_array_equal(found, np.broadcast_to(expected[:, None], found.shape))

@@ -15,6 +15,7 @@ from braindecode_pars._common.model_files import (
     CLASSIFIER,
     EMBEDDER,
     ENCODER,
+    FEW_LABELS,
     MODEL_FILES,
     NETWORK,
     LoadReport,
@@ -35,6 +36,7 @@ DESCRIPTIONS = {
     EMBEDDER: {"encoder": CONFIG, "pretraining": {}, "embedder": {"pooling": "mean"}},
     NETWORK: {"network": CONFIG},
     CLASSIFIER: {"network": CONFIG, "classifier": {"classes": ["W", "R"]}},
+    FEW_LABELS: {"encoder": CONFIG, "pretraining": {}, "classifier": {"classes": ["W", "R"]}},
 }
 
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from support.small_estimators import classifier
 
-from braindecode_pars import PARSClassifier
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PatchEncoder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 
@@ -58,13 +58,15 @@ def test_a_recording_is_described_once(counted):
         make_pipeline(LogBandPower(), DummyClassifier()),
         GridSearchCV(make_pipeline(LogBandPower(), DummyClassifier()), {}, cv=KFold(2)),
         classifier(pretext=None, validation=0, finetune_epochs=2),
+        FewLabelsClassifier(PatchEncoder(100, 16, num_layers=1, num_heads=2), C=0.1, verbose=0),
     ],
-    ids=["pipeline", "search", "PARS"],
+    ids=["pipeline", "search", "PARS", "few labels"],
 )
+@pytest.mark.filterwarnings("ignore:The training subjects of the encoder")
 def test_a_test_window_is_predicted_once(counted, estimator):
     windows, _, read = counted
     # Estimators of this package look at the amplitudes of up to 32 windows before they predict
-    looks = isinstance(estimator, PARSClassifier)
+    looks = isinstance(estimator, (PARSClassifier, FewLabelsClassifier))
     leave_one_subject_out(
         {"one": estimator},
         windows,

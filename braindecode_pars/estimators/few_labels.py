@@ -1,0 +1,478 @@
+"""FewLabelsClassifier: encoder, tangent space and band power vote, for few labelled people."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars._common.checks import choice, optional
+from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.model_files import FEW_LABELS, ModelFile
+from braindecode_pars.estimators.costs import TrainingCost
+from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start, n_parameters
+from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
+from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
+from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.windows_estimator import (
+    WindowsClassifier,
+    batches,
+    check_finite,
+    fresh_fit,
+    read_labelled,
+    read_to_predict,
+)
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretrained.cards import Pretrained, unique_subjects
+from braindecode_pars.pretrained.saved import describe_encoder, load_encoder, pretrained_from_file
+from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
+from braindecode_pars.windows.labels import cross_entropy_weights
+from braindecode_pars.windows.table import Windows
+
+log = logging.getLogger(__name__)
+
+#: Values of C that are searched, and the one without a search.
+GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
+
+#: Fewest subjects for a search, and most folds of subjects in it.
+_FEWEST, _MOST_FOLDS = 3, 5
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
+    r"""Classify windows with the labels of few people: three views of a window vote.
+
+    Each view has a logistic regression of its own, after features are standardised. The
+    probability of a class is the mean over the views,
+
+    .. math::
+        p(c \mid x) = \frac13 \sum_{v} p_v(c \mid x) .
+
+    The views are the features of a frozen pretrained encoder, channel by channel
+    (:class:`~braindecode_pars.PARSEmbedder`); the tangent space of the covariance of the channels
+    (:class:`~braindecode_pars.evaluation.SpatialCovariance` and pyriemann); and log band power
+    (:class:`~braindecode_pars.evaluation.LogBandPower`). Nothing in the encoder is trained, so a
+    fit takes seconds.
+
+    **It is transductive when it centres by subject**, which it does by default where subjects are
+    known: the mean over the windows of each subject is subtracted from the features, so that a
+    prediction uses the other windows of the test subject in the call, without their labels. A
+    label that all windows of a subject share, such as a diagnosis, is removed with the mean: pass
+    ``recenter=None`` for it. Compare only with methods that are given the same
+    (:class:`~braindecode_pars.SubjectCentering`).
+
+    Parameters
+    ----------
+    encoder : path | str | fitted estimator, net or model
+        Pretrained encoder, as in :class:`~braindecode_pars.PARSClassifier`. It stays as it is.
+    recenter : "auto" | "subject" | None
+        Whether the mean of each subject is subtracted from the features. Fit and prediction then
+        need all windows of a subject together, at least ten of each. ``"auto"`` does so where the
+        subject of every window of ``fit`` is known and has as many; the log says what it chose.
+    C : float | None
+        Inverse strength of the regularisation of all views, as in scikit-learn. With None it is
+        searched for each view in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects in
+        up to five folds; with fewer than three subjects, or unknown ones, it is 0.01.
+    class_weight : "balanced" | dict | None
+        As in :class:`~braindecode_pars.PARSClassifier`.
+    sfreq : float | None
+        Sampling rate in Hz, for windows without one (arrays, lists).
+    preprocessing : Preprocessing | dict | None
+        As in :class:`~braindecode_pars.PARSClassifier`.
+    channels : list of str | None
+        As in :class:`~braindecode_pars.PARSClassifier`. Recordings with different channels are
+        fitted on their common channels, and a warning lists the others.
+    unlabeled_label : hashable | None
+        Label of windows that are left out, as in :class:`~braindecode_pars.PARSClassifier`.
+    device : str
+        Name of a torch device for the encoder. ``"auto"`` uses CUDA, then MPS, then the CPU.
+    verbose : int
+        Verbosity: 0 logs nothing; 1 logs what ``recenter`` and ``C`` are.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels, in the order of the columns of ``predict_proba``.
+    class_names_ : dict of label to str | None
+        As in :class:`~braindecode_pars.PARSClassifier`.
+    recenter_ : "subject" | None
+        What ``recenter`` is, or what ``"auto"`` has chosen.
+    C_ : dict of str to float
+        C of each view: ``"encoder"``, ``"tangent_space"`` and ``"band_power"``.
+    views_ : dict of str to Pipeline
+        Standardisation and logistic regression of each view. Their classes are indices into
+        ``classes_``.
+    tangent_space_ : pyriemann.tangentspace.TangentSpace
+        Tangent space at the mean covariance of the training windows.
+    encoder_ : PatchEncoder
+        The encoder, on the CPU.
+    encoder_card_ : EncoderCard
+        Training data and pretext task of the encoder, and the subjects of this fit as
+        ``finetune_subjects``.
+    load_report_ : LoadReport
+        Tensors of the encoder that were loaded. Only present when it came from a folder.
+    sfreq_, preprocessing_, amplitudes_, n_chans_, n_times_, chs_info_
+        As in :class:`~braindecode_pars.PARSClassifier`.
+
+    Notes
+    -----
+    The fit has no random draws. Windows to predict may have another length than those of ``fit``,
+    of two seconds or more, and need all of their channels. They also need their unit: unlike the
+    encoder, the tangent space and band power see amplitudes.
+
+    References
+    ----------
+    Barachant et al. 2012, IEEE Transactions on Biomedical Engineering 59, for the tangent space.
+    Kittler et al. 1998, On combining classifiers, IEEE Transactions on Pattern Analysis and Machine
+    Intelligence 20, for the mean of probabilities.
+
+    Examples
+    --------
+    >>> from braindecode_pars import FewLabelsClassifier, as_sklearn, datasets
+    >>> X, y, subjects = as_sklearn(datasets.mental_arithmetic())
+    >>> labelled = subjects >= "Subject20"  # four people
+    >>> clf = FewLabelsClassifier(C=0.01, verbose=0).fit(X[labelled], y[labelled])
+    >>> clf.predict_proba(X[~labelled]).shape
+    (240, 2)
+    >>> clf.recenter_
+    'subject'
+    """
+
+    encoder: Any = field(default="small", kw_only=False)
+    recenter: str | None = "auto"
+    C: float | None = None
+    class_weight: str | dict | None = "balanced"
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    unlabeled_label: Any = "auto"
+    device: str = "auto"
+    verbose: int = 1
+
+    _kind = FEW_LABELS
+    _own_rules = {"recenter": optional(choice("auto", "subject"))}  # noqa: RUF012
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "views_")
+
+    def _check(self) -> None:
+        super()._check()
+        if self.encoder is None:
+            raise ValueError(
+                "FewLabelsClassifier: encoder is None; pass a pretrained encoder, such as "
+                '"small", a folder or a fitted estimator.'
+            )
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> FewLabelsClassifier:
+        """Embed the labelled windows once, and fit a logistic regression to each view of them.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for ``recenter``, the search of ``C`` and the card of the
+            encoder. None uses the subjects of the dataset.
+
+        Returns
+        -------
+        FewLabelsClassifier
+            The fitted classifier itself.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            For the same windows, labels and encoders as in PARSClassifier; when windows are shorter
+            than two seconds. With ``recenter="subject"`` also when the subject of a window is
+            unknown or has fewer than ten windows.
+        """
+        self._check()
+        find_device(self.device)
+        with fresh_fit(self):
+            from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+
+            windows = read_labelled(self, X, y, groups)
+            windows = windows[windows.labels >= 0]
+            encoder, card, _ = encoder_start(self, windows).given  # type: ignore[misc]  # not None
+            self.encoder_ = copy.deepcopy(encoder).cpu().eval()
+            self.encoder_card_ = replace(
+                card,
+                sfreq=self.sfreq_,
+                finetune_subjects=unique_subjects(card.finetune_subjects, windows.people),
+            )
+            self.amplitudes_ = amplitude_range(windows)
+            self.recenter_ = self._chosen_recentring(windows)
+            # Features, once
+            subjects = self._subjects(windows)
+            measured = self._measured(windows)
+            self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
+            features = self._features(measured, subjects)
+            # A classifier of each view
+            weights = self._weights_of_codes(windows.labels)
+            folds = [] if self.C is not None else folds_of_subjects(windows)
+            C = DEFAULT_C if self.C is None else self.C
+            views = {
+                view: fit_view(own, windows.labels, C, weights, folds)
+                for view, own in features.items()
+            }
+            self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
+            if self.verbose and self.C is None:
+                found = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
+                how = f"chosen in {len(folds)}" if folds else "too few known subjects for"
+                log.info("C is %s: %s folds of subjects.", found, how)
+            self.views_ = views
+        return self
+
+    def _chosen_recentring(self, windows: Windows) -> str | None:
+        """Return whether the means of subjects are subtracted, and log it."""
+        if self.recenter != "auto":
+            return self.recenter
+        chosen: str | None = "subject"
+        reason = "the subject of every window is known"
+        if windows.groups is None:
+            chosen, reason = None, "subjects are unknown"
+        elif (fewest := np.bincount(subjects_of(windows)).min()) < MIN_WINDOWS:
+            chosen, reason = None, f"a subject has {fewest} windows, fewer than {MIN_WINDOWS}"
+        if self.verbose:
+            log.info("recenter='auto' is %r: %s.", chosen, reason)
+        return chosen
+
+    def _subjects(self, windows: Windows) -> np.ndarray | None:
+        """Return the number of each window's subject; None without recentring."""
+        if self.recenter_ is None:
+            return None
+        return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")
+
+    def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
+        """Return embeddings, covariances and log band powers; each window is read once."""
+        device = find_device(self.device)
+        encoder = copy.deepcopy(self.encoder_).to(device)
+        covariance, band_power = SpatialCovariance(), LogBandPower()
+        parts = defaultdict(list)
+        with torch.inference_mode():
+            for batch in batches(windows, encoder.patch_size, device):
+                if batch.shape[1] != self.n_chans_:
+                    raise ValueError(
+                        f"The windows have {batch.shape[1]} channels, those of fit had "
+                        f"{self.n_chans_}."
+                    )
+                embedded = check_finite(embed_signals(encoder, batch.flatten(0, 1))).cpu()
+                signals = batch.cpu().numpy().astype(float)
+                parts["encoder"].append(embedded.reshape(len(batch), -1).numpy().astype(float))
+                parts["tangent_space"].append(covariance._features(signals, None))
+                parts["band_power"].append(band_power._features(signals, self.sfreq_))
+        return {view: np.concatenate(found) for view, found in parts.items()}
+
+    def _features(
+        self, measured: dict[str, np.ndarray], subjects: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
+        """Return the features of each view, centred if there are subjects."""
+        tangents = self.tangent_space_.transform(measured["tangent_space"])
+        features = {**measured, "tangent_space": tangents}
+        if subjects is None:
+            return features
+        return {view: subtract_means(own, subjects) for view, own in features.items()}
+
+    def _weights_of_codes(self, codes: np.ndarray) -> str | dict[int, float] | None:
+        """Return ``class_weight`` for labels that are indices into ``classes_``."""
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        weights = cross_entropy_weights(codes, self.classes_, self.class_weight)
+        return None if weights is None else dict(enumerate(weights.tolist()))
+
+    def _logits(self, X: Any, groups: Any) -> Tensor:
+        check_is_fitted(self)
+        windows = read_to_predict(self, X, groups=groups if self.recenter_ else None)
+        subjects = self._subjects(windows)
+        features = self._features(self._measured(windows), subjects)
+        of_views = [self.views_[view].predict_proba(own) for view, own in features.items()]
+        # Their softmax is the mean again.
+        logits = np.log(np.maximum(np.mean(of_views, axis=0), np.finfo(np.float32).tiny))
+        return torch.from_numpy(logits).float()
+
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder.
+
+        Parameters
+        ----------
+        X : windows
+            Not used.
+
+        Returns
+        -------
+        int
+            Number of parameters of the given encoder.
+        """
+        return n_parameters(load_encoder(self.encoder).encoder)
+
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+        """Return what ``fit`` would cost, without fitting; logistic regressions do not count.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        TrainingCost
+            That of embedding the windows once, and of the earlier pretraining of the encoder.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As :meth:`fit`, except the errors about labels.
+        """
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in ("encoder", "sfreq", "preprocessing", "channels")}
+        return PARSEmbedder(pooling="channels", **shared).training_cost(X, groups=groups)
+
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        description = describe_encoder(self.encoder_, self.encoder_card_)
+        channels = [
+            {"ch_name": ch["ch_name"], **({"kind": int(ch["kind"])} if "kind" in ch else {})}
+            for ch in self.chs_info_ or ()
+        ]
+        description["classifier"] = {
+            "parameters": parameters_to_json(self),
+            "classes": labels_to_json(self.classes_),
+            "class_names": self.class_names_ and list(self.class_names_.values()),
+            "recenter": self.recenter_,
+            "C": self.C_,
+            "windows": {
+                "n_chans": self.n_chans_,
+                "n_times": self.n_times_,
+                "sfreq": self.sfreq_,
+                "channels": channels,
+                "ch_names": [ch["ch_name"] for ch in channels],
+            },
+            "preprocessing": self.preprocessing_.known(),
+            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
+        }
+        arrays = {"tangent_space.reference": self.tangent_space_.reference_}
+        for view, (scaler, regression) in self.views_.items():
+            arrays |= {
+                f"views.{view}.mean": scaler.mean_,
+                f"views.{view}.scale": scaler.scale_,
+                f"views.{view}.coef": regression.coef_,
+                f"views.{view}.intercept": regression.intercept_,
+            }
+        of_encoder = {f"encoder.{k}": value for k, value in self.encoder_.state_dict().items()}
+        return description, of_encoder | {k: torch.from_numpy(v) for k, v in arrays.items()}
+
+    @classmethod
+    def _weights(
+        cls, model: ModelFile, folder: Path, strict: bool
+    ) -> tuple[Pretrained, dict[str, Tensor]]:
+        return pretrained_from_file(model, folder, strict=strict), model.tensors
+
+    def _restore(
+        self, described: dict[str, Any], weights: tuple[Pretrained, dict[str, Tensor]]
+    ) -> None:
+        from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+
+        loaded, tensors = weights
+        self.encoder_, self.encoder_card_, self.load_report_ = loaded
+        self.encoder_.eval()
+        classes, names = described["classes"], described["class_names"]
+        self.classes_ = np.asarray(classes["values"], np.dtype(classes["dtype"]))
+        self.class_names_ = names and dict(zip(self.classes_.tolist(), names, strict=True))
+        windows = described["windows"]
+        self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
+        self.chs_info_ = windows["channels"] or None
+        amplitudes = described["amplitudes"]
+        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
+        self.recenter_, self.C_ = described["recenter"], described["C"]
+        self.tangent_space_ = TangentSpace()
+        self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
+        self.views_ = {}
+        for view, C in self.C_.items():
+            names = ("mean", "scale", "coef", "intercept")
+            mean, scale, coef, intercept = (tensors[f"views.{view}.{n}"].numpy() for n in names)
+            clf = view_classifier(C, self.class_weight)
+            vars(clf[0]).update(mean_=mean, scale_=scale, var_=scale**2, n_features_in_=len(mean))
+            vars(clf[1]).update(
+                coef_=coef,
+                intercept_=intercept,
+                classes_=np.arange(len(self.classes_)),
+                n_features_in_=len(mean),
+            )
+            self.views_[view] = clf
+
+
+def subjects_of(windows: Windows) -> np.ndarray:
+    """Return the number of each window's subject, which is known, counted from 0."""
+    return pd.factorize(windows.groups)[0]
+
+
+def view_classifier(C: float, class_weight: str | dict | None) -> Pipeline:
+    """Return the unfitted classifier of a view."""
+    regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
+    return make_pipeline(StandardScaler(), regression)
+
+
+def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training and held-out windows of each fold; none with fewer than three subjects.
+
+    A fold whose training windows lack a class is left out.
+    """
+    if windows.groups is None:
+        return []
+    numbers = subjects_of(windows)
+    n_subjects, labels = numbers.max() + 1, windows.labels
+    if n_subjects < _FEWEST:
+        return []
+    folds = GroupKFold(min(n_subjects, _MOST_FOLDS)).split(labels, groups=numbers)
+    n_classes = len(np.unique(labels))
+    return [(train, test) for train, test in folds if len(np.unique(labels[train])) == n_classes]
+
+
+def fit_view(
+    features: np.ndarray,
+    codes: np.ndarray,
+    C: float,
+    class_weight: str | dict | None,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+) -> Pipeline:
+    """Fit the classifier of a view; with folds, the C of the lowest log loss in them is used.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_windows, n_features)
+        Features of the training windows.
+    codes : ndarray of int, shape (n_windows,)
+        Labels, counted from 0.
+    C : float
+        Without folds, C of the logistic regression.
+    class_weight : "balanced" | dict | None
+        Weights of the codes.
+    folds : list of tuple
+        Training and held-out windows of each fold.
+    """
+    clf = view_classifier(C, class_weight)
+    if not folds:
+        return clf.fit(features, codes)
+    loss = make_scorer(
+        log_loss,
+        response_method="predict_proba",
+        greater_is_better=False,
+        labels=np.arange(codes.max() + 1),
+    )
+    grid = {"logisticregression__C": GRID}
+    return GridSearchCV(clf, grid, scoring=loss, cv=folds).fit(features, codes).best_estimator_

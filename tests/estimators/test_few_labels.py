@@ -1,0 +1,400 @@
+"""FewLabelsClassifier: three views vote, against plain computations with scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import mne
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+from pyriemann.tangentspace import TangentSpace
+from safetensors.torch import load_file
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold, LeaveOneGroupOut, cross_val_score
+from sklearn.pipeline import make_pipeline
+from support.model_files import change_description, change_tensors, model_in
+from support.small_estimators import embedder, same_weights
+
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.estimators.few_labels import GRID, fit_view, folds_of_subjects
+from braindecode_pars.evaluation import (
+    LogBandPower,
+    SpatialCovariance,
+    cost_table,
+    label_efficiency,
+    leave_one_subject_out,
+)
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.windows.door import as_windows
+
+VIEWS = ["encoder", "tangent_space", "band_power"]
+
+
+@pytest.fixture(scope="module")
+def donor(nights):
+    """A small random encoder at 100 Hz."""
+    return embedder(pretext=None).fit(nights)
+
+
+@pytest.fixture(scope="module")
+def data(nights):
+    return as_sklearn(nights)
+
+
+def vote(encoder, **arguments):
+    return FewLabelsClassifier(encoder, **{"verbose": 0, "device": "cpu", **arguments})
+
+
+@pytest.fixture(scope="module")
+def fitted(donor, nights):
+    return vote(donor, C=0.1).fit(nights)
+
+
+def centred(features, groups):
+    means = {subject: features[groups == subject].mean(axis=0) for subject in set(groups.tolist())}
+    return np.array([f - means[s] for f, s in zip(features, groups.tolist(), strict=True)])
+
+
+def features_of(donor, X, train, test, groups=None):
+    """Features of each view for training and test windows, centred if there are groups."""
+    transformers = [
+        PARSEmbedder(encoder=donor, pooling="channels", verbose=0),
+        make_pipeline(SpatialCovariance(), TangentSpace()),
+        LogBandPower(),
+    ]
+    for transformer in transformers:
+        pair = [
+            transformer.fit(X[train]).transform(X[part]).astype(float) for part in (train, test)
+        ]
+        if groups is not None:
+            pair = [centred(f, groups[part]) for f, part in zip(pair, (train, test), strict=True)]
+        yield pair
+
+
+def probabilities_of(train, y, test, C):
+    """Standardise with the training windows, and return what logistic regression says."""
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
+    return regression.fit((train - mean) / scale, y).predict_proba((test - mean) / scale)
+
+
+@pytest.mark.parametrize("recenter", ["auto", "subject", None])
+def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
+    X, y, groups = data
+    train, test = groups != 4, groups == 4
+    clf = vote(donor, C=0.1, recenter=recenter).fit(X[train], y[train])
+    assert clf.recenter_ == (None if recenter is None else "subject")
+    own = features_of(donor, X, train, test, None if recenter is None else groups)
+    expected = np.mean([probabilities_of(f, y[train], g, 0.1) for f, g in own], axis=0)
+    found = clf.predict_proba(X[test])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_array_equal(clf.predict(X[test]), clf.classes_[expected.argmax(axis=1)])
+    assert clf.score(X[test], y[test]) == np.mean(clf.predict(X[test]) == y[test])
+    decision = np.exp(clf.decision_function(X[test]))
+    np.testing.assert_allclose(decision, expected, atol=1e-6)
+    assert dict.fromkeys(VIEWS, 0.1) == clf.C_
+
+
+def test_c_is_that_of_the_lowest_loss_of_held_out_subjects(donor, data):
+    """With a plain loop over subjects; the features are those of all training windows."""
+    X, y, groups = data
+    y, everything = y % 2, np.ones(len(y), bool)
+    clf = vote(donor).fit(X, y)
+    chosen = {}
+    for view, (features, _) in zip(
+        VIEWS, features_of(donor, X, everything, everything, groups), strict=True
+    ):
+        losses = {}
+        for C in GRID:
+            of_folds = []
+            for train, test in LeaveOneGroupOut().split(X, y, groups):
+                found = probabilities_of(features[train], y[train], features[test], C)
+                of_folds.append(log_loss(y[test], found, labels=[0, 1]))
+            losses[C] = np.mean(of_folds)
+        chosen[view] = min(losses, key=losses.get)
+    assert chosen == clf.C_
+    assert len(set(chosen.values())) > 1  # so that one for all would fail
+
+
+def test_no_subject_is_on_both_sides_of_a_fold(nights):
+    groups = np.array([1, "1", "b", "c", 2, 3, 4] * 4, dtype=object)
+    windows = as_windows(np.zeros((28, 1, 10)), np.arange(28) % 2, groups)
+    folds = folds_of_subjects(windows)
+    assert len(folds) == 5
+    for train, test in folds:
+        assert set(groups[train]).isdisjoint(groups[test])
+    assert sorted(np.concatenate([test for _, test in folds])) == [*range(28)]
+    # A fold that takes a class out of the training, and too few or unknown subjects.
+    y = (groups == "b").astype(int)
+    assert len(folds_of_subjects(windows.with_labels(y))) == 4
+    assert folds_of_subjects(windows.take([0, 1, 7, 8])) == []
+    assert folds_of_subjects(as_windows(np.zeros((8, 1, 10)), np.arange(8) % 2)) == []
+
+
+def test_what_tells_a_subject_does_not_choose_c():
+    """Features that name the subject pay on its own windows, not on held-out subjects."""
+    groups = np.repeat(np.arange(6), 20)
+    noise = np.random.default_rng(0).standard_normal((120, 10))
+    features, y = np.hstack([np.eye(6)[groups], noise]), groups % 2
+    folds = folds_of_subjects(as_windows(np.zeros((120, 1, 10)), y, groups))
+    mixed = list(KFold(5, shuffle=True, random_state=0).split(features))
+    chosen = [fit_view(features, y, 0.01, None, one)[-1].C for one in (folds, mixed)]
+    assert chosen == [min(GRID), max(GRID)]
+
+
+def test_what_auto_chooses_is_logged(donor, data, caplog):
+    X, y, groups = data
+    y = y % 2
+    caplog.set_level("INFO")
+    clf = vote(donor, verbose=1)
+    for part, recenter, reason, n_folds in (
+        (groups > 0, "'subject'", "the subject of every window is known", 4),
+        (groups < 3, "'subject'", "the subject of every window is known", 0),
+        ((groups < 3) | (np.arange(96) > 86), "None", "a subject has 9 windows, fewer than 10", 3),
+    ):
+        caplog.clear()
+        clf.fit(X[part], y[part])
+        assert f"recenter='auto' is {recenter}: {reason}." in caplog.text
+        how = f"chosen in {n_folds}" if n_folds else "too few known subjects for"
+        assert f"(band_power): {how} folds of subjects." in caplog.text
+        assert n_folds or dict.fromkeys(VIEWS, 0.01) == clf.C_
+    with pytest.raises(ValueError, match=r"Subject 4 has 9 windows; recenter='subject' needs"):
+        vote(donor, recenter="subject").fit(X[part], y[part])
+
+
+def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):
+    X, y, groups = data
+    array = np.stack([nights[i][0] for i in range(96)])
+    named = vote(donor, C=0.1, sfreq=100).fit(array, y, groups=groups)
+    expected = vote(donor, C=0.1).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(named.predict_proba(array, groups=groups), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"recenter='subject' needs the subject of every window"):
+        named.predict(array)
+    with pytest.raises(ValueError, match="Subject 1 has 3 windows"):
+        named.predict(array[:3], groups=groups[:3])
+    with pytest.raises(ValueError, match="2 channels, those of fit had 3"):
+        named.predict(array[:, :2], groups=groups)
+    unknown = vote(donor, sfreq=100).fit(array, y)
+    assert (unknown.recenter_, unknown.C_) == (None, dict.fromkeys(VIEWS, 0.01))
+    assert unknown.encoder_card_.finetune_subjects is None
+    assert unknown.predict(array[:1]).shape == (1,)
+    assert unknown.predict(array[:, :, :400]).shape == (96,)  # of another length
+    with pytest.raises(ValueError, match="recenter='subject' needs"):
+        vote(donor, sfreq=100, recenter="subject").fit(array, y)
+
+
+def test_labels_of_any_kind_and_windows_without_one(donor, data):
+    X, y, _ = data
+    names = np.array(["sleep", "wake"])[(y == 0).astype(int)]
+    clf = vote(donor, C=0.1).fit(X, names)
+    assert clf.classes_.tolist() == ["sleep", "wake"]
+    assert set(clf.predict(X)) <= {"sleep", "wake"}
+    assert np.all((clf.decision_function(X) > 0) == (clf.predict(X) == "wake"))
+    # Unlabelled windows are left out.
+    known, y = np.arange(96) % 2 == 0, (y == 0).astype(int)
+    partly = vote(donor, C=0.1, unlabeled_label=-1).fit(X, np.where(known, y, -1))
+    alone = vote(donor, C=0.1).fit(X[known], y[known])
+    np.testing.assert_array_equal(partly.predict_proba(X), alone.predict_proba(X))
+    # Weights by label.
+    heavy = vote(donor, C=0.1, class_weight={"wake": 50.0}).fit(X, names)
+    assert heavy.predict_proba(X)[:, 1].mean() > clf.predict_proba(X)[:, 1].mean() + 0.1
+    with pytest.raises(ValueError, match="'asleep', which is not a label"):
+        vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
+    with pytest.raises(ValueError, match="one class"):
+        vote(donor).fit(X, np.ones(96))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(encoder=None), ValueError, "^FewLabelsClassifier: encoder is None; pass"),
+        (dict(encoder="tiny"), FileNotFoundError, "small"),
+        (dict(encoder="small"), ValueError, "100 Hz"),
+        (dict(recenter="all"), ValueError, "recenter must be one of 'auto', 'subject', or None"),
+        (dict(C=0), ValueError, "C must be a positive number, or None, got 0"),
+        (dict(class_weight="even"), ValueError, "class_weight"),
+        (dict(channels=["Oz"]), ValueError, "Oz"),
+    ],
+)
+def test_wrong_parameters_are_refused(donor, nights, arguments, error, message):
+    with pytest.raises(error, match=message):
+        vote(**{"encoder": donor, **arguments}).fit(nights)
+
+
+def test_common_channels_are_used_and_needed(donor, nights):
+    """The second recording has them in another order, with one more."""
+    first, second = copy.deepcopy(nights.datasets[:2])
+    second.raw.rename_channels({"F3": "O1"}).reorder_channels(["C4", "O1", "C3"])
+    with pytest.warns(UserWarning, match=r"different channels. Only the 2 common ones"):
+        clf = vote(donor, C=0.1).fit(BaseConcatDataset([first, second]))
+    assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4"]
+    same = copy.deepcopy(nights.datasets[1])
+    same.raw.reorder_channels(["C4", "F3", "C3"])
+    whole, reordered = clf.predict_proba(nights.datasets[1]), clf.predict_proba(same)
+    np.testing.assert_allclose(reordered, whole, atol=1e-6)
+    same.raw.drop_channels(["C4"])
+    with pytest.raises(ValueError, match="C4 is missing"):
+        clf.predict(same)
+
+
+def test_scikit_learn_and_the_protocols(donor, nights, data):
+    X, y, groups = data
+    y = y == 0
+    clf = vote(donor, C=0.1, recenter="subject")
+    assert clone(clf).encoder is donor
+    assert clone(clf).get_params() == clf.get_params()
+    scores = cross_val_score(clf, X, y, groups=groups, cv=LeaveOneGroupOut())
+    for subject, score in zip([1, 2, 3, 4], scores, strict=True):
+        test = groups == subject
+        assert score == clone(clf).fit(X[~test], y[~test]).score(X[test], y[test])
+
+
+@pytest.mark.filterwarnings("ignore:No window of fit has the label 3")
+def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
+    folder = str(donor.save(tmp_path / "encoder"))
+    given = dict(encoder=folder, C=0.1, finetune_epochs=1)
+    (plain, clf), *_ = make_methods(["few-labels"], **given).items()
+    (shown, centring), *_ = make_methods(["few-labels"], subject_centering=True, **given).items()
+    assert (plain, clf.recenter) == ("few labels", None)
+    assert (shown, centring.recenter) == ("few labels, subject-centred (transductive)", "subject")
+    arguments = dict(metrics=["accuracy"], verbose=0)
+    scores = leave_one_subject_out({plain: clf, shown: centring}, nights, **arguments)
+    X, y, groups = as_sklearn(nights)
+    for method in (clf, centring):
+        expected = cross_val_score(method, X, y, groups=groups, cv=LeaveOneGroupOut())
+        own = scores["method"] == (plain if method is clf else shown)
+        np.testing.assert_allclose(scores[own]["value"], expected)
+    assert len(set(scores["value"])) > 4
+    methods = {"few labels": centring, "band power": make_methods(["band-power"])["band power"]}
+    draws = dict(n_train_subjects=[1, 3], test_subjects=[4], seeds=[0])
+    curve = label_efficiency(methods, nights, **draws, **arguments)
+    assert set(curve["n_train_subjects"]) == {1, 3}
+    costs = cost_table(methods, nights).set_index("method")
+    assert costs.loc["few labels", "tokens"] == 96 * 3 * 30
+
+
+def test_test_subjects_on_the_card_are_announced(donor, nights):
+    seen = copy.copy(donor)
+    seen.encoder_card_ = copy.copy(donor.encoder_card_)
+    seen.encoder_card_.subjects = [2]
+    with pytest.warns(UserWarning, match="the vote was pretrained on windows of test subjects 2;"):
+        leave_one_subject_out({"the vote": vote(seen, C=0.1)}, nights, verbose=0)
+    clf = vote(seen, C=0.1).fit(nights)
+    card = clf.encoder_card_
+    assert (card.subjects, card.finetune_subjects, card.sfreq) == ([2], [1, 2, 3, 4], 100.0)
+    assert seen.encoder_card_.finetune_subjects == []
+
+
+@pytest.mark.parametrize("arguments", [{}, {"C": None}, {"recenter": None, "channels": ["C4"]}])
+def test_a_loaded_model_is_the_same(donor, nights, tmp_path, arguments):
+    clf = vote(donor, **{"C": 0.1, **arguments}).fit(nights)
+    folder = clf.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match="not saved.*encoder=PARSEmbedder"):
+        loaded = FewLabelsClassifier.load(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
+    assert loaded.get_params() == {**clf.get_params(deep=False), "encoder": "small"}
+    for name in ("classes_", "class_names_", "recenter_", "C_", "encoder_card_", "sfreq_"):
+        assert str(getattr(loaded, name)) == str(getattr(clf, name)), name
+    for name in ("preprocessing_", "amplitudes_", "n_chans_", "n_times_"):
+        assert getattr(loaded, name) == getattr(clf, name), name
+    names = [[ch["ch_name"] for ch in model.chs_info_] for model in (clf, loaded)]
+    assert names[0] == names[1]
+    assert loaded.load_report_.complete
+    again = FewLabelsClassifier.load(loaded.save(tmp_path / "again"), device="cpu")
+    np.testing.assert_array_equal(again.predict_proba(nights), clf.predict_proba(nights))
+
+
+def test_the_folder_is_an_encoder_too_and_no_other_model(fitted, nights, tmp_path):
+    folder = fitted.save(tmp_path / "model")
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors"]
+    description = model_in(folder).description
+    assert json.loads((folder / "config.json").read_text()) == description
+    encoder, card, report = load_encoder(folder)
+    assert same_weights(encoder, fitted.encoder_)
+    assert card.finetune_subjects == [1, 2, 3, 4]
+    assert report.complete
+    other = PARSEmbedder(encoder=str(folder), verbose=0).fit(nights)
+    assert same_weights(other.encoder_, fitted.encoder_)
+    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, not a PARSClassifier"):
+        PARSClassifier.load(folder)
+    with pytest.raises(ValueError, match="contains a saved FewLabelsClassifier"):
+        embedder(pretext=None).fit(nights).save(folder)
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+def test_a_damaged_model_is_refused(fitted, tmp_path):
+    folder = fitted.save(tmp_path / "model")
+    assert "views.encoder.mean" in load_file(folder / "model.safetensors")
+    change_tensors(folder, {"views.encoder.mean": None})
+    with pytest.raises(ValueError, match=r"FewLabelsClassifier of this version: 'views.encoder"):
+        FewLabelsClassifier.load(folder)
+    change_tensors(folder, {"encoder.norm.weight": None})
+    with pytest.raises(ValueError, match="tensors loaded; 1 missing"):
+        FewLabelsClassifier.load(folder)
+    folder = fitted.save(tmp_path / "other")
+    change_description(folder, lambda described: described["classifier"].pop("recenter"))
+    with pytest.raises(ValueError, match="'recenter'"):
+        FewLabelsClassifier.load(folder)
+
+
+def test_a_shared_model_has_a_card_and_no_names(donor, nights, tmp_path):
+    named = copy.deepcopy(nights)
+    for number, part in enumerate(named.datasets):
+        part.set_description(
+            {"subject": ["Anna", "Berta", "Carla", "Dora"][number]}, overwrite=True
+        )
+    clf = vote(donor, C=0.1).fit(named)
+    folder = clf.save(tmp_path / "shared", share=True)
+    content = b"".join(file.read_bytes() for file in folder.iterdir())
+    assert not any(name in content for name in (b"Anna", b"Berta", b"Carla", b"Dora"))
+    text = (folder / "README.md").read_text()
+    for part in (
+        "from braindecode_pars import FewLabelsClassifier\n",
+        'FewLabelsClassifier.from_pretrained("FOLDER").predict(windows)',
+        "5 classes: 0 (W), 1 (N1)",
+        "- Fine-tuning: 4 subjects",
+        "- Channels: C3, C4, F3",
+        "- Windows: 30 s",
+        'pipeline_tag: "other"',
+    ):
+        assert part in text
+    with pytest.warns(UserWarning, match="not saved"):
+        loaded = FewLabelsClassifier.from_pretrained(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(named), clf.predict_proba(named))
+
+
+def test_an_encoder_of_the_package_is_fitted_again(tmp_path):
+    rng = np.random.default_rng(0)
+    windows, y = 1e-5 * rng.standard_normal((24, 2, 384)), np.arange(24) % 2
+    with pytest.warns(UserWarning, match="encoder's 128 Hz is assumed"):
+        clf = FewLabelsClassifier(verbose=0).fit(windows, y)
+    loaded = FewLabelsClassifier.load(clf.save(tmp_path), device="cpu")
+    assert loaded.encoder == "small"
+    assert loaded.get_params() == {**clf.get_params(), "device": "cpu"}
+    assert not clf.encoder_.training
+    with pytest.warns(UserWarning, match="assumed"):
+        again = clone(loaded).fit(windows, y)
+    np.testing.assert_array_equal(again.predict_proba(windows), clf.predict_proba(windows))
+
+
+def test_a_recording_is_one_subject(fitted, nights, tmp_path):
+    raw = nights.datasets[0].raw
+    frame = fitted.predict_raw(raw)
+    expected = fitted.predict_proba(nights.datasets[0])
+    found = frame.filter(like="probability_").to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert [*frame.filter(like="probability_")][:2] == ["probability_W", "probability_N1"]
+    with pytest.warns(UserWarning, match="not saved"):
+        loaded = FewLabelsClassifier.load(fitted.save(tmp_path / "model"), device="cpu")
+    again = loaded.predict_raw(raw).filter(like="probability_").to_numpy()
+    np.testing.assert_allclose(again, found, atol=1e-6)
+    short = mne.io.RawArray(raw.get_data()[:, :9100], raw.info, verbose="error")
+    with pytest.raises(ValueError, match=r"has 3 windows; recenter='subject' needs at least 10"):
+        fitted.predict_raw(short)
+    with pytest.raises(ValueError, match=r"F3 is missing.* fit on the channels"):
+        fitted.predict_raw(raw.copy().drop_channels(["F3"]))
