@@ -39,7 +39,13 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import Pretrained
-from braindecode_pars.pretrained.saved import describe_encoder, load_encoder, pretrained_from_file
+from braindecode_pars.pretrained.saved import (
+    describe_encoder,
+    load_encoder,
+    pretrained_from_file,
+    weights_digest,
+)
+from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 
 
@@ -210,6 +216,10 @@ random_state, verbose, checkpoint_dir
         check_is_fitted(self)
         any_montage = self.pooling_ != "channels"
         windows = read_to_predict(self, X, any_montage=any_montage)
+        key = type(self), weights_digest(self.encoder_), self.layer, self.pooling_, _names(self)
+        return computed_once(key, windows, self._embedded)["features"]
+
+    def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
@@ -225,7 +235,7 @@ random_state, verbose, checkpoint_dir
                 channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
                 embedded.append(_pool(channels, self.pooling_).cpu())
-        return check_finite(torch.cat(embedded)).numpy()
+        return {"features": check_finite(torch.cat(embedded)).numpy()}
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -305,6 +315,10 @@ random_state, verbose, checkpoint_dir
         if report is not None:  # an encoder that is an object was not loaded
             embedder.load_report_ = report
         return embedder
+
+
+def _names(estimator: PARSEmbedder) -> tuple[str, ...]:
+    return tuple(ch["ch_name"] for ch in estimator.chs_info_ or ())
 
 
 def _pool(channels: Tensor, pooling: str) -> Tensor:

@@ -23,6 +23,7 @@ from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
 from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows.table import Windows
 
@@ -105,8 +106,14 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = pick_as_fitted(windows, self.chs_info_)
+        channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+        key = type(self), repr(sorted(self.get_params().items())), channels, windows.sfreq
+        return computed_once(key, windows, self._of_windows)["features"]
+
+    def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         batches = (batch.astype(float) for batch in windows.batches(256))
-        return np.concatenate([self._features(batch, windows.sfreq) for batch in batches])
+        found = [self._features(batch, windows.sfreq) for batch in batches]
+        return {"features": np.concatenate(found)}
 
     @abstractmethod
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:

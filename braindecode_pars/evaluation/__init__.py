@@ -18,6 +18,7 @@ from braindecode_pars.evaluation.protocols import (
     leave_one_subject_out,
     transfer,
 )
+from braindecode_pars.windows.once import features_computed_once
 
 __all__ = [
     "GRIDS",
@@ -29,6 +30,7 @@ __all__ = [
     "compare",
     "cost_table",
     "describe_differences",
+    "features_computed_once",
     "label_efficiency",
     "leave_one_subject_out",
     "paired_tests",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,12 @@ def save_encoder(
 def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
     """Write an encoder into a folder that the caller has checked, such as that of a run."""
     return write_model(folder, ENCODER, describe_encoder(encoder, card), encoder.state_dict())
+
+
+def weights_digest(encoder: PatchEncoder) -> str:
+    """Return a digest of the weights of an encoder."""
+    weights = (tensor.detach().cpu().numpy().tobytes() for tensor in encoder.parameters())
+    return hashlib.sha256(b"".join(weights)).hexdigest()
 
 
 def describe_encoder(encoder: PatchEncoder, card: EncoderCard) -> dict[str, Any]:

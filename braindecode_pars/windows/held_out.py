@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, warn_of_similar_names
 from braindecode_pars.windows.labels import labels_of
-from braindecode_pars.windows.table import Windows, object_array
+from braindecode_pars.windows.table import Windows
 
 #: Random draws of the validation subjects before giving up: one may take a class out of training.
 _DRAWS = 20
@@ -151,8 +151,8 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     """
     if windows is None or valid is None:
         return windows
-    held = set(_places(valid))
-    keep = np.array([place not in held for place in _places(windows)], dtype=bool)
+    held = set(valid.places())
+    keep = np.array([place not in held for place in windows.places()], dtype=bool)
     trained_on = set(_people(train[train.known]))
     held_out = [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
     known = np.flatnonzero(windows.known)
@@ -169,14 +169,6 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
 
 def _people(windows: Windows) -> list:
     return [] if windows.people is None else windows.people.tolist()
-
-
-def _places(windows: Windows) -> Iterator[tuple]:
-    """Yield where each window is read: windows with the same place have the same samples."""
-    keys = object_array([reader.key for reader in windows.recordings["reader"]])
-    table = windows.windows
-    of_window = keys[table["recording"].to_numpy()].tolist()
-    return zip(of_window, windows.column("base").tolist(), table["item"].tolist(), strict=True)
 
 
 #: Value of ``validation`` that uses the fixed validation subjects.

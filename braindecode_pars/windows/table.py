@@ -236,6 +236,13 @@ class Windows(Sequence):
         place, used = pd.factorize(self._recording)
         return used, place
 
+    def places(self) -> Iterator[tuple]:
+        """Yield where each window is read: windows with the same place have the same samples."""
+        keys = object_array([reader.key for reader in self.recordings["reader"]])
+        of_window = keys[self._recording].tolist()
+        items = self.windows["item"].tolist()
+        return zip(of_window, self.column("base").tolist(), items, strict=True)
+
     def column(self, name: str) -> np.ndarray:
         """Return an entry of each window's recording, shape (n_windows,)."""
         return self.recordings[name].to_numpy()[self._recording]

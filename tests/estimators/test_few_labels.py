@@ -104,7 +104,7 @@ def test_c_is_that_of_the_lowest_loss_of_held_out_subjects(donor, data):
     """With a plain loop over subjects; the features are those of all training windows."""
     X, y, groups = data
     y, everything = y % 2, np.ones(len(y), bool)
-    clf = vote(donor).fit(X, y)
+    clf = vote(donor, C=None).fit(X, y)
     chosen = {}
     for view, (features, _) in zip(
         VIEWS, features_of(donor, X, everything, everything, groups), strict=True
@@ -151,7 +151,7 @@ def test_what_auto_chooses_is_logged(donor, data, caplog):
     X, y, groups = data
     y = y % 2
     caplog.set_level("INFO")
-    clf = vote(donor, verbose=1)
+    clf = vote(donor, C=None, verbose=1)
     for part, recenter, reason, n_folds in (
         (groups > 0, "'subject'", "the subject of every window is known", 4),
         (groups < 3, "'subject'", "the subject of every window is known", 0),

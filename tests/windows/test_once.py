@@ -1,0 +1,89 @@
+"""Features of windows are computed once for all fits, where that is wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars import FewLabelsClassifier, PARSEmbedder, PatchEncoder, as_sklearn, datasets
+from braindecode_pars.evaluation import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+    features_computed_once,
+)
+
+
+@pytest.fixture(scope="module", name="X")
+def recordings():
+    return as_sklearn(datasets.mental_arithmetic(["Subject00", "Subject01", "Subject02"]))[0]
+
+
+class Counted:
+    """A transformer that counts the windows whose features it computes."""
+
+    def __init__(self, transformer):
+        self.transformer, self.n = transformer, 0
+        own = (
+            transformer._of_windows
+            if hasattr(transformer, "_of_windows")
+            else transformer._embedded
+        )
+
+        def compute(windows):
+            self.n += len(windows)
+            return own(windows)
+
+        name = "_of_windows" if hasattr(transformer, "_of_windows") else "_embedded"
+        setattr(transformer, name, compute)
+
+
+def encoders():
+    return PatchEncoder(128, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
+
+
+def transformers():
+    shared = encoders()
+    return {
+        "band power": lambda: LogBandPower(),
+        "relative band power": lambda: LogBandPower(power="relative"),
+        "two channels": lambda: LogBandPower(channels=["Pz", "F3"]),
+        "covariance": lambda: SpatialCovariance(),
+        "classical": lambda: ChannelFeatures(),
+        "encoder": lambda: PARSEmbedder(encoder=shared, verbose=0),
+        "its tokens": lambda: PARSEmbedder(encoder=shared, layer=0, verbose=0),
+        "over channels": lambda: PARSEmbedder(encoder=shared, pooling="mean_std", verbose=0),
+        "another encoder": lambda: PARSEmbedder(encoder=other, verbose=0),
+    }
+
+
+other = encoders()
+
+
+def test_features_are_those_without_the_context_and_are_computed_once(X):
+    made = transformers()
+    order = np.random.default_rng(0).permutation(len(X))
+    plain = {name: make().fit(X[order]).transform(X[order]) for name, make in made.items()}
+    with features_computed_once():
+        for name, make in made.items():
+            make().fit(X[:7]).transform(X[:7])
+            counted = Counted(make())
+            found = counted.transformer.fit(X[:20]).transform(X[order])
+            np.testing.assert_allclose(found, plain[name], rtol=1e-4, atol=1e-6, err_msg=name)
+            assert counted.n == len(X) - 7, name
+            counted.transformer.transform(X)
+            assert counted.n == len(X) - 7, name
+    counted = Counted(made["band power"]())
+    counted.transformer.fit(X).transform(X)
+    assert counted.n == len(X)
+
+
+def test_the_vote_measures_a_window_once(X):
+    vote = FewLabelsClassifier(encoder=encoders(), verbose=0)
+    y = np.arange(len(X)) % 2
+    expected = vote.fit(X, y).predict_proba(X)
+    counted = Counted(vote)
+    with features_computed_once():
+        vote.fit(X[:24], y[:24]).predict_proba(X)
+        np.testing.assert_allclose(vote.fit(X, y).predict_proba(X), expected, atol=1e-5)
+    assert counted.n == len(X)
