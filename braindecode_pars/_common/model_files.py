@@ -449,7 +449,7 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
 #: Further names of encoders. ``"small"`` was chosen on development subjects.
-ALIASES = {"small": "spectral-eegmmidb"}
+ALIASES = {"small": "features-eegmmidb", "noise": "features-noise"}
 
 
 def packaged_names() -> list[str]:

@@ -2,11 +2,14 @@
 
 ``python docs/experiments/make_encoder.py RUN STORE NAME`` takes the encoder of the finished run
 in the folder RUN, computes the loss of the run on the held-out people in STORE, and writes the
-folder NAME into the package.
+folder NAME into the package. The weights are rounded to half precision (float16); the encoder that
+is loaded computes in float32.
 """
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import shlex
 from argparse import ArgumentParser
@@ -43,11 +46,50 @@ EEGMMIDB: dict[str, Any] = {
     "reference": "average",
 }
 
+#: The same of synthetic signals.
+SYNTHETIC: dict[str, Any] = {
+    "licence": "BSD-3-Clause",
+    "attribution": ["Synthetic signals of braindecode_pars: there are no recordings to cite."],
+    "corpora": ["synthetic signals"],
+    "band": [0.5, 45],
+    "reference": "none",
+}
+
+#: What the encoders must not be used for.
+LIMITS = (
+    "Not for diagnosis, nor for any decision about a person. Tested on waking EEG of healthy "
+    "adults only: rest, mental arithmetic, imagined movement; not on sleep, patients or children. "
+    "It detects features of single channels, also those of eyes, muscles and drifts."
+)
+
 #: Seed of the crops of the held-out loss.
 SEED = 0
 
 #: Settings of a run that have options of another form, or do not change its result.
 _OTHER_OPTIONS = ("task_params", "exclude_subjects", "device", "num_workers")
+
+_SYNTHETIC_README = """\
+# {name}
+
+{description}
+They are 1/f noise at {sfreq:g} Hz, filtered to {low:g}-{high:g} Hz; it has seen no recording. The
+encoder has the licence of the package, BSD-3-Clause.
+
+- Loss on EEG, of {held_out_people} of the *EEG Motor Movement/Imagery Dataset*
+  1.0.0: {loss:.3f} ({n_crops} random crops). 1 is the chance level on noise; it can be
+  exceeded, since features of EEG differ more from the mean of the noise than noise does.
+- Date: {date}
+- Machine: {machine}
+- {limits}
+
+`encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
+it again, and to make this folder with a store of recordings for the loss:
+
+```sh
+{command}
+python docs/experiments/make_encoder.py RUN HELD_OUT_STORE {name}
+```
+"""
 
 _README = """\
 # {name}
@@ -71,6 +113,7 @@ labels. Its weights are here, and no recordings.
   {loss:.3f} ({n_crops} random crops)
 - Date: {date}
 - Machine: {machine}
+- {limits}
 
 `encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
 it again on a store of the same recordings, and to make this folder:
@@ -126,13 +169,19 @@ def make(
     loss = held_out_loss(run, store, seed=SEED)
     about = _about(name, run, pretrained.card, store, loss)
     card = replace(pretrained.card, about=about)
-    folder = save_encoder(pretrained.encoder, card, out or FOLDER / name)
+    if card.subjects:  # rather than the names of 37 channels
+        prepared = replace(card.preprocessing, reference=about["reference"])
+        card = replace(card, preprocessing=prepared)
+    encoder = copy.deepcopy(pretrained.encoder).half()
+    folder = save_encoder(encoder, card, out or FOLDER / name)
     replace_file(folder / "README.md", _readme(card))
     return folder
 
 
-def command_of(config: RunConfig) -> str:
+def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
     """Return the command that starts a run with this configuration, whatever the defaults are.
+
+    With ``synthetic``, it is a run on synthetic signals with their default settings.
 
     Examples
     --------
@@ -142,6 +191,8 @@ def command_of(config: RunConfig) -> str:
     'braindecode-pars pretrain STORE --out RUN --task spectral --epochs 1000 ...'
     """
     words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
+    if synthetic:
+        words[2] = "--synthetic"
     for entry in fields(config):
         value = getattr(config, entry.name)
         # A run of one process takes whole batches.
@@ -149,9 +200,12 @@ def command_of(config: RunConfig) -> str:
         if value is None or value is False or is_whole or entry.name in _OTHER_OPTIONS:
             continue
         option = f"--{entry.name.replace('_', '-')}"
-        words += [option] if value is True else [option, str(value)]
+        if isinstance(value, tuple):  # lengths of windows
+            words += [word for each in value for word in (option, str(each))]
+        else:
+            words += [option] if value is True else [option, str(value)]
     for key, value in config.task_params.items():
-        words += ["--set", f"{key}={value}"]
+        words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
     for subject in config.exclude_subjects:
         words += ["--exclude-subject", subject]
     return shlex.join(words)
@@ -173,12 +227,17 @@ def _about(
     described = read_json(run / "run.json")
     if card.subjects is None:
         raise ValueError(f"The subjects of the run in {run} are unknown; the card must have them.")
+    synthetic = not card.subjects
+    signals = "synthetic signals" if synthetic else "waking EEG"
+    joint = card.task_params.get("tasks", ())
+    tasks = f"tasks {' and '.join(joint)}" if joint else f"task {card.task}"
     return {
         "name": name,
-        "description": f"An encoder that was pretrained on waking EEG with the task {card.task}.",
-        **EEGMMIDB,
-        "people": [_people(card.subjects)],
-        "channels": _channels(store),
+        "description": f"An encoder that was pretrained on {signals} with the {tasks}.",
+        **(SYNTHETIC if synthetic else EEGMMIDB),
+        "people": ["no subjects"] if synthetic else [_people(card.subjects)],
+        "channels": ["one channel"] if synthetic else _channels(store),
+        "limits": LIMITS,
         "held_out": {
             "people": _people(loss.subjects),
             "loss_relative": loss.loss_relative,
@@ -187,7 +246,7 @@ def _about(
             "seed": SEED,
         },
         "date": described["sessions"][-1]["started"][:10],
-        "command": command_of(RunConfig(**described["configuration"])),
+        "command": command_of(RunConfig(**described["configuration"]), synthetic=synthetic),
         "machine": _machine(described["sessions"][-1], run / "metrics.csv"),
     }
 
@@ -218,7 +277,7 @@ def _machine(session: Mapping[str, Any], metrics: Path) -> str:
 def _readme(card: EncoderCard) -> str:
     about, held_out = card.about, card.about["held_out"]
     low, high = about["band"]
-    return _README.format(
+    return (_README if card.subjects else _SYNTHETIC_README).format(
         name=about["name"],
         description=about["description"],
         cite="\n".join(f"- {reference}" for reference in about["attribution"]),
@@ -232,6 +291,7 @@ def _readme(card: EncoderCard) -> str:
         n_crops=held_out["n_crops"],
         date=about["date"],
         machine=about["machine"],
+        limits=about["limits"],
         command=about["command"],
     )
 

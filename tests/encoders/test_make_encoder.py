@@ -8,13 +8,16 @@ import make_encoder
 import mne
 import numpy as np
 import pytest
+import torch
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from make_encoder import command_of, make
+from safetensors.torch import load_file
 from support.small_runs import run, small_config
 from typer.testing import CliRunner
 
 from braindecode_pars import runs
 from braindecode_pars.cli import app
+from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig, held_out_loss
 from braindecode_pars.signal_store import SignalStore
@@ -93,6 +96,7 @@ def test_the_readme_has_licence_attribution_changes_and_command(made):
         dict(task="spectral", task_params={"mask_ratio": 0.4}, tokenizer="spectral", lr=2e-3),
         dict(task_params={"target": "shift", "n_patches": 5}, exclude_subjects=["a b", "7"]),
         dict(compile=True, micro_batch_size=4, precision="bfloat16", warmup=0.05, seed=3),
+        dict(task="joint", task_params={"tasks": {"mae": 1.0}}, window_seconds=(3, 2)),
     ],
 )
 def test_the_command_starts_a_run_with_the_same_configuration(changes, monkeypatch):
@@ -147,3 +151,25 @@ def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished
         with pytest.raises(ValueError, match=taken):
             make(finished, folder / "others", taken, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_encoder_without_recordings(others, tmp_path):
+    source = SyntheticSignals(100, band=(0.5, 45), n_windows=20)
+    out = run(source, tmp_path / "run", task="mae", epochs=1)
+    folder = make(out, others, "mae-noise", tmp_path / "mae-noise")
+    card = load_encoder(folder).card
+    assert (card.subjects, card.about["people"]) == ([], ["no subjects"])
+    assert card.about["licence"] == "BSD-3-Clause"
+    assert " pretrain --synthetic --out RUN " in card.about["command"]
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "it has seen no recording" in text
+    assert "Open Data Commons" not in text
+
+
+def test_weights_are_rounded_to_half_precision(made, finished):
+    before, after = load_encoder(finished).encoder, load_encoder(made).encoder
+    for name, weight in after.state_dict().items():
+        assert weight.dtype == torch.float32
+        assert torch.equal(weight, before.state_dict()[name].half().float())
+    kept = load_file(made / "encoder.safetensors")
+    assert {tensor.dtype for tensor in kept.values()} == {torch.float16}
