@@ -84,9 +84,11 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
         windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
         test subjects this is transductive: report it as such.
-    freeze_encoder : bool
+    freeze_encoder : "auto" | bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
-        ``head_epochs`` and ``encoder_lr_factor`` have no effect.
+        ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes an ``encoder``
+        that is given when fewer than 24 people are labelled, or their number is unknown, and
+        neither of these two is given. The log says what it chose, and so does ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -140,12 +142,15 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
         on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
         constant, or that of a scheduler in ``callbacks``.
-    head_epochs : int
+    head_epochs : "auto" | int
         Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
         encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
-    encoder_lr_factor : float
-        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr`` (Howard and
-        Ruder 2018). 0 is the same as ``freeze_encoder=True``.
+        ``"auto"`` is a third of the epochs for an ``encoder`` that is given, and 0 otherwise.
+    encoder_lr_factor : "auto" | float | (float, float)
+        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr``. Two numbers are
+        the factors of the tokens and of the last layer; those between grow by equal ratios (Howard
+        and Ruder 2018). 0 is the same as ``freeze_encoder=True``. ``"auto"`` is (0.01, 0.1) for an
+        ``encoder`` that is given, and 1 otherwise.
     gradient_clip : float | None
         Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
         gradient is shortened to this norm. With None it is not.
@@ -216,6 +221,10 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Fine-tuned encoder.
     encoder_card_ : EncoderCard
         Training data and pretext task of the encoder.
+    fine_tuning_ : dict
+        ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor`` as they were in the fit, with
+        the choices of ``"auto"``, see
+        :func:`~braindecode_pars.estimators.fine_tuning.fine_tuning_defaults`.
     history_ : pandas.DataFrame
         Losses, one row per epoch, over both phases.
     load_report_ : LoadReport
@@ -256,14 +265,14 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     ('pars', {1, 2, 3})
     """
 
-    freeze_encoder: bool = False
+    freeze_encoder: str | bool = "auto"
     channel_drop_prob: float = 0.5
     electrode_position: str | bool = "auto"
     amplitude: bool = True
     head: str = "attention"
     recenter: str | None = None
-    head_epochs: int = 0
-    encoder_lr_factor: float = 1.0
+    head_epochs: str | int = "auto"
+    encoder_lr_factor: str | float | tuple[float, float] = "auto"
     drop_prob: float = 0.0
 
     _kind = CLASSIFIER
@@ -525,6 +534,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             "parameters": parameters_to_json(self),
             "classes": labels_to_json(self.classes_),
             "class_names": self.class_names_ and list(self.class_names_.values()),
+            "fine_tuning": self.fine_tuning_,
             "class_weights": None if weights is None else weights.tolist(),
             "windows": {
                 "sfreq": self.sfreq_,
@@ -557,6 +567,9 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         self.load_report_ = weights.load_report
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
+        if "fine_tuning" in described:  # not in models of 0.2.0, whose parameters have no "auto"
+            chosen = described["fine_tuning"].items()
+            self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
         of_classes = described["class_weights"] and torch.FloatTensor(described["class_weights"])
         self.net_ = fine_tuning_net(self, weights, class_weights=of_classes)
         self.net_.history.extend(described["history"]["fine-tuning"])
