@@ -116,13 +116,19 @@ def variants(encoders: list[str], task: str):
         yield f"scratch, {head}", PARSClassifier(None, head=value, **SIZES, **common)
     for encoder in encoders:
         name = Path(encoder).name
-        yield f"{name}, probe", make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), *_regression())
+        yield (
+            f"{name}, probe",
+            make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), *_regression()),
+        )
         for variant, settings in VARIANTS.items():
             for head, value in HEADS.items():
                 settings = dict(settings, head=value)
                 if settings["head_epochs"]:
                     settings["head_epochs"] = round(common["finetune_epochs"] / 3)
-                yield f"{name}, {variant}, {head}", PARSClassifier(encoder=encoder, **common, **settings)
+                yield (
+                    f"{name}, {variant}, {head}",
+                    PARSClassifier(encoder=encoder, **common, **settings),
+                )
 
 
 def load(task: str, eeg: Path | None):
@@ -173,7 +179,9 @@ def main() -> None:
                     ]
                     row = (task, name, n, draw, draw, f"{np.mean(scores):.4f}", f"{seconds:.1f}")
                     with arguments.rows.open("a") as file:
-                        file.write(",".join(f'"{v}"' if "," in str(v) else str(v) for v in row) + "\n")
+                        file.write(
+                            ",".join(f'"{v}"' if "," in str(v) else str(v) for v in row) + "\n"
+                        )
 
 
 if __name__ == "__main__":
