@@ -22,6 +22,7 @@ from braindecode_pars.estimators import (
     SubjectCentering,
 )
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
+from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
@@ -77,8 +78,8 @@ def make_methods(
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
         method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
-        All other methods with an encoder then take its sizes, tokenizer and patch, so that a
-        difference of their scores is not one of size.
+        All other methods with an encoder then take its sizes, tokenizer and patch, and a head that
+        is chosen in the same way, so that a difference of their scores is not one of these.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -204,6 +205,8 @@ def _classifiers(
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     sized = settings | (_size_of(encoders, settings) if equal_sizes else {})
+    if encoders:
+        sized = {"head": AUTO, **sized}
     weights = settings["class_weight"]
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:

@@ -7,7 +7,6 @@ a batch and exactly over an epoch. What fine-tuning has not learned is warned of
 from __future__ import annotations
 
 import copy
-import logging
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -56,8 +55,6 @@ from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
 from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
 from braindecode_pars.windows.table import Windows
-
-log = logging.getLogger(__name__)
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
 #: more steps lower the score from scratch, see docs/results/development.rst.
@@ -115,8 +112,6 @@ def fine_tuning_net(
         if not hasattr(estimator, "fine_tuning_"):
             people = None if train is None else unique_subjects(train.people)
             estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
-            if params["verbose"] and train is not None and params["encoder"] is not None:
-                _log_fine_tuning(estimator.fine_tuning_, people)
         params |= estimator.fine_tuning_
     loader: dict[str, Any] = {"iterator_train": WindowLoader}
     if params["augmentation"] is not None:
@@ -153,7 +148,9 @@ def fine_tuning_net(
 def _n_layers(module: type[nn.Module] | nn.Module, arguments: dict[str, Any]) -> int:
     """Return the number of layers of the encoder; 0 without one."""
     encoder = getattr(module, "encoder", None)
-    return arguments.get("num_layers", 0) if encoder is None else len(encoder.blocks)
+    if encoder is None:
+        return int(arguments.get("num_layers", 0))
+    return len(getattr(encoder, "blocks", ()))
 
 
 def fine_tune(net: FineTuningNet, train: Windows, valid: Windows | None) -> None:
@@ -268,48 +265,43 @@ def fine_tuning_defaults(
     Returns
     -------
     dict of str to value
-        Values of ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor``.
+        Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head``.
 
     Examples
     --------
     >>> from braindecode_pars.estimators.fine_tuning import fine_tuning_defaults
     >>> fine_tuning_defaults(4, given_encoder=True)["freeze_encoder"]
     True
-    >>> fine_tuning_defaults(50, given_encoder=True)
-    {'freeze_encoder': False, 'head_epochs': 10, 'encoder_lr_factor': (0.01, 0.1)}
+    >>> fine_tuning_defaults(50, given_encoder=True)["encoder_lr_factor"]
+    (0.01, 0.1)
     >>> fine_tuning_defaults(4, given_encoder=False)
-    {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0}
+    {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0, 'head': 'attention'}
     """
     if not given_encoder:
-        return dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
+        return dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
     return dict(
         freeze_encoder=n_subjects is None or n_subjects < MANY_PEOPLE,
         head_epochs=epochs // 3,
         encoder_lr_factor=(0.01, 0.1),
+        head=AUTO,
     )
 
 
 def fine_tuning_of(
     params: Mapping[str, Any], people: list | None, epochs: int = EPOCHS
 ) -> dict[str, Any]:
-    """Return the parameters of :func:`fine_tuning_defaults`: those given, "auto" replaced.
+    """Return the parameters of :func:`fine_tuning_defaults`: those given, the others by its rule.
 
     ``people`` are those whose labels are trained on; None when they are unknown. If a learning rate
     or a number of epochs of the encoder is given, "auto" does not freeze it.
     """
     n_subjects = None if people is None else len(people)
     chosen = fine_tuning_defaults(n_subjects, params["encoder"] is not None, epochs)
-    given = {name: params[name] for name in chosen if params[name] != AUTO}
-    if given.keys() - {"freeze_encoder"}:
+    not_given = dict.fromkeys(chosen, AUTO) | {"head": None}
+    given = {name: params[name] for name in chosen if params[name] != not_given[name]}
+    if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = False
     return chosen | given
-
-
-def _log_fine_tuning(chosen: dict[str, Any], people: list | None) -> None:
-    told = {"freeze_encoder": True} if chosen["freeze_encoder"] else chosen
-    settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
-    number = "an unknown number of" if people is None else len(people)
-    log.info("A given encoder and labels of %s people: %s.", number, settings)
 
 
 def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:

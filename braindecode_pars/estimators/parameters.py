@@ -87,7 +87,7 @@ RULES = {
         (str, bool),
         lambda value: not isinstance(value, str) or value == "auto",
     ),
-    "head": choice(*HEADS),
+    "head": optional(choice(AUTO, *HEADS)),
     "recenter": optional(choice("subject")),
     "pretrain_epochs": optional(integer(0)),
     "finetune_epochs": optional(integer(1)),

@@ -1,187 +1,191 @@
-"""How is a given encoder best fine-tuned on few labelled people? On development subjects only.
+"""How is a given encoder best fine-tuned on the labels of few people?
 
-    python docs/experiments/fine_tuning.py ROWS.csv ENCODER ... [--eeg FOLDER] [--tasks TASK ...]
+    python docs/experiments/fine_tuning.py ENCODER OUT.csv --eeg FOLDER
 
-Every draw labels 4 or 8 of the subjects 0 to 11 of the sample in the package and scores the others,
-or 4 or 16 of the subjects 1 to 50 of PhysioNet's motor imagery recordings and scores 20 others. A
-score is the mean balanced accuracy over the scored subjects. Rows that ROWS.csv has are not
-computed again.
+On development subjects only: a draw labels some of the subjects 0 to 11 of the sample in the
+package and scores the others, or some of the subjects 1 to 50 of PhysioNet's motor imagery
+recordings and scores 20 others of them. A score is the mean balanced accuracy over the scored
+subjects. Rows that OUT.csv has are not computed again.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from real_recordings import FINE_TUNING, PREPARED, SIZES
+from braindecode.datasets import BaseConcatDataset
+from real_recordings import FINE_TUNING, PREPARED, PRETRAINED, SIZES
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from skorch.callbacks import Callback
+from stored_table import store_table
+from torch import Tensor
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn, datasets
+from braindecode_pars.models.parsnet import Channels
 
-#: Task -> numbers of labelled people, number of scored people, draws.
-TASKS = {
-    "arithmetic": ((4, 8), 12, 12),
-    "fists": ((4, 16), 20, 4),
-    "imagery": ((4, 16), 20, 3),
+N_SCORED = 20
+
+
+def arithmetic(eeg: Path) -> BaseConcatDataset:
+    """Rest against arithmetic."""
+    return datasets.mental_arithmetic([f"Subject{number:02}" for number in range(12)])
+
+
+def fists(eeg: Path, contrast: str = "movements") -> BaseConcatDataset:
+    """Imagined left against right fist."""
+    how = dict(tmin=1, tmax=4, verbose=0, contrast=contrast, **PREPARED)
+    return datasets.physionet_mi.load(eeg, list(PRETRAINED), **how)
+
+
+def imagery(eeg: Path) -> BaseConcatDataset:
+    """Imagined movement against rest."""
+    return fists(eeg, "rest")
+
+
+#: Windows, epochs of fine-tuning, draws for each number of labelled people.
+TASKS: dict[str, tuple[Any, int, dict[int, int]]] = {
+    "arithmetic": (arithmetic, 30, {4: 8}),
+    "fists": (fists, 15, {4: 2, 16: 2}),
+    "imagery": (imagery, 15, {4: 2, 16: 2}),
 }
-ALL = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-SLOW = ALL | dict(encoder_lr_factor=0.1)
-FROZEN = ALL | dict(freeze_encoder=True)
-#: A third of the epochs of the head alone; the lowest layer then has a tenth of the highest one's.
-THAWED = ALL | dict(head_epochs=1 / 3, encoder_lr_factor=(0.01, 0.1))
 
 
 class ProbeStart(Callback):
     """Begin with logistic regression on the pooled features that ``final_layer`` receives."""
 
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         module = net.module_.eval()
-        x, labels = zip(*(X[i] for i in range(len(X))), strict=True)
+        batches, labels = _batches(X)
         with torch.no_grad():
-            batches = torch.as_tensor(np.stack(x)).split(64)
-            pooled = torch.cat([module(b, return_features=True)["cls_token"] for b in batches])
-            weight, bias = _linear(pooled.numpy(), np.array(labels))
+            pooled = [module(batch, return_features=True)["cls_token"] for batch in batches]
+            weight, bias = _linear(torch.cat(pooled), labels)
             module.final_layer.weight.copy_(weight)
             module.final_layer.bias.copy_(bias)
 
 
 class ProbePath(Callback):
-    """Add the logits of logistic regression on the features of all channels, which stays fixed."""
+    """Add the logits of logistic regression on the features of all channels, which stays fixed.
 
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
+    The head begins at zero.
+    """
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         module = net.module_.eval()
-        x, labels = zip(*(X[i] for i in range(len(X))), strict=True)
+        batches, labels = _batches(X)
         with torch.no_grad():
-            batches = torch.as_tensor(np.stack(x)).split(64)
-            tokens = torch.cat([module.encode_channels(b).tokens for b in batches])
-            weight, bias = _linear(tokens.flatten(1).numpy(), np.array(labels))
+            tokens = torch.cat([module.encode_channels(batch).tokens for batch in batches])
+            weight, bias = _linear(tokens.flatten(1), labels)
             module.final_layer.weight.zero_()
         center, own = tokens.mean(0), module.pool_channels
-        bias = bias + center.flatten() @ weight.T
 
-        def pool_channels(channels):
+        def pool_channels(channels: Channels) -> Tensor:
             away = channels.tokens - center
-            if channels.keep is not None:
-                away = away * (channels.keep / channels.keep.float().mean(1, True))[..., None]
-            return own(channels) + away.flatten(1) @ weight.T + bias
+            if channels.keep is not None:  # dropped channels are like the mean
+                kept = channels.keep / channels.keep.float().mean(1, keepdim=True)
+                away = away * kept[..., None]
+            return own(channels) + (away + center).flatten(1) @ weight.T + bias
 
         module.pool_channels = pool_channels
 
 
-def _linear(features: np.ndarray, labels: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return weight and bias of two classes whose softmax is that of the probe."""
+def _batches(examples: Any) -> tuple[tuple[Tensor, ...], np.ndarray]:
+    """Return all windows in batches, and their labels."""
+    windows, labels = zip(*(examples[i] for i in range(len(examples))), strict=True)
+    return torch.as_tensor(np.stack(windows)).split(64), np.array(labels)
+
+
+def _linear(features: Tensor, labels: np.ndarray) -> tuple[Tensor, Tensor]:
+    """Return weight and bias of two logits whose softmax is that of the probe."""
     scaler, regression = _regression()
-    regression.fit(scaler.fit_transform(features), labels)
+    regression.fit(scaler.fit_transform(features.numpy()), labels)
     weight = regression.coef_ / scaler.scale_
     bias = regression.intercept_ - weight @ scaler.mean_
-    of_classes = np.array([[-0.5], [0.5]])
-    return (
-        torch.from_numpy(of_classes @ weight).float(),
-        torch.from_numpy(of_classes[:, 0] * bias).float(),
-    )
+    halves = np.array([[-0.5], [0.5]])
+    return torch.from_numpy(halves * weight).float(), torch.from_numpy(halves[:, 0] * bias).float()
 
 
 def _regression() -> tuple[StandardScaler, LogisticRegression]:
     return StandardScaler(), LogisticRegression(C=0.01, max_iter=500, class_weight="balanced")
 
 
-#: Name -> settings. "{}" stands for the head.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "all weights": ALL,
-    "rate x 0.1": SLOW,
-    "frozen": FROZEN,
-    "frozen first, then thawed": THAWED,
-    "frozen, probe start": FROZEN | dict(callbacks=[ProbeStart()]),
-    "frozen first, then thawed, probe start": THAWED | dict(callbacks=[ProbeStart()]),
-    "frozen, probe path": FROZEN | dict(callbacks=[ProbePath()]),
+FROZEN = dict(freeze_encoder=True)
+#: What "auto" does for many people. The epochs of the head are added below.
+THAWED = dict(head_epochs=None, encoder_lr_factor=(0.01, 0.1))
+ATTENTION, FILTERS = dict(head="attention"), dict(head="spatial_filter")
+START, PATH = dict(callbacks=[ProbeStart()]), dict(callbacks=[ProbePath()])
+#: Method -> what differs from training all weights alike; None is another method.
+METHODS: dict[str, dict[str, Any] | None] = {
+    "scratch, attention": ATTENTION,
+    "scratch, spatial filters": FILTERS,
+    "all weights, attention": ATTENTION,
+    "all weights, spatial filters": FILTERS,
+    "encoder's rate x 0.1, spatial filters": dict(encoder_lr_factor=0.1, **FILTERS),
+    "frozen first, then thawed, spatial filters": THAWED | FILTERS,
+    "frozen, attention": FROZEN | ATTENTION,
+    "frozen, spatial filters": FROZEN | FILTERS,
+    "frozen, probe start, spatial filters": FROZEN | START | FILTERS,
+    "frozen first, then thawed, probe start, spatial filters": THAWED | START | FILTERS,
+    "frozen, path of the probe, spatial filters": FROZEN | PATH | FILTERS,
+    "frozen, one epoch, spatial filters": FROZEN | FILTERS | dict(finetune_epochs=1),
+    "frozen, probe start, one epoch, spatial filters": FROZEN
+    | START
+    | FILTERS
+    | dict(finetune_epochs=1),
+    "probe": None,
 }
-HEADS = {"attention": "attention", "spatial filters": "spatial_filter"}
 
 
-def variants(encoders: list[str], task: str):
+def methods(encoder: Path, epochs: int, seed: int) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield names and estimators."""
-    common = FINE_TUNING | ({} if task == "arithmetic" else dict(finetune_epochs=15))
-    for head, value in HEADS.items():
-        yield f"scratch, {head}", PARSClassifier(None, head=value, **SIZES, **common)
-    for encoder in encoders:
-        name = Path(encoder).name
-        yield (
-            f"{name}, probe",
-            make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), *_regression()),
-        )
-        for variant, settings in VARIANTS.items():
-            for head, value in HEADS.items():
-                settings = dict(settings, head=value)
-                if settings["head_epochs"]:
-                    settings["head_epochs"] = round(common["finetune_epochs"] / 3)
-                yield (
-                    f"{name}, {variant}, {head}",
-                    PARSClassifier(encoder=encoder, **common, **settings),
-                )
-
-
-def load(task: str, eeg: Path | None):
-    """Return X, y and subjects of the development people."""
-    if task == "arithmetic":
-        people = [f"Subject{number:02}" for number in range(12)]
-        return as_sklearn(datasets.mental_arithmetic(people))
-    contrast = {"fists": "movements", "imagery": "rest"}[task]
-    how = dict(tmin=1, tmax=4, verbose=0, contrast=contrast, **PREPARED)
-    return as_sklearn(datasets.physionet_mi.load(eeg, list(range(1, 51)), **how))
+    for name, changes in METHODS.items():
+        if changes is None:
+            yield name, make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), *_regression())
+            continue
+        settings = FINE_TUNING | dict(finetune_epochs=epochs, random_state=seed) | changes
+        if settings["head_epochs"] is None:
+            settings["head_epochs"] = epochs // 3
+        start = dict(pretext=None, **SIZES) if "scratch" in name else dict(encoder=encoder)
+        yield name, PARSClassifier(**start, **settings)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("rows", type=Path)
-    parser.add_argument("encoders", nargs="*")
-    parser.add_argument("--eeg", type=Path)
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS))
-    parser.add_argument("--only", default="", help="part of the names of the variants, |")
-    parser.add_argument("--draws", type=int, default=99)
+    parser.add_argument("encoder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--eeg", type=Path, required=True)
     arguments = parser.parse_args()
-    columns = ["task", "method", "n_labelled", "draw", "seed", "score", "seconds"]
-    if not arguments.rows.exists():
-        arguments.rows.write_text(",".join(columns) + "\n")
-    done = pd.read_csv(arguments.rows)
-    done = {*zip(done["task"], done["method"], done["n_labelled"], done["draw"], strict=True)}
-    for task in arguments.tasks:
-        numbers, n_scored, n_draws = TASKS[task]
-        X, y, groups = load(task, arguments.eeg)
-        for n in numbers:
-            for draw in range(min(n_draws, arguments.draws)):
-                people = np.random.default_rng([draw, n]).permutation(np.unique(groups))
-                train, test = np.isin(groups, people[:n]), np.isin(groups, people[n : n + n_scored])
-                for name, estimator in variants(arguments.encoders, task):
-                    if (task, name, n, draw) in done:
-                        continue
-                    if not any(part in name for part in arguments.only.split("|")):
-                        continue
-                    begin = time.process_time()
-                    if isinstance(estimator, PARSClassifier):
-                        estimator.set_params(random_state=draw)
-                    estimator.fit(X[train], y[train])
-                    seconds = time.process_time() - begin
-                    predicted = estimator.predict(X[test])
-                    scores = [
-                        balanced_accuracy_score(y[test][of], predicted[of])
-                        for of in (groups[test] == s for s in np.unique(groups[test]))
-                    ]
-                    row = (task, name, n, draw, draw, f"{np.mean(scores):.4f}", f"{seconds:.1f}")
-                    with arguments.rows.open("a") as file:
-                        file.write(
-                            ",".join(f'"{v}"' if "," in str(v) else str(v) for v in row) + "\n"
-                        )
+    columns = ["task", "method", "n_labelled", "draw", "seed", "score"]
+    table = pd.DataFrame(columns=columns)
+    if arguments.out.exists():
+        table = pd.read_csv(arguments.out, comment="#")
+    for task, (load, epochs, n_draws) in TASKS.items():
+        X, y, subjects = as_sklearn(load(arguments.eeg))
+        for n, draw in ((n, draw) for n, draws in n_draws.items() for draw in range(draws)):
+            people = np.random.default_rng([draw, n]).permutation(np.unique(subjects))
+            train = np.isin(subjects, people[:n])
+            for name, estimator in methods(arguments.encoder, epochs, seed=draw):
+                row = (task, name, n, draw, draw)
+                if row in {*table[columns[:5]].itertuples(index=False, name=None)}:
+                    continue
+                estimator.fit(X[train], y[train])
+                scores = []
+                for subject in people[n : n + N_SCORED]:
+                    test = subjects == subject
+                    scores.append(balanced_accuracy_score(y[test], estimator.predict(X[test])))
+                table.loc[len(table)] = (*row, np.mean(scores).round(4))
+                command = f"python docs/experiments/fine_tuning.py {arguments.encoder.name} OUT.csv"
+                store_table(table, arguments.out, command, index=False)
 
 
 if __name__ == "__main__":

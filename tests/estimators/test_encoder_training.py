@@ -228,7 +228,7 @@ def test_a_given_encoder_is_frozen_for_few_people_and_thawed_for_many():
     states = States()
     given, many = fit_given(MANY_PEOPLE, callbacks=[states])
     chosen = dict(freeze_encoder=False, head_epochs=1, encoder_lr_factor=(0.01, 0.1))
-    assert many.fine_tuning_ == chosen
+    assert many.fine_tuning_ == chosen | {"head": "attention"}  # no electrode is known
     assert equal(states.states[1], states.states[0], "encoder.")
     # Lower layers move less, and all less than the head.
     start, *_, end = states.states
@@ -251,13 +251,47 @@ def test_unknown_people_count_as_few():
 @pytest.mark.parametrize("n_subjects", [None, 1, 100])
 def test_an_encoder_that_is_not_given_is_trained_as_the_head(n_subjects):
     everything = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
+    everything["head"] = "attention"
     assert fine_tuning_defaults(n_subjects, given_encoder=False) == everything
 
 
 @pytest.mark.parametrize("pretext", [None, "pars"])
 def test_the_defaults_without_a_given_encoder_are_all_weights(pretext):
     stated = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
+    stated["head"] = "attention"
     assert equal(states_of(pretext=pretext)[-1], states_of(pretext=pretext, **stated)[-1], "")
+
+
+@pytest.mark.parametrize(
+    ("names", "is_given", "head", "found"),
+    [
+        (["C3", "C4"], True, None, "spatial_filter"),
+        (["C3", "X2"], True, None, "spatial_filter"),
+        (["X1", "X2"], True, None, "attention"),
+        (["C3", "C4"], True, "attention", "attention"),
+        (["C3", "C4"], False, None, "attention"),
+        (["C3", "C4"], False, "auto", "spatial_filter"),
+        (["X1", "X2"], False, "auto", "attention"),
+    ],
+)
+def test_a_given_encoder_has_spatial_filters_where_an_electrode_is_known(
+    names, is_given, head, found
+):
+    windows = mne.EpochsArray(X, mne.create_info(names, 100.0, "eeg"), verbose="error")
+    encoder = PatchEncoder(100, 16, 1, 2, 16) if is_given else None
+    clf = classifier(pretext=None, encoder=encoder, head=head, validation=0, **TRAINING)
+    clf.fit(windows, Y)
+    assert clf.net_.module_.head == clf.fine_tuning_["head"] == found
+
+
+def test_recordings_with_different_channels_keep_them_and_have_attention():
+    parts = [
+        mne.EpochsArray(X, mne.create_info(names, 100.0, "eeg"), verbose="error")
+        for names in (["C3", "C4"], ["C4", "Fz"])
+    ]
+    encoder = PatchEncoder(100, 16, 1, 2, 16)
+    clf = classifier(encoder=encoder, validation=0, **TRAINING).fit(parts, [*Y, *Y])
+    assert (clf.n_chans_, clf.fine_tuning_["head"]) == (2, "attention")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +311,7 @@ def test_what_is_given_wins(given, chosen):
 
 
 def test_the_paper_trains_all_weights_of_a_given_encoder_too():
-    names = ("freeze_encoder", "head_epochs", "encoder_lr_factor")
+    names = ("freeze_encoder", "head_epochs", "encoder_lr_factor", "head")
     stated = {name: paper.FINE_TUNING[name] for name in names}
     given, clf = fit_given(3, **stated)
     assert clf.fine_tuning_ == stated
@@ -287,7 +321,8 @@ def test_the_paper_trains_all_weights_of_a_given_encoder_too():
 def test_the_choice_is_logged(caplog):
     caplog.set_level("INFO")
     fit_given(3, verbose=1)
-    assert "A given encoder and labels of 3 people: freeze_encoder=True." in caplog.text
+    told = "A given encoder and labels of 3 people: freeze_encoder=True, head='attention'."
+    assert told in caplog.text
     caplog.clear()
     fit_given(MANY_PEOPLE, verbose=1)
     assert f"{MANY_PEOPLE} people: freeze_encoder=False, head_epochs=1, encoder" in caplog.text

@@ -248,6 +248,7 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
         freeze_encoder=False,
         head_epochs=0,
         encoder_lr_factor=1.0,
+        head="attention",
     )
     expected = ablation(
         given, nights, {"lr": {"finetune_lr": 1e-3}}, test_subjects=[4], seeds=[1], verbose=0
