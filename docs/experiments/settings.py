@@ -23,7 +23,7 @@ import mne
 import numpy as np
 import pandas as pd
 import torch
-from real_recordings import ALL_WEIGHTS
+from real_recordings import AS_FROM_SCRATCH
 from stored_table import store_table
 
 from braindecode_pars import PARSClassifier
@@ -156,7 +156,9 @@ def _seconds(case: Case) -> float:
 
     def seconds(epochs: int) -> float:
         given = (
-            dict(pretext=None, **ALL_WEIGHTS) | case.fit | dict(finetune_epochs=epochs, verbose=0)
+            dict(pretext=None, **AS_FROM_SCRATCH)
+            | case.fit
+            | dict(finetune_epochs=epochs, verbose=0)
         )
         start = time.perf_counter()
         PARSClassifier(**given).fit(X, y)
