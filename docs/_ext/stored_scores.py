@@ -224,7 +224,9 @@ def fine_tuning() -> pd.DataFrame:
     """Return means and standard errors over draws: methods by tasks and numbers of people."""
     stored = pd.read_csv(MEASURED / "fine_tuning.csv", comment="#")
     draws = stored.groupby(["method", "task", "n_labelled"], sort=False)["score"]
-    shown = draws.agg(lambda values: f"{values.mean():.3f} ± {values.sem():.3f}")
+    shown = draws.agg(
+        lambda values: f"{values.mean():.3f} ± {values.sem():.3f}".removesuffix(" ± nan")
+    )
     wide = shown.unstack(["task", "n_labelled"], sort=False).fillna("")
     wide.columns = [f"{task}, {n}" for task, n in wide.columns]
     return wide.reset_index()

@@ -53,11 +53,11 @@ def imagery(eeg: Path) -> BaseConcatDataset:
     return fists(eeg, "rest")
 
 
-#: Windows, epochs of fine-tuning, draws for each number of labelled people.
-TASKS: dict[str, tuple[Any, int, dict[int, int]]] = {
-    "arithmetic": (arithmetic, 30, {4: 8}),
-    "fists": (fists, 15, {4: 2, 16: 2}),
-    "imagery": (imagery, 15, {4: 2, 16: 2}),
+#: Windows; draws and epochs of fine-tuning for each number of labelled people.
+TASKS: dict[str, tuple[Any, dict[int, tuple[int, int]]]] = {
+    "arithmetic": (arithmetic, {4: (8, 30)}),
+    "fists": (fists, {4: (2, 15), 16: (1, 15), 30: (1, 8)}),
+    "imagery": (imagery, {4: (1, 15), 16: (1, 15)}),
 }
 
 
@@ -169,9 +169,12 @@ def main() -> None:
     table = pd.DataFrame(columns=columns)
     if arguments.out.exists():
         table = pd.read_csv(arguments.out, comment="#")
-    for task, (load, epochs, n_draws) in TASKS.items():
+    for task, (load, numbers) in TASKS.items():
         X, y, subjects = as_sklearn(load(arguments.eeg))
-        for n, draw in ((n, draw) for n, draws in n_draws.items() for draw in range(draws)):
+        fits = [
+            (n, draw, epochs) for n, (draws, epochs) in numbers.items() for draw in range(draws)
+        ]
+        for n, draw, epochs in fits:
             people = np.random.default_rng([draw, n]).permutation(np.unique(subjects))
             train = np.isin(subjects, people[:n])
             for name, estimator in methods(arguments.encoder, epochs, seed=draw):
