@@ -23,6 +23,7 @@ from braindecode_pars.estimators import (
     SubjectCentering,
 )
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
+from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.window_features import (
     ChannelFeatures,
     LogBandPower,
@@ -86,9 +87,9 @@ def make_methods(
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
         method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
-        All other methods with an encoder then take its sizes, tokenizer and patch, so that a
-        difference of their scores is not one of size. Beside ``"few-labels"`` without ``encoder``,
-        they take those of ``"small"``.
+        All other methods with an encoder then take its sizes, tokenizer and patch, and a head that
+        is chosen in the same way, so that a difference of their scores is not one of these. Beside
+        ``"few-labels"`` without ``encoder``, they take the sizes of ``"small"``.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -218,6 +219,8 @@ def _classifiers(
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = settings | (_size_of(encoders or default, settings) if equal_sizes else {})
+    if encoders:
+        sized = {"head": AUTO, **sized}
     trained, weights = _shared(PARSClassifier, sized), settings["class_weight"]
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:

@@ -52,6 +52,7 @@ FINE_TUNING: dict[str, Any] = dict(
     finetune_batch_size=64,
     finetune_lr=1e-4,
     finetune_warmup=None,
+    freeze_encoder=False,
     head_epochs=0,
     encoder_lr_factor=1.0,
     gradient_clip=None,

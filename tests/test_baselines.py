@@ -132,6 +132,11 @@ def test_an_encoder_adds_a_method():
     methods = make_methods(["scratch", "probe"], encoder="small")
     assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
     assert methods["pretrained"].encoder == methods["pretrained probe"][0].encoder == "small"
+    # The head of scratch is chosen as that of the encoder, unless it is given.
+    assert (methods["scratch"].head, methods["pretrained"].head) == ("auto", None)
+    methods = make_methods(["scratch"], encoder="small", head="attention")
+    assert [clf.head for clf in methods.values()] == ["attention"] * 2
+    assert make_methods(["scratch"])["scratch"].head is None
 
 
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")

@@ -22,6 +22,7 @@ def test_all_layers_are_fine_tuned_alike_at_a_constant_rate():
     """In the settings themselves, whatever the defaults of the classifier are."""
     stated = dict(
         finetune_warmup=None,
+        freeze_encoder=False,
         head_epochs=0,
         encoder_lr_factor=1,
         gradient_clip=None,

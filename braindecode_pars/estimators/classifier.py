@@ -29,8 +29,10 @@ from braindecode_pars.estimators.fine_tuning import (
     FineTuningNet,
     fine_tune,
     fine_tuning_net,
+    fine_tuning_of,
     warn_of_fine_tuning,
 )
+from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.recentring import recentred_logits, recentres
 from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
@@ -84,9 +86,11 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
         windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
         test subjects this is transductive: report it as such.
-    freeze_encoder : bool
+    freeze_encoder : "auto" | bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
-        ``head_epochs`` and ``encoder_lr_factor`` have no effect.
+        ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes an ``encoder``
+        that is given when fewer than 24 people are labelled, or their number is unknown, and
+        neither of these two is given. The log says what it chose, and so does ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -115,9 +119,12 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     amplitude : bool
         Whether the model receives the amplitude of each channel relative to the others, see
         :class:`~braindecode_pars.PARSNet`. The paper has no amplitudes.
-    head : "attention" | "spatial_filter" | "both"
+    head : "attention" | "spatial_filter" | "both" | "auto" | None
         How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The spatial
-        filters use electrode positions whatever ``electrode_position`` is.
+        filters use electrode positions whatever ``electrode_position`` is. ``"auto"`` takes them
+        when the training windows have the same channels and the position of at least one is known,
+        and attention otherwise. None is ``"auto"`` for an ``encoder`` that is given, and attention
+        otherwise.
     recenter : "subject" | None
         With ``"subject"``, the mean over the windows of each subject is subtracted from the
         features and amplitudes of each channel, so that the model sees how a window differs from
@@ -140,12 +147,15 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
         on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
         constant, or that of a scheduler in ``callbacks``.
-    head_epochs : int
+    head_epochs : "auto" | int
         Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
         encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
-    encoder_lr_factor : float
-        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr`` (Howard and
-        Ruder 2018). 0 is the same as ``freeze_encoder=True``.
+        ``"auto"`` is a third of the epochs for an ``encoder`` that is given, and 0 otherwise.
+    encoder_lr_factor : "auto" | float | (float, float)
+        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr``. Two numbers are
+        the factors of the tokens and of the last layer; those between grow by equal ratios (Howard
+        and Ruder 2018). 0 is the same as ``freeze_encoder=True``. ``"auto"`` is (0.01, 0.1) for an
+        ``encoder`` that is given, and 1 otherwise.
     gradient_clip : float | None
         Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
         gradient is shortened to this norm. With None it is not.
@@ -216,6 +226,10 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Fine-tuned encoder.
     encoder_card_ : EncoderCard
         Training data and pretext task of the encoder.
+    fine_tuning_ : dict
+        ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` as they were in the
+        fit, without "auto" and None, see
+        :func:`~braindecode_pars.estimators.fine_tuning.fine_tuning_defaults`.
     history_ : pandas.DataFrame
         Losses, one row per epoch, over both phases.
     load_report_ : LoadReport
@@ -256,14 +270,14 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     ('pars', {1, 2, 3})
     """
 
-    freeze_encoder: bool = False
+    freeze_encoder: str | bool = "auto"
     channel_drop_prob: float = 0.5
     electrode_position: str | bool = "auto"
     amplitude: bool = True
-    head: str = "attention"
+    head: str | None = None
     recenter: str | None = None
-    head_epochs: int = 0
-    encoder_lr_factor: float = 1.0
+    head_epochs: str | int = "auto"
+    encoder_lr_factor: str | float | tuple[float, float] = "auto"
     drop_prob: float = 0.0
 
     _kind = CLASSIFIER
@@ -371,7 +385,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             held out.
         """
         # Positions are those of one montage, and so are the means of a subject.
-        has_positions = self.electrode_position not in (False, "auto") or self.head != "attention"
+        has_filters = self.head in ("spatial_filter", "both")
+        has_positions = self.electrode_position not in (False, AUTO) or has_filters
         any_montage = not has_positions and self.recenter is None
         windows = read_labelled(self, X, y, groups, sample_weight, any_montage=any_montage)
         start = encoder_start(self, windows)
@@ -380,6 +395,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         if not labelled.all():
             others = [windows[~labelled], *others]
         train, valid = hold_out(windows[labelled], self.validation, seeds.split)
+        head = self._head()
         self.net_: FineTuningNet = fine_tuning_net(
             self,
             PARSNet,
@@ -394,17 +410,36 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             channel_drop_prob=self.channel_drop_prob,
             electrode_position=self._has_electrode_code(),
             amplitude=self.amplitude,
-            head=self.head,
+            head=head,
             recenter=self.recenter,
             **start.sizes,
         )
+        self.fine_tuning_["head"] = head
+        if self.verbose and self.encoder is not None:
+            self._log_fine_tuning(unique_subjects(train.people))
         kept = (without_held_out_splits(part, self.validation) for part in others)
         kept = (drop_held_out(part, train, valid) for part in kept)
         return start, train, valid, [train, *(part for part in kept if part is not None)]
 
+    def _head(self) -> str:
+        """Return the head that the network gets."""
+        head = fine_tuning_of(vars(self), None)["head"]
+        if head != AUTO:
+            return head
+        # An empty list where recordings have different channels.
+        return "spatial_filter" if n_known_electrodes(self.chs_info_ or []) else "attention"
+
+    def _log_fine_tuning(self, people: list | None) -> None:
+        told = dict(self.fine_tuning_)
+        if told["freeze_encoder"]:  # the others have no effect
+            told = {name: told[name] for name in ("freeze_encoder", "head")}
+        settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
+        number = "an unknown number of" if people is None else len(people)
+        log.info("A given encoder and labels of %s people: %s.", number, settings)
+
     def _has_electrode_code(self) -> bool:
         """Whether a code of the electrode position is added to the tokens."""
-        if self.electrode_position == "auto":
+        if self.electrode_position == AUTO:
             names = self.chs_info_ or []
             n_known = n_known_electrodes(names)
             if self.verbose:
@@ -525,6 +560,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             "parameters": parameters_to_json(self),
             "classes": labels_to_json(self.classes_),
             "class_names": self.class_names_ and list(self.class_names_.values()),
+            "fine_tuning": self.fine_tuning_,
             "class_weights": None if weights is None else weights.tolist(),
             "windows": {
                 "sfreq": self.sfreq_,
@@ -557,8 +593,12 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         self.load_report_ = weights.load_report
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
+        if "fine_tuning" in described:  # not in models of 0.2.0, whose parameters have no "auto"
+            chosen = described["fine_tuning"].items()
+            self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
         of_classes = described["class_weights"] and torch.FloatTensor(described["class_weights"])
         self.net_ = fine_tuning_net(self, weights, class_weights=of_classes)
+        self.fine_tuning_["head"] = weights.head
         self.net_.history.extend(described["history"]["fine-tuning"])
 
 

@@ -91,7 +91,7 @@ def classifier_cost(
     """
     estimator, module, epochs = start.estimator, net.module_, net.max_epochs
     n_steps = steps_of_fine_tuning(net, train)
-    n_frozen = int(min(frozen_epochs(vars(estimator)), epochs))
+    n_frozen = int(min(frozen_epochs(estimator.fine_tuning_), epochs))
     steps, counts = _pretraining(start, module.encoder, n_windows)
     for n, is_trained in ((n_frozen, False), (epochs - n_frozen, True)):
         counts.append(_fine_tuning(module, train, n, n * n_steps, is_trained=is_trained))

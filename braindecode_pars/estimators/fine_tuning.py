@@ -48,7 +48,9 @@ from braindecode_pars._common.training import (
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
+from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.recentring import recentred_iterators, recentres
+from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
 from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
@@ -94,9 +96,10 @@ def fine_tuning_net(
     Returns
     -------
     FineTuningNet
-        An initialised net, not yet trained.
+        An initialised net, not yet trained. The estimator has ``fine_tuning_`` then, if it has an
+        encoder.
     """
-    params = vars(estimator)
+    params = dict(vars(estimator))
     # torch refuses numbers of NumPy.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
     if train is not None:
@@ -105,6 +108,11 @@ def fine_tuning_net(
         )
         n_steps = math.ceil(len(that_weigh(train, "training")) / batch_size)
         epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
+    if "freeze_encoder" in params:
+        if not hasattr(estimator, "fine_tuning_"):
+            people = None if train is None else unique_subjects(train.people)
+            estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
+        params |= estimator.fine_tuning_
     loader: dict[str, Any] = {"iterator_train": WindowLoader}
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
@@ -115,7 +123,7 @@ def fine_tuning_net(
         criterion__weight=class_weights,
         criterion__label_smoothing=float(params["label_smoothing"]),
         optimizer=torch.optim.AdamW,
-        optimizer__param_groups=param_groups(params),
+        optimizer__param_groups=param_groups(params, _n_layers(module, module_arguments)),
         optimizer__weight_decay=params["weight_decay"],
         lr=params["finetune_lr"],
         batch_size=batch_size,
@@ -135,6 +143,14 @@ def fine_tuning_net(
         **loader,
         **{f"module__{name}": value for name, value in module_arguments.items()},
     ).initialize()
+
+
+def _n_layers(module: type[nn.Module] | nn.Module, arguments: dict[str, Any]) -> int:
+    """Return the number of layers of the encoder; 0 without one."""
+    encoder = getattr(module, "encoder", None)
+    if encoder is None:
+        return int(arguments.get("num_layers", 0))
+    return len(getattr(encoder, "blocks", ()))
 
 
 def fine_tune(net: FineTuningNet, train: Windows, valid: Windows | None) -> None:
@@ -223,6 +239,70 @@ def _seeded_copy(augmentation: Any, seed: int) -> Any:
 
 _ENCODER = "encoder.*"
 
+#: Fewest labelled people for whom a given encoder is trained, see docs/results/development.rst.
+MANY_PEOPLE = 24
+
+
+def fine_tuning_defaults(
+    n_subjects: int | None, given_encoder: bool, epochs: int = EPOCHS
+) -> dict[str, Any]:
+    """Return what "auto" means for the parameters of :class:`~braindecode_pars.PARSClassifier`.
+
+    A new encoder, pretrained in the same fit or not at all, is trained with the head. Fine-tuning
+    distorts the features of a given one before the head can use them (Kumar et al. 2022), the more
+    so the fewer people are labelled.
+
+    Parameters
+    ----------
+    n_subjects : int | None
+        Number of people whose labelled windows are trained on; None when it is unknown, which
+        counts as few.
+    given_encoder : bool
+        Whether the encoder was given.
+    epochs : int
+        Number of epochs of fine-tuning.
+
+    Returns
+    -------
+    dict of str to value
+        Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head``.
+
+    Examples
+    --------
+    >>> from braindecode_pars.estimators.fine_tuning import fine_tuning_defaults
+    >>> fine_tuning_defaults(4, given_encoder=True)["freeze_encoder"]
+    True
+    >>> fine_tuning_defaults(50, given_encoder=True)["encoder_lr_factor"]
+    (0.01, 0.1)
+    >>> fine_tuning_defaults(4, given_encoder=False)
+    {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0, 'head': 'attention'}
+    """
+    if not given_encoder:
+        return dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
+    return dict(
+        freeze_encoder=n_subjects is None or n_subjects < MANY_PEOPLE,
+        head_epochs=epochs // 3,
+        encoder_lr_factor=(0.01, 0.1),
+        head=AUTO,
+    )
+
+
+def fine_tuning_of(
+    params: Mapping[str, Any], people: list | None, epochs: int = EPOCHS
+) -> dict[str, Any]:
+    """Return the parameters of :func:`fine_tuning_defaults`: those given, the others by its rule.
+
+    ``people`` are those whose labels are trained on; None when they are unknown. If a learning rate
+    or a number of epochs of the encoder is given, "auto" does not freeze it.
+    """
+    n_subjects = None if people is None else len(people)
+    chosen = fine_tuning_defaults(n_subjects, params["encoder"] is not None, epochs)
+    not_given = dict.fromkeys(chosen, AUTO) | {"head": None}
+    given = {name: params[name] for name in chosen if params[name] != not_given[name]}
+    if given.keys() & {"head_epochs", "encoder_lr_factor"}:
+        chosen["freeze_encoder"] = False
+    return chosen | given
+
 
 def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
@@ -245,15 +325,29 @@ def frozen_epochs(params: Mapping[str, Any]) -> float:
     return math.inf if is_frozen else params["head_epochs"]
 
 
-def param_groups(params: Mapping[str, Any]) -> list[tuple[str, dict[str, float]]]:
+def param_groups(
+    params: Mapping[str, Any], n_layers: int = 0
+) -> list[tuple[str, dict[str, float]]]:
     """Return skorch's parameter groups: first those of the encoder, with their learning rate.
 
     skorch puts a parameter into the first group whose pattern matches its name. Those that match no
     pattern have the learning rate and the weight decay of the optimiser.
     """
-    rate = {"lr": float(params["finetune_lr"]) * float(params.get("encoder_lr_factor", 1.0))}
-    of_encoder = [(f"encoder.{pattern}", {**group, **rate}) for pattern, group in NO_DECAY]
-    return [*of_encoder, (_ENCODER, rate), *NO_DECAY]
+    groups = []
+    for layer, factor in _factors(params.get("encoder_lr_factor", 1.0), n_layers):
+        rate = {"lr": float(params["finetune_lr"]) * factor}
+        groups += [(layer + pattern, {**group, **rate}) for pattern, group in NO_DECAY]
+        groups.append((f"{layer}*", rate))
+    return [*groups, *NO_DECAY]
+
+
+def _factors(factor: float | tuple[float, float], n_layers: int) -> list[tuple[str, float]]:
+    """Return the beginning of the names of each layer's parameters, and the factor of its rate."""
+    if not isinstance(factor, (tuple, list)):
+        return [("encoder.", float(factor))]
+    layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]  # the last norm
+    factors = [*np.geomspace(factor[0], factor[1], n_layers + 1).tolist(), float(factor[1])]
+    return [(f"encoder.{layer}", own) for layer, own in zip(layers, factors, strict=True)]
 
 
 class EncoderDropout(Callback):

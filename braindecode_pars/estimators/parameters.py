@@ -36,8 +36,27 @@ _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
     *("pretrain_batch_size", "finetune_batch_size"),
 )
-_SWITCHES = ("continue_pretraining", "freeze_encoder", "amplitude", "compile")
+_SWITCHES = ("continue_pretraining", "amplitude", "compile")
 _SHARES = ("channel_drop_prob", "label_smoothing", "drop_prob")
+
+#: Value of a parameter that the data decide.
+AUTO = "auto"
+
+_NOT_NEGATIVE = number("of 0 or more", lambda value: value >= 0)
+
+
+def _or_auto(rule: checks.Rule) -> checks.Rule:
+    """Return a rule that also accepts "auto"."""
+    return checks.Rule(
+        f"{AUTO!r}, or {rule.text}",
+        (*rule.kinds, str),
+        lambda value: value == AUTO if isinstance(value, str) else rule.holds(value),
+    )
+
+
+def _are_positive(pair: Any) -> bool:
+    return len(pair) == 2 and all(isinstance(x, Real) and 0 < float(x) < math.inf for x in pair)
+
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = {
@@ -46,9 +65,7 @@ RULES = {
     **dict.fromkeys(_SHARES, share()),
     **dict.fromkeys(("patch_seconds", "pretrain_lr", "finetune_lr", "segment_seconds"), positive()),
     **dict.fromkeys(("sfreq", "gradient_clip"), optional(positive())),
-    **dict.fromkeys(
-        ("encoder_lr_factor", "weight_decay"), number("of 0 or more", lambda x: x >= 0)
-    ),
+    "weight_decay": _NOT_NEGATIVE,
     **dict.fromkeys(
         ("callbacks", "pretrain_callbacks"), optional(instance("a list of skorch callbacks", list))
     ),
@@ -70,12 +87,22 @@ RULES = {
         (str, bool),
         lambda value: not isinstance(value, str) or value == "auto",
     ),
-    "head": choice(*HEADS),
+    "head": optional(choice(AUTO, *HEADS)),
     "recenter": optional(choice("subject")),
     "pretrain_epochs": optional(integer(0)),
     "finetune_epochs": optional(integer(1)),
     "finetune_warmup": optional(share()),
-    "head_epochs": integer(0),
+    "freeze_encoder": _or_auto(boolean()),
+    "head_epochs": _or_auto(integer(0)),
+    "encoder_lr_factor": _or_auto(
+        checks.Rule(
+            f"{_NOT_NEGATIVE.text}, or two positive numbers",
+            (Real, tuple, list),
+            lambda value: (
+                _are_positive(value) if hasattr(value, "__len__") else _NOT_NEGATIVE.holds(value)
+            ),
+        )
+    ),
     "class_weight": checks.Rule(
         "'balanced', a dict, or None",
         (str, dict, NoneType),

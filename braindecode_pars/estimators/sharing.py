@@ -389,7 +389,7 @@ def _name_of(task: Any) -> Any:
 def _is_json(value: Any) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_json(inner) for key, inner in value.items())
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return all(map(_is_json, value))
     return value is None or type(value) in (bool, int, float, str)
 

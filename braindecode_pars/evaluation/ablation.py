@@ -22,6 +22,7 @@ from braindecode_pars._common.files import plain
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators.fine_tuning import fine_tuning_of
 from braindecode_pars.evaluation.cache import FoldStore, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
 from braindecode_pars.evaluation.folds import history_of
@@ -324,7 +325,9 @@ def share_encoders(
         first = folds[group[0]]
         encoder, history = _encoder(first, corpora[first.dataset], store)
         for i in group:
-            estimator = clone(folds[i].estimator).set_params(encoder=encoder)
+            # Fine-tuned as the encoder of its own that it stands for, not as a given one.
+            own = fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
+            estimator = clone(folds[i].estimator).set_params(encoder=encoder, **own)
             shared[i] = replace(folds[i], estimator=estimator, history=history)
     return shared
 

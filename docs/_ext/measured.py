@@ -16,6 +16,7 @@ from stored_scores import (
     RESULTS,
     against,
     differences,
+    fine_tuning,
     in_short,
     provenance,
     read_scores,
@@ -28,7 +29,7 @@ from stored_settings import settings_table
 
 from braindecode_pars.evaluation import summarize
 
-__all__ = ["Costs", "InShort", "Measured", "Score", "SettingsTable", "Variants"]
+__all__ = ["Costs", "FineTuning", "InShort", "Measured", "Score", "SettingsTable", "Variants"]
 
 
 class _Computed(SphinxDirective):
@@ -132,6 +133,13 @@ class Variants(_Computed):
         return self.parse(_list_table(found), [MEASURED / "development.csv"])
 
 
+class FineTuning(_Computed):
+    """Show the scores of ``fine_tuning.csv``."""
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse(_list_table(fine_tuning()), [MEASURED / "fine_tuning.csv"])
+
+
 class Costs(_Computed):
     """Show what one fit of each method costs: ``.. costs:: RESULT``."""
 
@@ -210,6 +218,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("in-short", InShort)
     app.add_directive("variants", Variants)
     app.add_directive("costs", Costs)
+    app.add_directive("fine-tuning", FineTuning)
     app.add_directive("settings-table", SettingsTable)
     app.add_role("score", Score())
     return {"parallel_read_safe": True}

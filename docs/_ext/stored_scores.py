@@ -19,6 +19,7 @@ __all__ = [
     "Result",
     "against",
     "differences",
+    "fine_tuning",
     "in_short",
     "provenance",
     "read_scores",
@@ -217,6 +218,18 @@ def variants(rows: list[list[str]]) -> pd.DataFrame:
     return pd.DataFrame(
         [[text, *(known[name] if name else "" for name in names)] for text, *names in rows]
     )
+
+
+def fine_tuning() -> pd.DataFrame:
+    """Return means and standard errors over draws: methods by tasks and numbers of people."""
+    stored = pd.read_csv(MEASURED / "fine_tuning.csv", comment="#")
+    draws = stored.groupby(["method", "task", "n_labelled"], sort=False)["score"]
+    shown = draws.agg(
+        lambda values: f"{values.mean():.3f} ± {values.sem():.3f}".removesuffix(" ± nan")
+    )
+    wide = shown.unstack(["task", "n_labelled"], sort=False).fillna("")
+    wide.columns = [f"{task}, {n}" for task, n in wide.columns]
+    return wide.reset_index()
 
 
 def _spread(values: pd.Series) -> str:

@@ -53,8 +53,12 @@ TASKS: dict[str, dict[str, Any]] = {
 #: Encoders that are in the package.
 PACKAGED = {"SpectralMAE": "spectral-eegmmidb", "PARS without overlap": "pars-eegmmidb"}
 
+#: A given encoder is fine-tuned as a new one: all weights alike, from the first step on.
+AS_FROM_SCRATCH = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
+
 #: Fine-tuning of all PARSNets, chosen on the development subjects.
 FINE_TUNING = dict(
+    **AS_FROM_SCRATCH,
     amplitude=True,
     finetune_epochs=30,
     finetune_warmup=0.1,

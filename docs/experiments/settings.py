@@ -23,6 +23,7 @@ import mne
 import numpy as np
 import pandas as pd
 import torch
+from real_recordings import AS_FROM_SCRATCH
 from stored_table import store_table
 
 from braindecode_pars import PARSClassifier
@@ -154,7 +155,11 @@ def _seconds(case: Case) -> float:
     X, y = _noise(case, n_windows), np.arange(n_windows) % 2
 
     def seconds(epochs: int) -> float:
-        given = dict(pretext=None) | case.fit | dict(finetune_epochs=epochs, verbose=0)
+        given = (
+            dict(pretext=None, **AS_FROM_SCRATCH)
+            | case.fit
+            | dict(finetune_epochs=epochs, verbose=0)
+        )
         start = time.perf_counter()
         PARSClassifier(**given).fit(X, y)
         return time.perf_counter() - start

@@ -19,6 +19,7 @@ import mne
 import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from question import Question
+from real_recordings import AS_FROM_SCRATCH
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets
@@ -33,7 +34,9 @@ TASKS = {
     "MAE": ("mae", None),
     "SpectralMAE": ("spectral", None),
 }
-FINE_TUNING = dict(finetune_warmup=0.1, gradient_clip=1.0, validation=0, verbose=0)
+FINE_TUNING = dict(
+    **AS_FROM_SCRATCH, finetune_warmup=0.1, gradient_clip=1.0, validation=0, verbose=0
+)
 
 
 #: Epochs of pretraining and of fine-tuning.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
+from real_recordings import AS_FROM_SCRATCH
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
@@ -29,6 +30,7 @@ from braindecode_pars.evaluation import LogBandPower
 N_DRAWS, N_LABELLED = 8, 4
 SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
 DESCRIBED: dict[str, Any] = dict(
+    **AS_FROM_SCRATCH,
     amplitude=True,
     finetune_epochs=30,
     finetune_warmup=0.1,

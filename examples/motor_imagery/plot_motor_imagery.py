@@ -81,6 +81,7 @@ def accuracies(methods, X, y, X_test):
 
 
 settings = dict(head="spatial_filter", finetune_epochs=15, random_state=0)
+settings |= dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)  # all weights alike
 encoder = {"PARS": "pars-eegmmidb"}
 methods = make_methods(["scratch", "band-power"], encoder=encoder, **settings)
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

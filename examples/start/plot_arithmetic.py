@@ -19,7 +19,8 @@ The recordings come with the package: the data set of Zyma et al. (2019), ODC-BY
 # The sample has 24 people, each with a minute of rest and a minute of mental arithmetic in windows
 # of ten seconds. The last twelve are scored; no setting of the package was chosen on them.
 # ``encoder="small"`` is an encoder in the package. It was pretrained without labels on 50 other
-# people, who imagined movements. ``scratch`` is the same network from random weights.
+# people, who imagined movements. ``scratch`` is the same network from random weights, and all
+# weights of both are trained alike.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,7 +40,8 @@ names = np.unique(subjects)
 train, test = np.isin(subjects, names[:4]), np.isin(subjects, names[12:])
 
 encoder = {"pretrained": "small"}
-methods = make_methods(["band-power", "scratch"], encoder=encoder, random_state=0)
+alike = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
+methods = make_methods(["band-power", "scratch"], encoder=encoder, random_state=0, **alike)
 right = {name: m.fit(X[train], y[train]).predict(X[test]) == y[test] for name, m in methods.items()}
 accuracy = pd.DataFrame(right).groupby(subjects[test]).mean()
 accuracy.describe().loc[["mean", "std", "min", "max"]].round(2)

@@ -197,7 +197,7 @@ def test_a_pretrained_encoder_from_a_folder(nights, tmp_path):
     assert same_weights(clf.encoder_, emb.encoder_)
     assert clf.encoder_card_ == replace(emb.encoder_card_, finetune_subjects=[1, 2, 3, 4])
     assert clf.history_["phase"].tolist() == ["fine-tuning"]
-    tuned = classifier(encoder=emb).fit(nights)
+    tuned = classifier(encoder=emb, freeze_encoder=False).fit(nights)
     assert not same_weights(tuned.encoder_, emb.encoder_)  # fine-tuned, on a copy
     again, _, _ = load_encoder(tmp_path / "encoder")
     assert same_weights(again, emb.encoder_)

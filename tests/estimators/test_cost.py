@@ -79,6 +79,10 @@ def test_a_frozen_encoder_has_no_backward_pass(nights):
     assert frozen.tokens == later.tokens == free.tokens
     assert later.flops == pytest.approx((free.flops + frozen.flops) / 2)
     assert 2.5 < free.flops / frozen.flops < 3.1
+    # A given encoder is frozen for few people.
+    given = embedder(pretext=None, tokenizer="linear").fit(nights)
+    cost = classifier(**settings, encoder=given, head="attention").training_cost(nights)
+    assert cost.flops == frozen.flops
     # A random encoder that stays frozen has no trained weights.
     size = classifier(**settings).n_encoder_parameters(nights)
     assert free.parameters - frozen.parameters == size
@@ -112,7 +116,8 @@ def test_the_pretraining_of_a_given_encoder_counts(nights, tmp_path):
     nights = nights.split([[0, 1]])["0"]
     own = classifier(channel_drop_prob=0, validation=0)
     folder = embedder().fit(nights).save(tmp_path / "encoder")
-    given = classifier(encoder=str(folder), channel_drop_prob=0, validation=0)
+    stated = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
+    given = classifier(encoder=str(folder), channel_drop_prob=0, validation=0, **stated)
     assert given.training_cost(nights) == own.training_cost(nights)
     continued = given.set_params(continue_pretraining=True, pretrain_epochs=2)
     assert continued.training_cost(nights).pretraining_steps == 1 + 2
@@ -122,7 +127,8 @@ def test_the_pretraining_of_a_given_encoder_counts(nights, tmp_path):
     # An encoder without these numbers on its card.
     encoder, card, _ = load_encoder(folder)
     save_encoder(encoder, EncoderCard(sfreq=100.0, task="pars", subjects=[1]), tmp_path / "old")
-    unknown = classifier(encoder=str(tmp_path / "old")).training_cost(nights)
+    old = classifier(encoder=str(tmp_path / "old"), **stated)
+    unknown = old.training_cost(nights)
     assert all(map(math.isnan, (unknown.pretraining_steps, unknown.tokens, unknown.flops)))
     assert unknown.parameters == own.training_cost(nights).parameters
     assert (card.n_times, card.n_steps, card.n_examples) == (3000, 1, 48)

@@ -10,12 +10,14 @@ from skorch.callbacks import Callback
 from support.interrupts import InterruptAt
 from support.small_estimators import classifier
 
-from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder
+from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder, paper
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import (
+    MANY_PEOPLE,
     FineTuningNet,
     encoder_callbacks,
     fine_tune,
+    fine_tuning_defaults,
     fine_tuning_net,
 )
 from braindecode_pars.windows.door import as_windows
@@ -183,3 +185,157 @@ def test_ctrl_c_while_the_encoder_is_frozen_and_with_dropout():
 
 def test_a_network_without_an_encoder_has_none_of_these():
     assert encoder_callbacks(NetworkClassifier().get_params()) == []
+
+
+def test_two_factors_are_those_of_the_tokens_and_of_the_last_layer():
+    """Howard and Ruder 2018: equal ratios between neighbouring layers, here the root of 16."""
+    net = make_net(encoder_lr_factor=(1 / 16, 1))
+    rates = {
+        name: (group["lr"], group["weight_decay"])
+        for group in net.optimizer_.param_groups
+        for parameter in group["params"]
+        for name, own in net.module_.named_parameters()
+        if own is parameter
+    }
+    assert len(rates) == len([*net.module_.parameters()])
+    below = dict(tokenizer=0.01 / 16, blocks=None, norm=0.01)
+    for name, (rate, decay) in rates.items():
+        _, layer, number, *_ = *name.split("."), "", ""
+        expected = 0.01 if not name.startswith("encoder.") else below[layer]
+        if layer == "blocks":
+            expected = {"0": 0.0025, "1": 0.01}[number]
+        assert rate == pytest.approx(expected), name
+        assert decay == (0.3 if name.endswith("weight") and "norm" not in name else 0.0), name
+
+
+#: Windows of one person more than the fewest of whom a given encoder is trained, one of each.
+PEOPLE = np.arange(MANY_PEOPLE + 1)
+
+
+def fit_given(n_people: int, **arguments) -> tuple[PatchEncoder, PARSClassifier]:
+    """Return a given encoder, and a classifier that was fitted with it on windows of people."""
+    torch.manual_seed(0)
+    given = PatchEncoder(100, 16, 2, 2, 16)
+    X = np.random.default_rng(1).normal(size=(n_people, 2, 300)).astype("float32")
+    clf = classifier(encoder=given, sfreq=100, validation=0, **{**TRAINING, **arguments})
+    return given, clf.fit(X, np.arange(n_people) % 2, groups=PEOPLE[:n_people])
+
+
+def test_a_given_encoder_is_frozen_for_few_people_and_thawed_for_many():
+    given, few = fit_given(MANY_PEOPLE - 1)
+    assert few.fine_tuning_["freeze_encoder"] is True
+    assert equal(few.encoder_.state_dict(), given.state_dict(), "")
+    states = States()
+    given, many = fit_given(MANY_PEOPLE, callbacks=[states])
+    chosen = dict(freeze_encoder=False, head_epochs=1, encoder_lr_factor=(0.01, 0.1))
+    assert many.fine_tuning_ == chosen | {"head": "attention"}  # no electrode is known
+    assert equal(states.states[1], states.states[0], "encoder.")
+    # Lower layers move less, and all less than the head.
+    start, *_, end = states.states
+    moved = {name: (end[name] - start[name]).abs().max().item() for name in start}
+    layers = (
+        "tokenizer.weight",
+        "blocks.0.attention.query.weight",
+        "blocks.1.attention.query.weight",
+    )
+    *lower, highest = [moved[f"encoder.{layer}"] for layer in layers]
+    assert 0 < lower[0] < lower[1] < highest < moved["final_layer.weight"]
+
+
+def test_unknown_people_count_as_few():
+    X = np.random.default_rng(1).normal(size=(60, 2, 300)).astype("float32")
+    clf = classifier(encoder=PatchEncoder(100, 16, 1, 2, 16), sfreq=100, validation=0)
+    assert clf.fit(X, np.arange(60) % 2).fine_tuning_["freeze_encoder"] is True
+
+
+@pytest.mark.parametrize("n_subjects", [None, 1, 100])
+def test_an_encoder_that_is_not_given_is_trained_as_the_head(n_subjects):
+    everything = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
+    everything["head"] = "attention"
+    assert fine_tuning_defaults(n_subjects, given_encoder=False) == everything
+
+
+@pytest.mark.parametrize("pretext", [None, "pars"])
+def test_the_defaults_without_a_given_encoder_are_all_weights(pretext):
+    stated = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
+    stated["head"] = "attention"
+    assert equal(states_of(pretext=pretext)[-1], states_of(pretext=pretext, **stated)[-1], "")
+
+
+@pytest.mark.parametrize(
+    ("names", "is_given", "head", "found"),
+    [
+        (["C3", "C4"], True, None, "spatial_filter"),
+        (["C3", "X2"], True, None, "spatial_filter"),
+        (["X1", "X2"], True, None, "attention"),
+        (["C3", "C4"], True, "attention", "attention"),
+        (["C3", "C4"], False, None, "attention"),
+        (["C3", "C4"], False, "auto", "spatial_filter"),
+        (["X1", "X2"], False, "auto", "attention"),
+    ],
+)
+def test_a_given_encoder_has_spatial_filters_where_an_electrode_is_known(
+    names, is_given, head, found
+):
+    windows = mne.EpochsArray(X, mne.create_info(names, 100.0, "eeg"), verbose="error")
+    encoder = PatchEncoder(100, 16, 1, 2, 16) if is_given else None
+    clf = classifier(pretext=None, encoder=encoder, head=head, validation=0, **TRAINING)
+    clf.fit(windows, Y)
+    assert clf.net_.module_.head == clf.fine_tuning_["head"] == found
+
+
+def test_recordings_with_different_channels_keep_them_and_have_attention():
+    parts = [
+        mne.EpochsArray(X, mne.create_info(names, 100.0, "eeg"), verbose="error")
+        for names in (["C3", "C4"], ["C4", "Fz"])
+    ]
+    encoder = PatchEncoder(100, 16, 1, 2, 16)
+    clf = classifier(encoder=encoder, validation=0, **TRAINING).fit(parts, [*Y, *Y])
+    assert (clf.n_chans_, clf.fine_tuning_["head"]) == (2, "attention")
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        (dict(encoder_lr_factor=0.5), dict(freeze_encoder=False, encoder_lr_factor=0.5)),
+        (dict(head_epochs=0), dict(freeze_encoder=False, head_epochs=0)),
+        (dict(freeze_encoder=False), dict(freeze_encoder=False, encoder_lr_factor=(0.01, 0.1))),
+        (
+            dict(freeze_encoder=True, encoder_lr_factor=0.5),
+            dict(freeze_encoder=True, encoder_lr_factor=0.5),
+        ),
+    ],
+)
+def test_what_is_given_wins(given, chosen):
+    assert chosen.items() <= fit_given(3, **given)[1].fine_tuning_.items()
+
+
+def test_the_paper_trains_all_weights_of_a_given_encoder_too():
+    names = ("freeze_encoder", "head_epochs", "encoder_lr_factor", "head")
+    stated = {name: paper.FINE_TUNING[name] for name in names}
+    given, clf = fit_given(3, **stated)
+    assert clf.fine_tuning_ == stated
+    assert not equal(clf.encoder_.state_dict(), given.state_dict(), "tokenizer.")
+
+
+def test_the_choice_is_logged(caplog):
+    caplog.set_level("INFO")
+    fit_given(3, verbose=1)
+    told = "A given encoder and labels of 3 people: freeze_encoder=True, head='attention'."
+    assert told in caplog.text
+    caplog.clear()
+    fit_given(MANY_PEOPLE, verbose=1)
+    assert f"{MANY_PEOPLE} people: freeze_encoder=False, head_epochs=1, encoder" in caplog.text
+    caplog.clear()
+    fit_given(3)
+    fit(verbose=1)
+    assert "given encoder" not in caplog.text
+
+
+def test_the_choice_is_saved(tmp_path):
+    _, clf = fit_given(MANY_PEOPLE, encoder_lr_factor=(0.1, 0.5))
+    with pytest.warns(UserWarning, match="encoder=PatchEncoder"):
+        loaded = PARSClassifier.load(clf.save(tmp_path))
+    assert loaded.fine_tuning_ == clf.fine_tuning_
+    assert (loaded.freeze_encoder, loaded.head_epochs) == ("auto", "auto")
+    assert [*loaded.encoder_lr_factor] == [0.1, 0.5]

@@ -234,7 +234,10 @@ def test_every_fit_pretrains_on_request(nights, pretrained):
 
 
 def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
-    """Seeds draw training subjects and fine-tune; the encoder has seed 0."""
+    """Seeds draw training subjects and fine-tune; the encoder has seed 0.
+
+    It is fine-tuned as the one that a fit without sharing pretrains: all weights from the start.
+    """
     scores = run(nights, seeds=[1], n_train_subjects=3)
     params = {"position_mask_ratio": 0.8}
     train = nights.split([[0, 1, 2]])["0"]
@@ -242,6 +245,10 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
         validation=0,
         pretext_params=params,
         encoder=embedder(pretext_params=params).fit(train),
+        freeze_encoder=False,
+        head_epochs=0,
+        encoder_lr_factor=1.0,
+        head="attention",
     )
     expected = ablation(
         given, nights, {"lr": {"finetune_lr": 1e-3}}, test_subjects=[4], seeds=[1], verbose=0
