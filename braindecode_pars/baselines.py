@@ -169,6 +169,8 @@ def make_methods(
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
+    if encoders:
+        settings = {"head": AUTO, **settings}
     methods: dict[str, BaseEstimator] = {}
     for shown, classifier in _classifiers(
         names, encoders, subject_centering, settings, equal_sizes
@@ -219,8 +221,6 @@ def _classifiers(
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = settings | (_size_of(encoders or default, settings) if equal_sizes else {})
-    if encoders:
-        sized = {"head": AUTO, **sized}
     trained, weights = _shared(PARSClassifier, sized), settings["class_weight"]
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
