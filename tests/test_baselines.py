@@ -133,7 +133,7 @@ def test_an_encoder_adds_a_method():
     assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
     assert methods["pretrained"].encoder == methods["pretrained probe"][0].encoder == "small"
     # The head of scratch is chosen as that of the encoder, unless it is given.
-    assert (methods["scratch"].head, methods["pretrained"].head) == ("auto", None)
+    assert (methods["scratch"].head, methods["pretrained"].head) == ("auto", "auto")
     methods = make_methods(["scratch"], encoder="small", head="attention")
     assert [clf.head for clf in methods.values()] == ["attention"] * 2
     assert make_methods(["scratch"])["scratch"].head is None

@@ -25,7 +25,7 @@ DATA = {
     "braindecode_pars/datasets/sample_data/recordings.npz",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
-        for name in ("pars-eegmmidb", "spectral-eegmmidb")
+        for name in ("features-eegmmidb", "features-noise", "pars-eegmmidb", "spectral-eegmmidb")
         for file in ("README.md", "encoder.json", "encoder.safetensors")
     ),
 }
@@ -125,13 +125,13 @@ from braindecode_pars.pretrained import load_encoder
 assert version("braindecode_pars") == braindecode_pars.__version__
 print(braindecode_pars.__file__)
 print(len(datasets.mental_arithmetic()))
-for name in ("small", "pars-eegmmidb"):
+for name in ("small", "noise", "pars-eegmmidb"):
     print(load_encoder(name).encoder.embed_dim)
 """
     printed = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
     assert Path(printed[0]).is_relative_to(environment)
     assert int(printed[1]) > 0
-    assert [int(size) > 0 for size in printed[2:]] == [True, True]
+    assert [int(size) > 0 for size in printed[2:]] == [True] * 3
 
 
 def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 
 from braindecode_pars.windows.table import Windows
 
-__all__ = ["computed_once", "features_computed_once"]
+__all__ = ["features_computed_once"]
 
 Features = dict[str, np.ndarray]
 
@@ -41,14 +41,20 @@ def features_computed_once() -> Iterator[None]:
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.evaluation import LogBandPower, features_computed_once
-    >>> from braindecode_pars.evaluation import label_efficiency
-    >>> windows = datasets.mental_arithmetic()
-    >>> methods = {"band power": make_pipeline(LogBandPower(), LogisticRegression(max_iter=500))}
+    >>> from braindecode_pars.evaluation import (
+    ...     LogBandPower, features_computed_once, label_efficiency
+    ... )
+    >>> probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     >>> with features_computed_once():
     ...     scores = label_efficiency(
-    ...         methods, windows, n_train_subjects=[4], cv=4, seeds=range(3), verbose=0
+    ...         {"band power": probe},
+    ...         datasets.mental_arithmetic(),
+    ...         n_train_subjects=[4],
+    ...         cv=4,
+    ...         seeds=range(3),
+    ...         verbose=0,
     ...     )
     """
     token = _known.set(({}, []))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from docutils import nodes
 from docutils.parsers.rst import directives
+from few_labels import FOLDER, against_baselines, fine_tuned, means
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_scores import (
@@ -29,7 +30,10 @@ from stored_settings import settings_table
 
 from braindecode_pars.evaluation import summarize
 
-__all__ = ["Costs", "FineTuning", "InShort", "Measured", "Score", "SettingsTable", "Variants"]
+__all__ = [
+    *("Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
+    *("Score", "SettingsTable", "Variants"),
+]
 
 
 class _Computed(SphinxDirective):
@@ -140,6 +144,35 @@ class FineTuning(_Computed):
         return self.parse(_list_table(fine_tuning()), [MEASURED / "fine_tuning.csv"])
 
 
+class FewLabels(_Computed):
+    """Show ``few_labels/TASK.csv``: ``.. few-labels:: TASK``, plain and centred, with tests."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = FOLDER / f"{name}.csv"
+        lines: list[str] = []
+        for centred, title in ((True, "Centred by subject (transductive):"), (False, "Plain:")):
+            lines += [title, "", *_list_table(means(name, centred=centred)), ""]
+            tests = _list_table(against_baselines(name, centred=centred))
+            shown = f"The encoder small, {'centred' if centred else 'plain'}, against baselines"
+            lines += [f".. dropdown:: {shown}", "", *(f"   {line}" for line in tests), ""]
+        lines += [".. rst-class:: origin", "", *(f"| ``{line}``" for line in provenance([file]))]
+        return self.parse([*lines, ""], [file])
+
+
+class FewLabelsTuned(_Computed):
+    """Show the fine-tuned encoder against scratch: ``.. few-labels-tuned:: TASK``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = FOLDER / f"{name}_fine_tuned.csv"
+        return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
+
+
 class Costs(_Computed):
     """Show what one fit of each method costs: ``.. costs:: RESULT``."""
 
@@ -218,6 +251,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("in-short", InShort)
     app.add_directive("variants", Variants)
     app.add_directive("costs", Costs)
+    app.add_directive("few-labels", FewLabels)
+    app.add_directive("few-labels-tuned", FewLabelsTuned)
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("settings-table", SettingsTable)
     app.add_role("score", Score())

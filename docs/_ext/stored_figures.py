@@ -6,13 +6,14 @@ import textwrap
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from few_labels import few_labels_scores
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from stored_scores import RESULTS, result_scores
 
 from braindecode_pars import plotting
 
-__all__ = ["label_efficiency", "subject_dots"]
+__all__ = ["few_labels", "label_efficiency", "subject_dots"]
 
 #: Number of the style of each method, whichever others are in the figure.
 STYLES = {
@@ -88,3 +89,41 @@ def _in_order(scores: pd.DataFrame) -> pd.DataFrame:
     order = [names.get(number, f"none {number}") for number in range(max(names) + 1)]
     empty = pd.DataFrame({**scores.iloc[0], "value": None, "method": order})
     return pd.concat([empty.astype(scores.dtypes), scores])
+
+
+#: Methods in the figure of few labels, and their names there.
+FEW_LABELS = {
+    "few labels": "vote (few labels)",
+    "small": "encoder small",
+    "noise": "encoder noise",
+    "classical features": "classical features",
+    "tangent space": "tangent space",
+    "band power": "band power",
+    "random encoder": "random encoder",
+}
+
+
+def few_labels(names: tuple[str, ...]) -> Figure:
+    """Draw the scores of frozen features, centred by subject, over the number of people."""
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(3.6 * len(names), 4.0), sharey=True, layout="constrained"
+    )
+    titles = {"arithmetic": "rest or arithmetic", "imagery": "imagery or rest"}
+    for ax, name in zip(axes, names, strict=True):
+        scores = few_labels_scores(name)
+        scores = scores[scores["centred"] & scores["method"].isin(FEW_LABELS)]
+        shown = scores.assign(method=scores["method"].map(FEW_LABELS))
+        plotting.label_efficiency(
+            shown,
+            "balanced_accuracy",
+            "balanced accuracy, centred",
+            ax,
+            methods=list(FEW_LABELS.values()),
+            chance=0.5,
+        )
+        ax.set(title=titles[name], xlabel="labelled people")
+        ax.get_legend().remove()
+    axes[1].set_ylabel("")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    return figure

@@ -12,7 +12,9 @@ command resumes from there. At the end ``docs/measured/few_labels/TASK.csv`` is 
 Every method is a logistic regression with C = 0.01 on standardised features, or a vote of some. All
 have the same labelled people in a draw. Each is also given the mean of every subject, which is
 transductive. The people who are scored are those of the other results; "development" is rest or
-arithmetic of the people on whom the choices were made.
+arithmetic of the people on whom the choices were made. With ``--fine-tuned``, the only method is
+PARSClassifier with the encoder ``small`` and its defaults, to be compared with the stored scores
+of the network from scratch, which has the same draws.
 """
 
 from __future__ import annotations
@@ -33,7 +35,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from stored_table import store_table
 
-from braindecode_pars import FewLabelsClassifier, PARSEmbedder, SubjectCentering, datasets
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    SubjectCentering,
+    datasets,
+)
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -54,7 +62,7 @@ def development(encoders: Path, eeg: Path | None) -> Question:
 
 TASKS = dict(development=development, arithmetic=arithmetic, imagery=imagery, hands=hands)
 #: Draws of labelled people; those of motor imagery take minutes.
-N_DRAWS = {"development": 40, "arithmetic": 40, "imagery": 10, "hands": 10}
+N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 10, "hands": 10}
 N_LABELLED = (2, 4, 8, 16)
 C = 0.01
 
@@ -78,24 +86,34 @@ def main() -> None:
     parser.add_argument("encoders", type=Path, help="folder of the encoders of other seeds")
     parser.add_argument("out", type=Path, help="folder of the scores")
     parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
+    parser.add_argument("--fine-tuned", action="store_true")
     given = parser.parse_args()
     question = TASKS[given.task](given.encoders, given.eeg)
+    numbers, n_draws = N_LABELLED, N_DRAWS[given.task]
+    methods, name = dict(_methods(given.encoders)), given.task
+    if given.task == "development":
+        numbers = N_LABELLED[:3]
+    if given.fine_tuned:
+        numbers, n_draws = (4, 16), 3
+        methods = {"small, fine-tuned": PARSClassifier(encoder="small", verbose=0)}
+        name += "_fine_tuned"
     with features_computed_once():
         scores = label_efficiency(
-            dict(_methods(given.encoders)),
+            methods,
             question.windows,
-            n_train_subjects=N_LABELLED[:3] if given.task == "development" else N_LABELLED,
-            seeds=range(N_DRAWS[given.task]),
+            n_train_subjects=numbers,
+            seeds=range(n_draws),
             metrics=[question.metric],
             dataset=question.name,
-            out=given.out / given.task,
+            out=given.out / name,
             equal_sizes=False,
             **question.split,
         )
     command = f"python docs/experiments/few_labels.py {given.task} ENCODERS OUT"
-    command += " --eeg FOLDER" if given.eeg else ""
-    table = by_subject(scores)
-    store_table(table, MEASURED / f"{given.task}.csv", command, index=False, float_format="%.4g")
+    command += " --eeg FOLDER" * bool(given.eeg) + " --fine-tuned" * given.fine_tuned
+    store_table(
+        by_subject(scores), MEASURED / f"{name}.csv", command, index=False, float_format="%.4g"
+    )
 
 
 def by_subject(scores: pd.DataFrame) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
         ("runs/encoder/1", "runs/encoder/1"),
         ("/nowhere/at/all", "/nowhere/at/all"),
         (Path("runs/encoder/1"), "runs/encoder/1"),
-        ("large", "spectral-eegmmidb"),
+        ("large", "features-eegmmidb"),
     ],
 )
 def test_a_missing_model_is_not_searched_on_the_network(hub, source, fact):

@@ -10,7 +10,7 @@ from braindecode_pars import PatchEncoder
 from braindecode_pars._common import model_files as _packaged
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 
-NAME = "spectral-eegmmidb"
+NAME = "features-eegmmidb"
 
 #: Every entry that the encoders in the package have.
 ABOUT = {

@@ -1,0 +1,131 @@
+"""Tables of ``docs/measured/few_labels``: frozen features with the labels of few people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pandas as pd
+from stored_scores import MEASURED, result_scores
+
+from braindecode_pars.baselines import CENTRED
+from braindecode_pars.evaluation import paired_tests
+from braindecode_pars.evaluation.paired_tests import holm
+
+__all__ = ["BASELINES", "against_baselines", "few_labels_scores", "fine_tuned", "means"]
+
+FOLDER = MEASURED / "few_labels"
+
+#: What the encoder ``small`` is compared with.
+BASELINES = ("band power", "tangent space", "classical features", "random encoder")
+#: Methods in the order of a table. A pretraining with three seeds is one method.
+_METHODS = (*BASELINES, "SpectralMAE", "PARS without overlap", "noise", "small", "few labels")
+
+
+def few_labels_scores(name: str) -> pd.DataFrame:
+    """Return tidy scores of a task, with the columns ``centred`` and ``pretraining`` (its seed)."""
+    wide = pd.read_csv(FOLDER / f"{name}.csv", comment="#")
+    keys = ["method", "n_train_subjects", "seed"]
+    scores = wide.melt(keys, var_name="subject", value_name="value")
+    scores["centred"] = scores["method"].str.endswith(CENTRED)
+    plain = scores["method"].str.removesuffix(CENTRED)
+    found = plain.str.extract(r"^(?P<method>.*?)(?:, seed (?P<pretraining>\d+))?$")
+    scores["method"] = found["method"]
+    scores["pretraining"] = found["pretraining"].fillna(0).astype(int)
+    facts = dict(protocol="label_efficiency", dataset=name, metric="balanced_accuracy")
+    return scores.assign(**facts)
+
+
+def means(name: str, *, centred: bool) -> pd.DataFrame:
+    """Return mean and SD over subjects, a row for each method, a column for each number of people.
+
+    Of several pretraining seeds, the lowest and the highest mean stand behind.
+    """
+    scores = few_labels_scores(name)
+    scores = scores[scores["centred"] == centred]
+    rows = {}
+    for method in _METHODS:
+        own = scores[scores["method"] == method]
+        rows[_title(method, own)] = {
+            f"{n} people": _cell(part) for n, part in own.groupby("n_train_subjects")
+        }
+    return pd.DataFrame(rows).T.rename_axis("method").reset_index()
+
+
+def _title(method: str, own: pd.DataFrame) -> str:
+    n = own["pretraining"].nunique()
+    return f"{method} ({n} pretrainings)" if n > 1 else method
+
+
+def _cell(part: pd.DataFrame) -> str:
+    subjects = part.groupby("subject")["value"].mean()
+    text = f"{subjects.mean():.3f} ± {subjects.std():.3f}"
+    if part["pretraining"].nunique() > 1:
+        of_seeds = part.groupby("pretraining")["value"].mean()
+        text += f" ({of_seeds.min():.3f} to {of_seeds.max():.3f})"
+    return text
+
+
+def against_baselines(
+    name: str, method: str = "small", *, centred: bool, numbers: Iterable[int] = (2, 4, 8)
+) -> pd.DataFrame:
+    """Compare a method, the mean of its pretrainings, with each baseline over subjects.
+
+    Wilcoxon's p-values and those of the corrected t-test have Holm's correction over the table.
+    """
+    scores = few_labels_scores(name)
+    scores = scores[scores["centred"] == centred]
+    tests = {}
+    for n in numbers:
+        for other in BASELINES:
+            pair = scores[scores["n_train_subjects"].eq(n) & scores["method"].isin([method, other])]
+            tests[n, other] = _test(pair, method, other)
+    return _shown(tests, "against")
+
+
+def fine_tuned(name: str) -> pd.DataFrame:
+    """Compare the fine-tuned encoder ``small`` with the network from scratch, in the same draws."""
+    tuned = few_labels_scores(f"{name}_fine_tuned")
+    scratch = result_scores(name)
+    both = pd.concat([tuned, scratch[scratch["method"] == "scratch"]], ignore_index=True)
+    both = both[both["subject"] != "all"].astype({"subject": str, "seed": int})
+    both = both[both["seed"].isin(tuned["seed"].unique())]
+    tests = {}
+    for n in sorted(tuned["n_train_subjects"].unique()):
+        pair = both[both["n_train_subjects"] == n]
+        tests[n, "scratch"] = _test(pair, tuned["method"].iloc[0], "scratch")
+    return _shown(tests, "against")
+
+
+def _test(pair: pd.DataFrame, method: str, other: str) -> pd.Series:
+    keys = ["protocol", "dataset", "method", "subject", "n_train_subjects", "metric"]
+    pair = pair.groupby(keys, as_index=False)["value"].mean().assign(seed=0)
+    test = paired_tests(pair, "balanced_accuracy", against=other).iloc[0].copy()
+    of_method = pair.groupby("method")["value"].mean()
+    test["means"] = f"{of_method[method]:.3f}, {of_method[other]:.3f}"
+    return test
+
+
+def _shown(tests: dict, title: str) -> pd.DataFrame:
+    wilcoxon = holm([test["p"] for test in tests.values()])
+    corrected = holm([test["p_corrected"] for test in tests.values()])
+    return pd.DataFrame(
+        [
+            {
+                "people": str(n),
+                title: other,
+                "means": test["means"],
+                "difference (95 %)": f"{test['mean_difference']:+.3f} "
+                f"({test['ci_low']:+.3f} to {test['ci_high']:+.3f})",
+                "ahead in": f"{test['wins']} of {test['n_subjects']}",
+                "p, Wilcoxon": f"{p:.2g}",
+                "p, corrected t-test": f"{t:.2g}",
+            }
+            for ((n, other), test), p, t in zip(tests.items(), wilcoxon, corrected, strict=True)
+        ]
+    )
+
+
+def short(value: float) -> str:
+    """Return a score as the pages write it, such as ``.65``."""
+    return re.sub(r"^0", "", f"{value:.2f}")
