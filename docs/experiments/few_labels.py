@@ -62,7 +62,7 @@ def development(encoders: Path, eeg: Path | None) -> Question:
 
 TASKS = dict(development=development, arithmetic=arithmetic, imagery=imagery, hands=hands)
 #: Draws of labelled people; those of motor imagery take minutes.
-N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 10, "hands": 10}
+N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 10, "hands": 5}
 N_LABELLED = (2, 4, 8, 16)
 C = 0.01
 

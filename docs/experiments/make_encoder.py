@@ -21,7 +21,8 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars._common.files import read_json, replace_file
-from braindecode_pars._common.model_files import FOLDER, packaged_folder
+from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder
+from braindecode_pars.baselines import CENTRED
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
 from braindecode_pars.runs import HeldOutLoss, RunConfig, held_out_loss
 from braindecode_pars.signal_store import SignalStore
@@ -80,6 +81,7 @@ encoder has the licence of the package, BSD-3-Clause.
   exceeded, since features of EEG differ more from the mean of the noise than noise does.
 - Date: {date}
 - Machine: {machine}
+- Development people: {development}
 - {limits}
 
 `encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
@@ -113,6 +115,7 @@ labels. Its weights are here, and no recordings.
   {loss:.3f} ({n_crops} random crops)
 - Date: {date}
 - Machine: {machine}
+- Development people: {development}
 - {limits}
 
 `encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
@@ -238,6 +241,7 @@ def _about(
         "people": ["no subjects"] if synthetic else [_people(card.subjects)],
         "channels": ["one channel"] if synthetic else _channels(store),
         "limits": LIMITS,
+        **_development(name),
         "held_out": {
             "people": _people(loss.subjects),
             "loss_relative": loss.loss_relative,
@@ -248,6 +252,26 @@ def _about(
         "date": described["sessions"][-1]["started"][:10],
         "command": command_of(RunConfig(**described["configuration"]), synthetic=synthetic),
         "machine": _machine(described["sessions"][-1], run / "metrics.csv"),
+    }
+
+
+def _development(name: str) -> dict[str, str]:
+    """Return the scores on development people, where ``few_labels.py`` has stored some."""
+    aliases = [alias for alias, of in ALIASES.items() if of == name]
+    stored = Path(__file__).parents[1] / "measured" / "few_labels" / "development.csv"
+    if not aliases or not stored.exists():
+        return {}
+    table = pd.read_csv(stored, comment="#").set_index(["method", "n_train_subjects", "seed"])
+    means = table.mean(axis=1).groupby(["method", "n_train_subjects"]).mean()
+    shown = {
+        title: " / ".join(f"{value:.2f}" for value in means[aliases[0] + method])
+        for title, method in (("plain", ""), ("centred by subject", CENTRED))
+    }
+    numbers = " / ".join(map(str, means[aliases[0]].index))
+    scores = ", ".join(f"{scores} ({title})" for title, scores in shown.items())
+    return {
+        "development": "Balanced accuracy of logistic regression on frozen features, rest or mental "
+        f"arithmetic, {numbers} labelled people: {scores}; chance level 0.50."
     }
 
 
@@ -292,6 +316,7 @@ def _readme(card: EncoderCard) -> str:
         date=about["date"],
         machine=about["machine"],
         limits=about["limits"],
+        development=about.get("development", "not scored."),
         command=about["command"],
     )
 

@@ -46,7 +46,7 @@ def test_it_is_small_and_has_a_complete_card(name):
     loaded, card, report = load_encoder(name)
     assert report.complete
     assert card.sfreq * loaded.patch_size > 0
-    assert set(ABOUT) <= set(card.about) <= {*ABOUT, "limits"}
+    assert set(ABOUT) <= set(card.about) <= {*ABOUT, "limits", "development"}
     assert all(card.about.values())
     assert card.about["name"] == name
     assert name.partition("-")[0] in {card.task, *card.task_params.get("tasks", ())}
