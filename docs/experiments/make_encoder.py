@@ -270,8 +270,8 @@ def _development(name: str) -> dict[str, str]:
     numbers = " / ".join(map(str, means[aliases[0]].index))
     scores = ", ".join(f"{scores} ({title})" for title, scores in shown.items())
     return {
-        "development": "Balanced accuracy of logistic regression on frozen features, rest or mental "
-        f"arithmetic, {numbers} labelled people: {scores}; chance level 0.50."
+        "development": "Balanced accuracy of logistic regression on frozen features, rest or "
+        f"mental arithmetic, {numbers} labelled people: {scores}; chance level 0.50."
     }
 
 
