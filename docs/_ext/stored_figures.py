@@ -121,9 +121,9 @@ def few_labels(names: tuple[str, ...]) -> Figure:
             methods=list(FEW_LABELS.values()),
             chance=0.5,
         )
-        ax.set(title=titles[name], xlabel="labelled people")
+        ax.set(title=titles[name], xlabel="labelled people", ylabel="")
         ax.get_legend().remove()
-    axes[1].set_ylabel("")
+    axes[0].set_ylabel("balanced accuracy, centred\n(mean ± SD over draws)")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -32,7 +32,7 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import label_efficiency, summarize
 
 windows_ds = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(8, 20)])
-encoder = {"pretrained": "small"}
+encoder = {"pretrained": "spectral-eegmmidb"}
 alike = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
 methods = make_methods(["scratch", "band-power"], encoder=encoder, finetune_epochs=10, **alike)
 scores = label_efficiency(

@@ -18,9 +18,10 @@ The recordings come with the package: the data set of Zyma et al. (2019), ODC-BY
 #
 # The sample has 24 people, each with a minute of rest and a minute of mental arithmetic in windows
 # of ten seconds. The last twelve are scored; no setting of the package was chosen on them.
-# ``encoder="small"`` is an encoder in the package. It was pretrained without labels on 50 other
-# people, who imagined movements. ``scratch`` is the same network from random weights, and all
-# weights of both are trained alike.
+# ``encoder="spectral-eegmmidb"`` is an encoder in the package. It was pretrained without labels on
+# 50 other people, who imagined movements. ``scratch`` is the same network from random weights, and
+# all weights of both are trained alike. What frozen encoders and simple features do with few labels
+# is another page: :doc:`/results/few_labels`.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,7 +40,7 @@ X, y, subjects = as_sklearn(datasets.mental_arithmetic())
 names = np.unique(subjects)
 train, test = np.isin(subjects, names[:4]), np.isin(subjects, names[12:])
 
-encoder = {"pretrained": "small"}
+encoder = {"pretrained": "spectral-eegmmidb"}
 alike = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
 methods = make_methods(["band-power", "scratch"], encoder=encoder, random_state=0, **alike)
 right = {name: m.fit(X[train], y[train]).predict(X[test]) == y[test] for name, m in methods.items()}
@@ -84,7 +85,7 @@ plt.show()
 embedders = {
     "band power": LogBandPower(),
     "untrained encoder": PARSEmbedder(None, random_state=0, verbose=0),
-    "pretrained encoder": PARSEmbedder(encoder="small", verbose=0),
+    "pretrained encoder": PARSEmbedder(encoder="spectral-eegmmidb", verbose=0),
 }
 for name, embedder in embedders.items():
     probe = make_pipeline(embedder, StandardScaler(), LogisticRegression(C=0.01, max_iter=2000))
