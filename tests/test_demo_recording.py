@@ -81,7 +81,9 @@ def test_what_is_written_over_goes_and_the_rest_stays(tmp_path):
     spec.loader.exec_module(recorder)
 
     code = "import time; print('10 %', end='', flush=True); time.sleep(1); print('\\r99 %\\ndone')"
-    events = recorder.record([sys.executable, "-c", code], 40)
+    kept = []
+    events = recorder.record([sys.executable, "-c", code], 40, kept.append)
+    assert len(kept) == 1
     screens = list(recorder.replay(events, 40, "$ program", 3))
     svg = ElementTree.fromstring(recorder.draw(screens, 40, "$ program", 1))
     assert texts(svg, "goes") == ["10 %"]

@@ -240,8 +240,8 @@ def show_scores(console: Console, scores: pd.DataFrame) -> None:
         rows.append([name, *wide.loc[name + CENTRED], *means])
     header = ["method", *(f"{n} people" for n in N_LABELLED), *(f"plain, {n}" for n in N_LABELLED)]
     title = (
-        f"by number of labelled people, {N_DRAWS} draws of them; centred by subject "
-        "(transductive):\nmean ± SD over the scored people; plain: the means without that"
+        f"{N_DRAWS} draws of the labelled people; mean ± SD over the scored; centred by subject "
+        "(transductive)"
     )
     print_table(console, rows, header, title=title, text=header[:1])
 
