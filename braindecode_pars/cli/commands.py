@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -174,24 +174,26 @@ def demo(
         "braindecode-pars-demo"
     ),
     pretext: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help=f"Pretrain a new encoder with this task: {', '.join(TASKS)}, or FILE.py:CLASS. "
-            "Default: the encoder in the package continues with its own task.",
-            metavar="NAME",
+            help=f"Task of the pretraining: {', '.join(TASKS)}, or FILE.py:CLASS.", metavar="NAME"
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the labelled subjects and of training.")] = 0,
+    ] = "features",
+    on: Annotated[
+        Literal["noise", "sample"],
+        typer.Option(help="Pretrain on noise, or on people of the sample who are not scored."),
+    ] = "noise",
+    seed: Annotated[int, typer.Option(help="Seed of the labelled people and of training.")] = 0,
 ) -> None:
-    """Pretrain without labels, fine-tune with few labels, and score on held-out subjects."""
-    if pretext is not None and pretext not in TASKS and not names_file(pretext):
+    """Pretrain an encoder, and compare it on held-out people with the labels of few others."""
+    if pretext not in TASKS and not names_file(pretext):
         raise typer.BadParameter(
             f"Unknown pretext task {pretext!r}; known are {', '.join(sorted(TASKS))}."
         )
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 
-        run_demo(out, pretext=pretext, seed=seed)
+        run_demo(out, pretext=pretext, on=on, seed=seed)
 
 
 #: Options of store that only a new store takes, and those that only recordings take.

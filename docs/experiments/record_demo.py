@@ -5,10 +5,11 @@
     python docs/experiments/record_demo.py --cast demo.cast --draw # draw it once more
     python docs/experiments/record_demo.py --out x.svg braindecode-pars demo --seed 1
 
-The command runs in an empty folder. The last screen also becomes a text file beside the SVG. The
-picture has system fonts and no scripts. It begins with the last screen, for programs that draw the
-first frame only; a reader who wants no motion, and a program that draws no animation or knows no
-style sheets, gets that screen too.
+The command runs in an empty folder. The scores of the demo, averaged over its draws, become
+docs/measured/demo/seed0.csv, unless --out names another folder. The last screen also becomes a text
+file beside the SVG. The picture has system fonts and no scripts. It begins with the last screen,
+for programs that draw the first frame only; a reader who wants no motion, and a program that draws
+no animation or knows no style sheets, gets that screen too.
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ import subprocess
 import tempfile
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
 
+import pandas as pd
 import pyte
+from stored_table import store_table
 
 from braindecode_pars._common.files import replace_file
+from braindecode_pars.evaluation.metrics import by_subject
 
 IMAGES = Path(__file__).parents[1] / "images"
+MEASURED = Path(__file__).parents[1] / "measured"
 COMMAND = ["braindecode-pars", "demo"]
 #: Seconds for which the last screen is shown first, and the command line stands alone, and seconds
 #: between two screens of the SVG.
@@ -81,7 +86,9 @@ def main() -> None:
     if args.draw:
         events, n_columns = _read_cast(args.cast)
     else:
-        events, n_columns = record(command, args.columns), args.columns
+        is_kept = command == COMMAND and args.out.parent == IMAGES
+        events = record(command, args.columns, _store_scores if is_kept else None)
+        n_columns = args.columns
         if args.cast is not None:
             _write_cast(args.cast, events, n_columns)
     prompt = f"$ {shlex.join(command)}"
@@ -92,8 +99,13 @@ def main() -> None:
     print(f"{args.out}: {args.out.stat().st_size / 1000:.0f} kB, {events[-1][0]:.0f} s recorded")
 
 
-def record(command: list[str], n_columns: int) -> list[Event]:
-    """Run a command in a pseudo terminal in an empty folder, and return what it wrote."""
+def record(
+    command: list[str], n_columns: int, keep: Callable[[Path], None] | None = None
+) -> list[Event]:
+    """Run a command in a pseudo terminal in an empty folder, and return what it wrote.
+
+    ``keep`` is called with the folder after the command has ended well.
+    """
     events = []
     terminal, program = pty.openpty()
     fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 1000, n_columns, 0, 0))
@@ -108,9 +120,20 @@ def record(command: list[str], n_columns: int) -> list[Event]:
                 while read := os.read(terminal, 65536):
                     events.append((time.monotonic() - start, decode(read)))
             os.close(terminal)
-    if process.returncode:
-        raise SystemExit(f"{shlex.join(command)} failed:\n" + "".join(text for _, text in events))
+        if process.returncode:
+            shown = "".join(text for _, text in events)
+            raise SystemExit(f"{shlex.join(command)} failed:\n{shown}")
+        if keep is not None:
+            keep(Path(folder))
     return events
+
+
+def _store_scores(folder: Path) -> None:
+    """Store the scores of every person, averaged over the draws of labelled people."""
+    scores = pd.read_csv(folder / "braindecode-pars-demo" / "scores.csv")
+    table = by_subject(scores).assign(seed=0)
+    command, origin = f"{shlex.join(COMMAND)} --seed 0", "each score is the mean over the draws"
+    store_table(table, MEASURED / "demo" / "seed0.csv", command, origin, index=False)
 
 
 def replay(

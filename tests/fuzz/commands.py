@@ -155,6 +155,7 @@ REFUSED = [
     ["pretrain", "STORE", "--out", "OUT", "--config", "UNKNOWN"],
     ["demo", "--out", "FILE"],
     ["demo", "--pretext", "nothing", "--out", "OUT"],
+    ["demo", "--on", "nothing", "--out", "OUT"],
     ["demo", "--seed", "x", "--out", "OUT"],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]
