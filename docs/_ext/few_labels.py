@@ -84,16 +84,20 @@ def against_baselines(
 
 
 def fine_tuned(name: str) -> pd.DataFrame:
-    """Compare the fine-tuned encoder ``small`` with the network from scratch, in the same draws."""
+    """Compare the fine-tuned encoder ``small`` with the network from scratch, in the same draws.
+
+    A number of people without a stored score from scratch is left out.
+    """
     tuned = few_labels_scores(f"{name}_fine_tuned")
     scratch = result_scores(name)
-    both = pd.concat([tuned, scratch[scratch["method"] == "scratch"]], ignore_index=True)
-    both = both[both["subject"] != "all"].astype({"subject": str, "seed": int})
-    both = both[both["seed"].isin(tuned["seed"].unique())]
+    scratch = scratch[scratch["method"].eq("scratch") & scratch["subject"].ne("all")]
+    both = pd.concat([tuned, scratch.assign(dataset=name)], ignore_index=True)
+    both = both.assign(dataset=name).astype({"subject": str})
+    both = both[both["seed"].isin(tuned["seed"])]
     tests = {}
-    for n in sorted(tuned["n_train_subjects"].unique()):
-        pair = both[both["n_train_subjects"] == n]
-        tests[n, "scratch"] = _test(pair, tuned["method"].iloc[0], "scratch")
+    for n, pair in both.groupby("n_train_subjects"):
+        if pair["method"].nunique() == 2:
+            tests[n, "scratch"] = _test(pair, tuned["method"].iloc[0], "scratch")
     return _shown(tests, "against")
 
 
