@@ -195,3 +195,51 @@ def test_a_stored_table_tells_its_origin(tmp_path):
     assert command == "python table.py"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d, \S.*, one thread", origin)
     pd.testing.assert_frame_equal(pd.read_csv(file, comment="#"), numbers)
+
+
+def test_the_readme_has_the_stored_scores_of_few_labels():
+    from stored_few_labels import few_labels_scores
+
+    means = {}
+    for task in ("arithmetic", "imagery", "hands"):
+        scores = few_labels_scores(task)
+        found = scores[scores["centred"]].groupby(["method", "n_train_subjects"])["value"].mean()
+        means |= {(method, task, n): value for (method, n), value in found.items()}
+    lines = (DOCS.parent / "README.md").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| labelled people | rest"))
+    shown = {}
+    for line in lines[start + 2 : start + 9]:
+        name, *cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        shown[name] = cells
+    named = {
+        "few labels": "`FewLabelsClassifier`** (a vote)",
+        "small": "encoder `small`, pretrained on 50 people without labels",
+        "noise": "encoder `noise`, which has seen no recording",
+        "classical features": "the 31 classical features that both learned to predict",
+    }
+    for method in (*named, "tangent space", "band power", "random encoder"):
+        places = [(method, task, n) for task in ("arithmetic", "imagery", "hands") for n in (4, 8)]
+        expected = [f"{means[place]:.2f}".removeprefix("0") for place in places]
+        assert shown[named.get(method, method)] == expected, method
+
+
+def test_pretraining_seeds_are_one_method_and_the_tests_are_those_of_the_package():
+    from stored_few_labels import against_baselines, few_labels_scores, means
+
+    scores = few_labels_scores("imagery")
+    own = scores[
+        scores["centred"] & scores["method"].eq("small") & scores["n_train_subjects"].eq(4)
+    ]
+    assert sorted(own["pretraining"].unique()) == [0, 1, 2]
+    of_seeds = own.groupby("pretraining")["value"].mean()
+    table = means("imagery", centred=True).set_index("method")
+    cell = table.loc["small (3 pretrainings)", "4 people"]
+    assert cell.startswith(f"{own['value'].mean():.3f} ± ")
+    assert cell.endswith(f"({of_seeds.min():.3f} to {of_seeds.max():.3f})")
+    tests = against_baselines("imagery", centred=True)
+    row = tests[tests["people"].eq("4") & tests["against"].eq("tangent space")].iloc[0]
+    other = scores[scores["centred"] & scores["method"].eq("tangent space")]
+    other = other[other["n_train_subjects"] == 4].groupby("subject")["value"].mean()
+    difference = own.groupby("subject")["value"].mean() - other
+    assert row["difference (95 %)"].startswith(f"{difference.mean():+.3f} ")
+    assert row["ahead in"] == f"{(difference > 0).sum()} of 20"

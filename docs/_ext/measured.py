@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 from docutils import nodes
 from docutils.parsers.rst import directives
-from few_labels import FOLDER, against_baselines, fine_tuned, means
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
 from stored_scores import (
     MEASURED,
     RESULTS,

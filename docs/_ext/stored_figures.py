@@ -6,9 +6,9 @@ import textwrap
 
 import matplotlib.pyplot as plt
 import pandas as pd
-from few_labels import few_labels_scores
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from stored_few_labels import few_labels_scores
 from stored_scores import RESULTS, result_scores
 
 from braindecode_pars import plotting

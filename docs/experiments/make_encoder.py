@@ -208,7 +208,8 @@ def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
         else:
             words += [option] if value is True else [option, str(value)]
     for key, value in config.task_params.items():
-        words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        shown = json.dumps(value) if isinstance(value, Mapping) else value
+        words += ["--set", f"{key}={shown}"]
     for subject in config.exclude_subjects:
         words += ["--exclude-subject", subject]
     return shlex.join(words)
