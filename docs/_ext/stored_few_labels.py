@@ -31,7 +31,7 @@ def few_labels_scores(name: str) -> pd.DataFrame:
     plain = scores["method"].str.removesuffix(CENTRED)
     found = plain.str.extract(r"^(?P<method>.*?)(?:, seed (?P<pretraining>\d+))?$")
     scores["method"] = found["method"]
-    scores["pretraining"] = found["pretraining"].fillna(0).astype(int)
+    scores["pretraining"] = found["pretraining"].fillna("0").astype(int)
     facts = dict(protocol="label_efficiency", dataset=name, metric="balanced_accuracy")
     return scores.assign(**facts)
 
