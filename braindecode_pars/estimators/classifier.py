@@ -89,7 +89,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     freeze_encoder : "auto" | bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
         ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes an ``encoder``
-        that is given when fewer than 24 people are labelled, or their number is unknown, and
+        that is given when it is trained on labels of fewer than 24 people, or of unknown ones, and
         neither of these two is given. The log says what it chose, and so does ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -41,9 +42,9 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import Pretrained
 from braindecode_pars.pretrained.saved import (
     describe_encoder,
+    encoder_digest,
     load_encoder,
     pretrained_from_file,
-    weights_digest,
 )
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
@@ -216,8 +217,12 @@ random_state, verbose, checkpoint_dir
         check_is_fitted(self)
         any_montage = self.pooling_ != "channels"
         windows = read_to_predict(self, X, any_montage=any_montage)
-        key = type(self), weights_digest(self.encoder_), self.layer, self.pooling_, _names(self)
-        return computed_once(key, windows, self._embedded)["features"]
+        return computed_once(self._key, windows, self._embedded)["features"]
+
+    def _key(self) -> Hashable:
+        """Return what the features of a window depend on, apart from the window."""
+        names = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
+        return type(self), encoder_digest(self.encoder_), self.layer, self.pooling_, names
 
     def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
         device = find_device(self.device)
@@ -315,10 +320,6 @@ random_state, verbose, checkpoint_dir
         if report is not None:  # an encoder that is an object was not loaded
             embedder.load_report_ = report
         return embedder
-
-
-def _names(estimator: PARSEmbedder) -> tuple[str, ...]:
-    return tuple(ch["ch_name"] for ch in estimator.chs_info_ or ())
 
 
 def _pool(channels: Tensor, pooling: str) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,9 @@ from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained.cards import Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import (
     describe_encoder,
+    encoder_digest,
     load_encoder,
     pretrained_from_file,
-    weights_digest,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
@@ -58,6 +59,9 @@ GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
 
 #: Fewest subjects for a search, and most folds of subjects in it.
 _FEWEST, _MOST_FOLDS = 3, 5
+
+
+_NOT_SEARCHED = "not searched, since it needs three known subjects and all classes in a fold"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -139,9 +143,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     Notes
     -----
-    The fit has no random draws. Windows to predict may have another length than those of ``fit``,
-    of two seconds or more, and need all of their channels. They also need their unit: unlike the
-    encoder, the tangent space and band power see amplitudes.
+    The fit has no random draws. Windows to predict need all channels of those of ``fit``, and their
+    unit: unlike the encoder, the tangent space and band power see amplitudes. They may have another
+    length, but the power of a band in windows of less than two seconds is another one.
 
     References
     ----------
@@ -205,9 +209,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            For the same windows, labels and encoders as in PARSClassifier; when windows are shorter
-            than two seconds. With ``recenter="subject"`` also when the subject of a window is
-            unknown or has fewer than ten windows.
+            For the same windows, labels and encoders as in PARSClassifier. With
+            ``recenter="subject"`` also when the subject of a window is unknown or has fewer than
+            ten windows.
         """
         self._check()
         find_device(self.device)
@@ -241,8 +245,8 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
             if self.verbose and self.C is None:
                 found = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
-                how = f"chosen in {len(folds)}" if folds else "too few known subjects for"
-                log.info("C is %s: %s folds of subjects.", found, how)
+                how = f"chosen in {len(folds)} folds of subjects" if folds else _NOT_SEARCHED
+                log.info("C is %s: %s.", found, how)
             self.views_ = views
         return self
 
@@ -268,8 +272,11 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
-        channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-        key = type(self), weights_digest(self.encoder_), channels
+
+        def key() -> Hashable:
+            channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+            return type(self), encoder_digest(self.encoder_), channels, self.sfreq_
+
         return computed_once(key, windows, self._of_windows)
 
     def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:

@@ -300,7 +300,7 @@ def fine_tuning_of(
     not_given = dict.fromkeys(chosen, AUTO) | {"head": None}
     given = {name: params[name] for name in chosen if params[name] != not_given[name]}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
-        chosen["freeze_encoder"] = False
+        chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
     return chosen | given
 
 

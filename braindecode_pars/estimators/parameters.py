@@ -55,7 +55,8 @@ def _or_auto(rule: checks.Rule) -> checks.Rule:
 
 
 def _are_positive(pair: Any) -> bool:
-    return len(pair) == 2 and all(isinstance(x, Real) and 0 < float(x) < math.inf for x in pair)
+    are_numbers = all(isinstance(x, Real) and not isinstance(x, bool) for x in pair)
+    return len(pair) == 2 and are_numbers and all(0 < float(x) < math.inf for x in pair)
 
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.

@@ -8,6 +8,7 @@ computed batch by batch.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,9 +107,14 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = pick_as_fitted(windows, self.chs_info_)
+        return computed_once(lambda: self._key(windows), windows, self._of_windows)["features"]
+
+    def _key(self, windows: Windows) -> Hashable:
+        """Return what the features of a window depend on, apart from the window."""
         channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-        key = type(self), repr(sorted(self.get_params().items())), channels, windows.sfreq
-        return computed_once(key, windows, self._of_windows)["features"]
+        learned = getattr(self, "bands_", None)
+        params = sorted(self.get_params().items())
+        return type(self), repr(params), repr(learned), channels, windows.sfreq
 
     def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         batches = (batch.astype(float) for batch in windows.batches(256))

@@ -317,7 +317,10 @@ class _Walk:
         net = getattr(estimator, "net_", estimator)
         module = getattr(net, "module_", getattr(estimator, "encoder_", None))
         if isinstance(module, nn.Module):
-            learned = {"weights": module.state_dict(), "classes_": learned.get("classes_")}
+            # The vote also has classifiers on the features of its encoder.
+            kept = ("classes_", "views_", "tangent_space_", "recenter_")
+            of_vote = {name: learned[name] for name in kept if name in learned}
+            learned = {"weights": module.state_dict(), "classes_": None, **of_vote}
         if learned:
             params["learned"] = digest(self.describe(learned))
         return self.describe(params)

@@ -369,7 +369,7 @@ class SeveralLengths(PretextTask):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name, the same names for all lengths.
+            Scalar losses by name. The loss of a part is NaN in an epoch without its length.
         """
         ((name, predicted),) = prediction.items()
         return self.parts[name].part_losses(predicted, target[name])

@@ -94,10 +94,10 @@ def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Pat
     return write_model(folder, ENCODER, describe_encoder(encoder, card), encoder.state_dict())
 
 
-def weights_digest(encoder: PatchEncoder) -> str:
-    """Return a digest of the weights of an encoder."""
-    weights = (tensor.detach().cpu().numpy().tobytes() for tensor in encoder.parameters())
-    return hashlib.sha256(b"".join(weights)).hexdigest()
+def encoder_digest(encoder: PatchEncoder) -> str:
+    """Return a digest of the architecture and the weights of an encoder."""
+    weights = [tensor.detach().cpu().numpy().tobytes() for tensor in encoder.state_dict().values()]
+    return hashlib.sha256(b"".join([repr(encoder.config).encode(), *weights])).hexdigest()
 
 
 def describe_encoder(encoder: PatchEncoder, card: EncoderCard) -> dict[str, Any]:

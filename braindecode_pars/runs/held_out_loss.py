@@ -107,7 +107,7 @@ def held_out_loss(
 
     Notes
     -----
-    Crops are as long as those of the run, in random order and in batches of the size of its
+    Crops are as long as the longest of the run, in random order and in batches of the size of its
     micro-batches: some tasks standardise their targets over a batch. The loss is the mean over
     crops.
 

@@ -35,7 +35,7 @@ def features_computed_once() -> Iterator[None]:
     (:class:`~braindecode_pars.PARSEmbedder`, :class:`~braindecode_pars.FewLabelsClassifier`) and
     for those without one, such as :class:`~braindecode_pars.evaluation.LogBandPower`. They stay in
     memory until the context ends, and can differ by rounding from those without it. Worker
-    processes (``n_jobs``) do not share them.
+    processes (``n_jobs``) do not share them. Do not change windows in place within the context.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def features_computed_once() -> Iterator[None]:
 
 
 def computed_once(
-    key: Hashable, windows: Windows, compute: Callable[[Windows], Features]
+    make_key: Callable[[], Hashable], windows: Windows, compute: Callable[[Windows], Features]
 ) -> Features:
     """Return the features of windows; in the context, those that are known are not computed.
 
     Parameters
     ----------
-    key : hashable
-        All that the features of a window depend on, apart from the window.
+    make_key : callable
+        Function that returns all that the features of a window depend on, apart from the window.
     windows : Windows
         Windows with the channels that are used.
     compute : callable
@@ -82,11 +82,16 @@ def computed_once(
     if known is None or not len(windows):
         return compute(windows)
     rows_of, alive = known
-    rows = rows_of.setdefault(key, {})
-    places = list(windows.places())
+    rows = rows_of.setdefault(make_key(), {})
+    lengths = (windows.windows["stop"] - windows.windows["start"]).tolist()
+    places = list(zip(windows.places(), lengths, strict=True))
     missing = [i for i, place in enumerate(places) if place not in rows]
     if missing:
-        found = compute(windows.take(missing))
+        try:
+            found = compute(windows.take(missing))
+        except ValueError:
+            compute(windows)  # its message has the number of the window among all
+            raise
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in found.items()}
         alive.append(windows)  # while it is, no other window can have its place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.small_runs import make_store
 
 from braindecode_pars import FewLabelsClassifier, PARSEmbedder, PatchEncoder, as_sklearn, datasets
 from braindecode_pars.evaluation import (
@@ -87,3 +88,42 @@ def test_the_vote_measures_a_window_once(X):
         vote.fit(X[:24], y[:24]).predict_proba(X)
         np.testing.assert_allclose(vote.fit(X, y).predict_proba(X), expected, atol=1e-5)
     assert counted.n == len(X)
+
+
+def test_what_else_the_features_depend_on_is_told_apart(X):
+    """Another rate, another architecture with the same weights, another length of a window."""
+    array = np.stack([X[i] for i in range(24)])
+    y, groups = np.arange(24) % 2, np.repeat([1, 2], 12)
+    four, two = (PatchEncoder(128, 8, 1, num_heads=n, mlp_dim=8) for n in (4, 2))
+    two.load_state_dict(four.state_dict())
+
+    def found():
+        votes = [
+            FewLabelsClassifier(encoder, sfreq=sfreq, verbose=0).fit(array, y, groups=groups)
+            for encoder, sfreq in ((four, 128), (four, 100), (two, 128))
+        ]
+        return [clf.predict_proba(array, groups=groups) for clf in votes]
+
+    expected = found()
+    with features_computed_once():
+        for one, other in zip(found(), expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
+    assert not np.allclose(expected[0], expected[2], atol=1e-4)
+
+
+def test_windows_of_two_lengths_that_begin_together(tmp_path):
+    store = make_store(tmp_path / "store", (20,))
+    short, long = store.windows(300), store.windows(600)
+    expected = [LogBandPower().fit(x).transform(x) for x in (short, long)]
+    with features_computed_once():
+        for x, features in zip((short, long), expected, strict=True):
+            np.testing.assert_allclose(LogBandPower().fit(x).transform(x), features, rtol=1e-6)
+
+
+def test_an_error_has_the_number_of_the_window_among_all(X):
+    array = np.stack([X[i] for i in range(8)])
+    array[5, 0, 0] = np.nan
+    with features_computed_once():
+        LogBandPower(sfreq=128).transform(array[:4])
+        with pytest.raises(ValueError, match="Window 5 "):
+            LogBandPower(sfreq=128).transform(array)
