@@ -43,7 +43,6 @@ def test_the_first_frame_and_one_without_animation_are_the_last_screen():
     assert svg.find(f"{SVG}g").get("fill") == "#dfe2e7"
 
 
-@pytest.mark.xfail(reason="the recording is that of the demo before this one", strict=True)
 def test_the_recording_has_the_stored_scores():
     lines = (DOCS / "images" / "demo.txt").read_text(encoding="utf-8").splitlines()
     shown = {

@@ -189,33 +189,6 @@ def test_the_cluster_of_the_example_is_one_of_slurm():
     assert "--nthreads 1" in lines[-1]
 
 
-def test_the_table_of_the_readme_equals_the_stored_scores(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_scores import differences, read_scores
-
-    scores = read_scores([ROOT / "docs" / "measured" / "hands.csv"])
-    of_subjects = scores[scores["subject"] != "all"]
-    each = of_subjects.groupby(["n_train_subjects", "method", "subject"])["value"].mean()
-    over = each.groupby(["n_train_subjects", "method"])
-
-    def shown(value: float) -> str:
-        return f"{value:.2f}".removeprefix("0")
-
-    means, spreads = over.mean().map(shown), over.std().map(shown)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    methods = ("PARS without overlap", "scratch", "band power")
-    for n in (2, 4, 8, 16, 50):
-        cells = [f"{means[n, method]} ± {spreads[n, method]}" for method in methods]
-        assert f"| {n} | {' | '.join(cells)} |\n" in readme
-    # The sentences below the table.
-    second = [means[n, "PARS without overlap, seed 1"] for n in (2, 4, 8, 16)]
-    assert f"pretraining has {', '.join(second[:3])} and {second[3]} with 2 to 16" in readme
-    tests = differences(scores, "scratch").set_index(["method", "labelled subjects"])
-    tests = tests.loc["PARS without overlap", ["p, Wilcoxon", "p, corrected t-test"]].astype(float)
-    assert tests.index[tests["p, Wilcoxon"] < 0.05].tolist() == ["2", "4", "16"]
-    assert (tests["p, corrected t-test"] > 0.05).all()
-
-
 def test_the_readme_is_short_and_names_what_braindecode_has():
     from braindecode import models
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support import own_task
 from typer.testing import CliRunner
 
 from braindecode_pars import PARSEmbedder, PatchEncoder, SubjectCentering
@@ -204,17 +202,16 @@ def test_demo_on_the_recordings_in_the_package(short, tmp_path):
     assert load_encoder(out / "encoder").card.subjects == []
 
 
-@pytest.mark.parametrize(("task", "name"), [("pars", "pars"), ("my_task.py:Slope", "Slope")])
-def test_a_task_of_choice_on_the_sample(task, name, short, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("task", "name"), [("pars", "pars"), ("{file}:Slope", "Slope")])
+def test_a_task_of_choice_on_the_sample(task, name, short, own_task, tmp_path, monkeypatch):
     def ends(probes, *_, **__):
         assert f"{name} on sample" in probes
         raise ValueError("no fits here")
 
     monkeypatch.setattr(demo, "label_efficiency", ends)
     monkeypatch.chdir(tmp_path)
-    Path("my_task.py").write_text(own_task.SOURCE)
+    task = task.format(file=own_task)
     result = runner.invoke(app, ["demo", "--pretext", task, "--on", "sample", "--out", "out"])
-    own_task.forget()
     assert "no fits here" in result.output
     assert f"{name} on sample: loss relative to chance" in result.output
     card = load_encoder("out/encoder").card

@@ -68,7 +68,7 @@ def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):
     ship(monkeypatch, tmp_path, "pars-noise")
     ship(monkeypatch, tmp_path)
     line = next(x for x in printed(show_encoders).splitlines() if "also called" in x)
-    assert [cell.strip() for cell in line.strip("│").split("│")] == ["also called", "-", "small"]
+    assert [cell.strip() for cell in line.strip("│").split("│")] == ["also called", "small", "-"]
 
 
 def test_no_encoders(printed, monkeypatch, tmp_path):

@@ -81,7 +81,7 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     assert clf._class_texts == ["quick", "slow"]
     assert clf.preprocessing_.channels == ("C4",)
     assert (clf.sfreq_, clf.preprocessing_.band) == (128.0, (0.5, 45.0))
-    assert clf.encoder_card_.task == "spectral"
+    assert clf.encoder_card_.task == "joint"
     assert "--encoder small" in result.output
     assert "--load low=0.5" in result.output
 

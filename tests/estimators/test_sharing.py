@@ -254,6 +254,6 @@ def test_an_embedder_of_any_encoder(fitted, people, tmp_path):
         loaded = PARSEmbedder.load(model.save(tmp_path / "copy", share=True))
     np.testing.assert_array_equal(loaded.transform(people), vectors)
     small = PARSEmbedder.from_pretrained("small")
-    assert (small.sfreq_, small.encoder_card_.task) == (128.0, "spectral")
+    assert (small.sfreq_, small.encoder_card_.task) == (128.0, "joint")
     with pytest.raises(ValueError, match="load_encoder"):
         PARSClassifier.from_pretrained("small")
