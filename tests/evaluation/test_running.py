@@ -421,7 +421,7 @@ def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):
     assert seeds == []
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_channels_that_are_not_used_are_named_once(nights, n_jobs):
     windows = with_subject(nights, 1)
     for part in windows.datasets:

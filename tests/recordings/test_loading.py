@@ -28,6 +28,7 @@ def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
     assert windows.datasets[0].metadata["target"].tolist() == [0, 0, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_two_processes_read_the_same(recordings):
     one = read_corpus(recordings, read, SETTINGS, verbose=0)
     two = read_corpus(recordings, read, SETTINGS, n_jobs=2, verbose=0)
