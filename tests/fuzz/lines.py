@@ -14,7 +14,7 @@ from support.edf_files import write_edf_records
 from braindecode_pars.cli import app
 from fuzz import folders
 from fuzz.anything import working_in
-from fuzz.commands import ODD, TINY, _tree, run
+from fuzz.commands import ODD, SIMULATED, TINY, _tree, run
 from fuzz.outcomes import Case
 
 COMMANDS = {name: c.params for name, c in typer.main.get_command(app).commands.items()}
@@ -93,7 +93,9 @@ def cases(draw):
     words = [draw(st.sampled_from(PLACES)) for _ in arguments]
     if command == "evaluate":
         words[0] = draw(st.sampled_from(["compare", "transfer", "ablation", "label-efficiency"]))
-        words += ["--dataset", draw(st.sampled_from([*PLACES, "eegmat", "simulated", "x=TREE"]))]
+        named = [["--dataset", name] for name in (*PLACES, "eegmat", "x=TREE")]
+        # There are data, so that a line may be right; its work must be short.
+        words += draw(st.sampled_from([*named, [*SIMULATED, "--method", "band-power"]]))
     if command in ("predict", "pretrain"):
         words += ["--out", draw(st.sampled_from(["OUT", "OUT", *PLACES]))]
     if command == "store":
