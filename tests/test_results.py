@@ -230,8 +230,8 @@ def test_pretraining_seeds_are_one_method_and_the_tests_are_those_of_the_package
     own = scores[
         scores["centred"] & scores["method"].eq("small") & scores["n_train_subjects"].eq(4)
     ]
-    assert sorted(own["pretraining"].unique()) == [0, 1, 2]
-    of_seeds = own.groupby("pretraining")["value"].mean()
+    assert sorted(own["pretraining_seed"].unique()) == [0, 1, 2]
+    of_seeds = own.groupby("pretraining_seed")["value"].mean()
     table = means("imagery", centred=True).set_index("method")
     cell = table.loc["small (3 pretrainings)", "4 people"]
     assert cell.startswith(f"{own['value'].mean():.3f} ± ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import pandas as pd
 from stored_scores import MEASURED, result_scores
@@ -23,17 +24,24 @@ _METHODS = (*BASELINES, "SpectralMAE", "PARS without overlap", "noise", "small",
 
 
 def few_labels_scores(name: str) -> pd.DataFrame:
-    """Return tidy scores of a task, with the columns ``centred`` and ``pretraining`` (its seed)."""
-    wide = pd.read_csv(FOLDER / f"{name}.csv", comment="#")
+    """Return tidy scores of a task, with the columns ``centred`` and ``pretraining_seed``."""
+    return long_scores(FOLDER / f"{name}.csv")
+
+
+def long_scores(file: Path) -> pd.DataFrame:
+    """Return tidy scores of a file with a column for each subject.
+
+    A method is called ``name, seed 1`` where it has several pretrainings.
+    """
+    wide = pd.read_csv(file, comment="#")
     keys = ["method", "n_train_subjects", "seed"]
     scores = wide.melt(keys, var_name="subject", value_name="value")
     scores["centred"] = scores["method"].str.endswith(CENTRED)
     plain = scores["method"].str.removesuffix(CENTRED)
-    found = plain.str.extract(r"^(?P<method>.*?)(?:, seed (?P<pretraining>\d+))?$")
+    found = plain.str.extract(r"^(?P<method>.*?)(?:, seed (?P<seed>\d+))?$")
     scores["method"] = found["method"]
-    scores["pretraining"] = found["pretraining"].fillna("0").astype(int)
-    facts = dict(protocol="label_efficiency", dataset=name, metric="balanced_accuracy")
-    return scores.assign(**facts)
+    scores["pretraining_seed"] = found["seed"].fillna("0").astype(int)
+    return scores.assign(protocol="label_efficiency", dataset=file.stem, metric="balanced_accuracy")
 
 
 def means(name: str, *, centred: bool) -> pd.DataFrame:
@@ -53,15 +61,15 @@ def means(name: str, *, centred: bool) -> pd.DataFrame:
 
 
 def _title(method: str, own: pd.DataFrame) -> str:
-    n = own["pretraining"].nunique()
+    n = own["pretraining_seed"].nunique()
     return f"{method} ({n} pretrainings)" if n > 1 else method
 
 
 def _cell(part: pd.DataFrame) -> str:
     subjects = part.groupby("subject")["value"].mean()
     text = f"{subjects.mean():.3f} ± {subjects.std():.3f}"
-    if part["pretraining"].nunique() > 1:
-        of_seeds = part.groupby("pretraining")["value"].mean()
+    if part["pretraining_seed"].nunique() > 1:
+        of_seeds = part.groupby("pretraining_seed")["value"].mean()
         text += f" ({of_seeds.min():.3f} to {of_seeds.max():.3f})"
     return text
 

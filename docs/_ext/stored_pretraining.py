@@ -1,0 +1,116 @@
+"""Scores of ``docs/measured/pretraining``: the same encoder after different pretrainings."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from stored_few_labels import long_scores
+from stored_scores import MEASURED
+
+from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.evaluation.random_effects import crossed_mean
+
+__all__ = ["FOLDER", "pretraining_scores", "pretraining_table", "pretrainings", "temporal_cue"]
+
+FOLDER = MEASURED / "pretraining"
+
+#: What every other pretraining is compared with.
+RANDOM = "random encoder"
+#: Methods in the order of a table, with the number of steps of pretraining.
+METHODS = {
+    RANDOM: 0,
+    "PARS": 6_000,
+    "PARS without overlap": 6_000,
+    "SpectralMAE": 6_000,
+    "features and spectra": 1_500,
+    "features, spectra and PARS": 1_500,
+    "slope": 1_500,
+    "PARS without overlap, detrended": 6_000,
+    "PARS without overlap, random phases": 6_000,
+    "PARS without overlap, synthetic noise": 6_000,
+    "PARS without overlap, white noise": 6_000,
+}
+BASELINES = ("classical features", "tangent space", "band power")
+
+
+def pretraining_scores(name: str, *, centred: bool) -> pd.DataFrame:
+    """Return tidy scores of a task, with the column ``pretraining_seed``."""
+    scores = long_scores(FOLDER / f"{name}.csv")
+    return scores[scores["centred"] == centred]
+
+
+def pretraining_table(name: str, n: int, *, centred: bool) -> pd.DataFrame:
+    """Return the mean of each pretraining and its difference to an encoder that was not trained.
+
+    Subjects, draws and seeds of pretraining are random factors of the test; p-values have Holm's
+    correction over the table.
+    """
+    scores = pretraining_scores(name, centred=centred)
+    scores = scores[scores["n_train_subjects"] == n]
+    cubes = {method: _cube(part) for method, part in scores.groupby("method")}
+    rows, tests = {}, {}
+    for method in (*METHODS, *BASELINES):
+        if method not in cubes:
+            continue
+        cube = cubes[method]
+        of_seeds = cube.mean(axis=(0, 1))
+        text = f"{cube.mean():.3f} ± {cube.mean(axis=(1, 2)).std(ddof=1):.3f}"
+        if len(of_seeds) > 1:
+            text += f" ({of_seeds.min():.3f} to {of_seeds.max():.3f})"
+        steps = METHODS.get(method)
+        shown = "" if steps is None else f"{steps:,}"
+        rows[method] = {"pretraining": method, "steps": shown, "balanced accuracy": text}
+        if method != RANDOM:
+            tests[method] = crossed_mean(cube - cubes[RANDOM])
+    corrected = holm([test.p for test in tests.values()])
+    for (method, test), p in zip(tests.items(), corrected, strict=True):
+        rows[method] |= {
+            "minus random encoder (95 %)": f"{test.mean:+.3f} ({test.ci_low:+.3f} to "
+            f"{test.ci_high:+.3f})",
+            "p": f"{p:.2g}",
+            "detectable": f"{test.detectable():.3f}",
+        }
+    return pd.DataFrame(rows.values()).fillna("")
+
+
+def _cube(part: pd.DataFrame) -> object:
+    """Return the scores of a method, (n_subjects, n_draws, n_pretrainings)."""
+    keys = ["subject", "seed", "pretraining_seed"]
+    ordered = part.set_index(keys)["value"].sort_index()
+    return ordered.to_numpy().reshape([part[key].nunique() for key in keys])
+
+
+def pretrainings(names: tuple[str, ...], n: int, *, centred: bool) -> Figure:
+    """Draw the mean of every pretraining seed, a panel for each task."""
+    titles = dict(arithmetic="rest or arithmetic", imagery="imagery or rest", hands="left or right")
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(2.6 * len(names) + 2.2, 4.6), sharey=True, layout="constrained"
+    )
+    order = [*METHODS, *BASELINES]
+    for ax, name in zip(axes, names, strict=True):
+        scores = pretraining_scores(name, centred=centred)
+        scores = scores[scores["n_train_subjects"] == n]
+        means = scores.groupby(["method", "pretraining_seed"])["value"].mean()
+        shown = [method for method in order if method in means.index.levels[0]]
+        for y, method in enumerate(shown):
+            color = "tab:gray" if method in (RANDOM, *BASELINES) else "tab:blue"
+            ax.plot(means[method], [y] * len(means[method]), "o", color=color, alpha=0.7, ms=5)
+            ax.plot(means[method].mean(), y, "|", color=color, ms=14)
+        ax.axvline(means[RANDOM].mean(), color="tab:gray", ls=":", lw=1)
+        ax.set_yticks(range(len(shown)), shown)
+        ax.set(title=titles[name], xlabel="balanced accuracy")
+    axes[0].invert_yaxis()
+    return figure
+
+
+def temporal_cue() -> pd.DataFrame:
+    """Return the loss of PARS on windows with a cue, relative to chance, by the form of patches."""
+    stored = pd.read_csv(MEASURED / "temporal_cue.csv", comment="#")
+    stored["patches"] = stored["overlap"].map({True: "overlap", False: "no overlap"})
+    stored["keep"] = stored["mask_ratio"].map({0.8: "one keeps", 0.5: "three keep"})
+    groups = stored.groupby(["cue", "patches", "keep"], sort=False)["loss"]
+    text = groups.agg(lambda losses: " and ".join(f"{loss:.2f}" for loss in sorted(losses)))
+    wide = text.unstack(["patches", "keep"], sort=False).fillna("")
+    wide.columns = [f"{patches}, {keep} its place" for patches, keep in wide.columns]
+    return wide.reset_index()
