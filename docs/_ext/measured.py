@@ -12,6 +12,8 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
+from stored_pretraining import FOLDER as PRETRAINING
+from stored_pretraining import pretraining_table, temporal_cue
 from stored_scores import (
     MEASURED,
     RESULTS,
@@ -32,7 +34,7 @@ from braindecode_pars.evaluation import summarize
 
 __all__ = [
     *("Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
-    *("Score", "SettingsTable", "Variants"),
+    *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "Variants"),
 ]
 
 
@@ -173,6 +175,33 @@ class FewLabelsTuned(_Computed):
         return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
 
 
+class Pretrainings(_Computed):
+    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = PRETRAINING / f"{name}.csv"
+        lines: list[str] = []
+        for n, centred in ((4, True), (16, True), (4, False), (16, False)):
+            title = f"With {n} labelled people, {'centred by subject' if centred else 'plain'}"
+            rows = _list_table(pretraining_table(name, n, centred=centred))
+            if lines:
+                lines += [f".. dropdown:: {title}", "", *(f"   {line}" for line in rows), ""]
+            else:
+                lines += [f"{title}:", "", *rows, ""]
+        lines += [".. rst-class:: origin", "", *(f"| ``{line}``" for line in provenance([file]))]
+        return self.parse([*lines, ""], [file])
+
+
+class TemporalCue(_Computed):
+    """Show ``temporal_cue.csv``: what PARS learns of windows with a cue."""
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse(_list_table(temporal_cue()), [MEASURED / "temporal_cue.csv"])
+
+
 class Costs(_Computed):
     """Show what one fit of each method costs: ``.. costs:: RESULT``."""
 
@@ -254,6 +283,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("few-labels", FewLabels)
     app.add_directive("few-labels-tuned", FewLabelsTuned)
     app.add_directive("fine-tuning", FineTuning)
+    app.add_directive("pretrainings", Pretrainings)
+    app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
     app.add_role("score", Score())
     return {"parallel_read_safe": True}
