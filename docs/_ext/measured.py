@@ -11,6 +11,8 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from stored_audits import FILE as AUDITS
+from stored_audits import audit_rows
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
 from stored_scores import (
     MEASURED,
@@ -31,7 +33,7 @@ from stored_settings import settings_table
 from braindecode_pars.evaluation import summarize
 
 __all__ = [
-    *("Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
+    *("Audits", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
     *("Score", "SettingsTable", "Variants"),
 ]
 
@@ -173,6 +175,17 @@ class FewLabelsTuned(_Computed):
         return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
 
 
+class Audits(_Computed):
+    """Show what the features of the encoders hold: ``.. audits:: WINDOWS``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        table = _list_table(audit_rows(self.arguments[0]))
+        origin = [f"| ``{line}``" for line in provenance([AUDITS])]
+        return self.parse([*table, "", ".. rst-class:: origin", "", *origin, ""], [AUDITS])
+
+
 class Costs(_Computed):
     """Show what one fit of each method costs: ``.. costs:: RESULT``."""
 
@@ -250,6 +263,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("measured", Measured)
     app.add_directive("in-short", InShort)
     app.add_directive("variants", Variants)
+    app.add_directive("audits", Audits)
     app.add_directive("costs", Costs)
     app.add_directive("few-labels", FewLabels)
     app.add_directive("few-labels-tuned", FewLabelsTuned)
