@@ -76,6 +76,7 @@ def _sample(sfreq: float | None) -> BaseConcatDataset:
             return sample
         raw = recording.raw.copy().resample(sfreq, verbose="error")
         windows = fixed_windows(raw, SECONDS)
+        assert windows is not None  # the sample is minutes long
         windows.set_description(recording.description)
         resampled.append(windows)
     return BaseConcatDataset(resampled)

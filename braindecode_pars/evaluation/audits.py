@@ -28,7 +28,7 @@ from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_for_fit
 from braindecode_pars.windows.table import Montage, Windows, is_name
 
-__all__ = ["PROPERTIES", "audit_encoder", "audit_table"]
+__all__ = ["audit_encoder"]
 
 #: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
 PROPERTIES = {
@@ -96,7 +96,7 @@ def audit_encoder(
     :math:`\bar y` is the mean of the test rows, so :math:`R^2` is 1 when the property is read
     without an error, and 0 or below when it is not read at all. Each score stands beside that of
     the *tokens*, which is what the tokenizer gives to the transformer, and that of a *random
-    encoder* of the same size. What is not above these two was not learned.
+    encoder* of the same size. A score that is not above these two shows nothing that was learned.
 
     Parameters
     ----------
