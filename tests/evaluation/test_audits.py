@@ -213,8 +213,8 @@ def test_r2_against_a_plain_ridge_regression():
 def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
     X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]] * 10)
     y = np.array([0, 0, 1, 1, 2, 2] * 10)
-    test, true = np.array([[0.0], [0.0], [0.0], [2.0]]), np.array([0, 0, 2, 2])
-    assert audits._accuracy(X, y, test, true) == (1 + 1 / 2) / 2
+    test, true = np.array([[0.0], [0.0], [0.0], [0.0], [2.0]]), np.array([0, 2, 2, 2, 2])
+    assert audits._accuracy(X, y, test, true) == (1 + 1 / 4) / 2
 
 
 def test_value_and_sd_are_over_folds():
