@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars._common.checks import checked, integer, warn_user
 from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSEmbedder
 from braindecode_pars.estimators.window_features import ChannelFeatures
@@ -228,7 +229,7 @@ def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
             "dataset with 'subject' in the descriptions of its recordings."
         )
     windows = windows.take(np.sort(rng.permutation(len(windows))[:n_windows]))
-    if len(set(windows.groups.tolist())) < 2:
+    if len(set(windows.column("subject").tolist())) < 2:
         raise ValueError("All windows are of one subject; an audit needs two, to hold out one.")
     samples, chosen = [], []
     for batch in windows.batches(64):
@@ -256,7 +257,8 @@ def _features(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the features of an encoder, of its tokens and of a random encoder."""
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
-    people = dict(zip(signals.groups.tolist(), signals.people.tolist(), strict=True))
+    named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
+    people = {subject: in_corpus(corpus, subject) for corpus, subject in named}
     for sentence in leak_sentences([name], [seen_before(embedder, people)]):
         warn_user(sentence)
     yield "encoder", embedder.transform(signals)
@@ -312,11 +314,11 @@ def _read(
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
     for name, (labels, folds, held_out) in questions.items():
-        scores = [
+        accuracies = [
             _accuracy(features[train], labels[train], features[test], labels[test])
             for train, test in folds
         ]
-        yield _row(name, ACCURACY, scores, 1 / (labels.max() + 1), held_out)
+        yield _row(name, ACCURACY, accuracies, 1 / (labels.max() + 1), held_out)
 
 
 def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.ndarray:
