@@ -184,6 +184,55 @@ def test_two_costs_are_those_of_today():
     np.testing.assert_allclose(today.astype(float), stored.astype(float), rtol=1e-5)
 
 
+def test_the_page_on_audits_says_what_is_stored():
+    import matplotlib.pyplot as plt
+    from stored_audits import audit_map, read_audits
+
+    page = (DOCS / "results" / "audits.rst").read_text(encoding="utf-8")
+    imagery, arithmetic, both = map(read_audits, ("imagery", "arithmetic", "both"))
+
+    def score(audits, encoder, name, features="encoder"):
+        is_asked = (audits["encoder"] == encoder) & (audits["property"] == name)
+        value = audits.loc[is_asked & (audits["features"] == features), "value"].item()
+        return f"{value:.2f}".removeprefix("0")
+
+    pars = "pars-eegmmidb"
+    for sentence in (
+        f"with an R2 of {score(imagery, pars, 'slope')} (random encoder "
+        f"{score(imagery, pars, 'slope', 'random encoder')}, ``spectral-eegmmidb`` "
+        f"{score(imagery, 'spectral-eegmmidb', 'slope')})",
+        f"``{pars}`` has {score(both, pars, 'slope')} in windows of 3 s and "
+        f"{score(arithmetic, pars, 'slope')} in windows of 10 s, tokens "
+        f"{score(both, pars, 'slope', 'tokens')} and .00.",
+        f"``small`` with {score(imagery, 'small', 'subject')} and ``spectral-eegmmidb`` with "
+        f"{score(imagery, 'spectral-eegmmidb', 'subject')} among 20 people",
+    ):
+        assert sentence in " ".join(page.split())
+    # PARS holds slope and curvature better than both others, and nothing else by more than .02.
+    for audits in (imagery, arithmetic, both):
+        own = audits[audits["encoder"] == pars].pivot(
+            index="property", columns="features", values="value"
+        )
+        gain = own["encoder"] - own[["tokens", "random encoder"]].max(axis=1)
+        assert set(gain.index[gain > 0.02]) == {"slope", "curvature"}
+    labels = [label.get_text() for label in audit_map("imagery").get_xticklabels()]
+    plt.close("all")
+    assert labels == ["small", "noise", "spectral-eegmmidb", pars, "tokens", "random encoder"]
+
+
+@pytest.mark.slow  # ten seconds
+def test_a_stored_audit_is_measured_again():
+    from stored_audits import read_audits
+
+    from braindecode_pars.datasets import mental_arithmetic
+    from braindecode_pars.evaluation import audit_encoder
+
+    found = audit_encoder("pars-eegmmidb", mental_arithmetic())
+    stored = read_audits("arithmetic").query("encoder == 'pars-eegmmidb'")
+    assert found["property"].tolist() == stored["property"].tolist()
+    np.testing.assert_allclose(found["value"], stored["value"], atol=0.01)
+
+
 def test_a_stored_table_tells_its_origin(tmp_path):
     from stored_scores import provenance
     from stored_table import store_table

@@ -538,13 +538,38 @@ def encoders(
             show_default=False,
         ),
     ] = None,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="Print what its features hold, beside a random encoder: R2 of slope, band powers "
+            "and other properties. It is stored for those in the package, and measured for "
+            "others.",
+        ),
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Store of other recordings to audit it on. Default: the sample in the package.",
+            metavar="STORE",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """List the pretrained encoders in the package, or print the card of one."""
+    """List the pretrained encoders in the package, or print the card or the audit of one."""
+    if audit and name is None:
+        raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
+    if data is not None and not audit:
+        raise typer.BadParameter("--data is for --audit.")
     with report_failures():
         from braindecode_pars.cli.describing import show_card, show_encoders
 
         if name is None:
             show_encoders(make_console())
+        elif audit:
+            from braindecode_pars.cli.auditing import show_audit
+
+            show_audit(make_console(), name, data)
         else:
             show_card(make_console(), name)
 

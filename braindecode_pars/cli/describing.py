@@ -73,6 +73,7 @@ def show_encoders(console: Console) -> None:
     print_table(console, rows, header, text=header)
     console.print(f'Use one: PARSClassifier(encoder="{names[0]}")')
     console.print(f"The whole card: braindecode-pars encoders {names[0]}")
+    console.print(f"What its features hold: braindecode-pars encoders {names[0]} --audit")
 
 
 def _facts(name: str, pretrained: Pretrained) -> dict[str, str]:
@@ -141,6 +142,7 @@ def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
     """Yield name and text of every fact: those of ``about``, of the encoder and of the training."""
     encoder, card, _ = pretrained
     about = dict(card.about)
+    about.pop("audit", None)  # a table, which --audit prints
     held_out = about.pop("held_out", None)
     if "name" in about:
         name = str(about.pop("name"))

@@ -9,6 +9,7 @@ from braindecode_pars.estimators.window_features import (
     SpatialCovariance,
 )
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
+from braindecode_pars.evaluation.audits import audit_encoder
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.metrics import score_predictions, score_table, summarize
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests
@@ -27,6 +28,7 @@ __all__ = [
     "LogBandPower",
     "SpatialCovariance",
     "ablation",
+    "audit_encoder",
     "compare",
     "cost_table",
     "describe_differences",

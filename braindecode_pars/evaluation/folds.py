@@ -480,7 +480,7 @@ def _warn_of_leaks(
     folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: set[str]
 ) -> None:
     """Warn of test subjects that encoders have seen, each method once."""
-    for sentence in leak_sentences(folds, seen):
+    for sentence in leak_sentences([fold.method for fold in folds], seen):
         if sentence not in announced:
             announced.add(sentence)
             warn_user(sentence)
@@ -567,11 +567,11 @@ def _has_unknown_encoder(part: Any) -> bool:
     return given or any(not isinstance(one, SyntheticSignals | NoneType) for one in further)
 
 
-def leak_sentences(folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the warnings of each method, from the results of :func:`seen_before` for each fold."""
+def leak_sentences(methods: Sequence[str], seen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warnings of each method, from the result of :func:`seen_before` for each fit."""
     sentences = []
-    for method in dict.fromkeys(fold.method for fold in folds):
-        of_method = [one for fold, one in zip(folds, seen, strict=True) if fold.method == method]
+    for method in dict.fromkeys(methods):
+        of_method = [one for name, one in zip(methods, seen, strict=True) if name == method]
         if any(one["unknown"] for one in of_method):
             sentences.append(
                 f"The training subjects of the encoder of {method} are unknown; they may include "

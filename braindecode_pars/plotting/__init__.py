@@ -6,6 +6,7 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
+from braindecode_pars.plotting.audit_figures import audit_map
 from braindecode_pars.plotting.channel_figures import embedding, spatial_attention
 from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
 from braindecode_pars.plotting.loss_figures import lag_losses, shift_matrices, training_curves
@@ -22,6 +23,7 @@ from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, nig
 __all__ = [
     "ablation_grid",
     "ablation_lines",
+    "audit_map",
     "calibration_curve",
     "confusion_matrix",
     "embedding",

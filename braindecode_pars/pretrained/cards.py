@@ -84,6 +84,9 @@ class EncoderCard:
     - ``held_out``: ``loss_relative`` on the held-out ``people``, and ``parts``,
       ``n_crops`` and ``seed`` of :func:`~braindecode_pars.runs.held_out_loss`.
     - ``date``, ``command``, ``machine``: when, how and where it was trained.
+    - ``audit``: a list of what its features hold, before any fine-tuning. Each entry has the
+      ``recordings``, when and where it was ``measured``, and the columns of a ``table`` from
+      :func:`~braindecode_pars.evaluation.audit_encoder`, with a row for each property.
 
     An encoder that continues has an ``about`` of its own; the earlier one is in
     ``continued_from``.

@@ -11,6 +11,8 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from stored_audits import FILE as AUDITS
+from stored_audits import audit_rows
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import pretraining_table, temporal_cue
@@ -33,8 +35,13 @@ from stored_settings import settings_table
 from braindecode_pars.evaluation import summarize
 
 __all__ = [
+<<<<<<< HEAD
     *("Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
     *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "Variants"),
+=======
+    *("Audits", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
+    *("Score", "SettingsTable", "Variants"),
+>>>>>>> main
 ]
 
 
@@ -175,12 +182,18 @@ class FewLabelsTuned(_Computed):
         return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
 
 
+<<<<<<< HEAD
 class Pretrainings(_Computed):
     """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people."""
+=======
+class Audits(_Computed):
+    """Show what the features of the encoders hold: ``.. audits:: WINDOWS``."""
+>>>>>>> main
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
+<<<<<<< HEAD
         [name] = self.arguments
         file = PRETRAINING / f"{name}.csv"
         lines: list[str] = []
@@ -200,6 +213,11 @@ class TemporalCue(_Computed):
 
     def run(self) -> list[nodes.Node]:
         return self.parse(_list_table(temporal_cue()), [MEASURED / "temporal_cue.csv"])
+=======
+        table = _list_table(audit_rows(self.arguments[0]))
+        origin = [f"| ``{line}``" for line in provenance([AUDITS])]
+        return self.parse([*table, "", ".. rst-class:: origin", "", *origin, ""], [AUDITS])
+>>>>>>> main
 
 
 class Costs(_Computed):
@@ -279,6 +297,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("measured", Measured)
     app.add_directive("in-short", InShort)
     app.add_directive("variants", Variants)
+    app.add_directive("audits", Audits)
     app.add_directive("costs", Costs)
     app.add_directive("few-labels", FewLabels)
     app.add_directive("few-labels-tuned", FewLabelsTuned)

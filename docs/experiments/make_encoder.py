@@ -3,7 +3,8 @@
 ``python docs/experiments/make_encoder.py RUN STORE NAME`` takes the encoder of the finished run
 in the folder RUN, computes the loss of the run on the held-out people in STORE, and writes the
 folder NAME into the package. The weights are rounded to half precision (float16); the encoder that
-is loaded computes in float32.
+is loaded computes in float32. Then ``audit.py`` measures what its features hold, and writes that
+onto its card.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import mne
 import numpy as np
 import pytest
 import torch
+from audit import store_on_card
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from make_encoder import command_of, make
 from safetensors.torch import load_file
@@ -87,6 +88,23 @@ def test_the_readme_has_licence_attribution_changes_and_command(made):
         assert piece in text
     assert f"{about['held_out']['loss_relative']:.3f}" in text
     assert "{" not in text
+
+
+def test_an_audit_is_written_onto_the_card_and_no_weight_changes(made):
+    before, card = load_file(made / "encoder.safetensors"), load_encoder(made).card
+    readme = (made / "README.md").read_bytes()
+    audit = [dict(recordings="noise", table={"property": ["slope"], "encoder": [0.5]})]
+    store_on_card(made, audit)
+    after = load_file(made / "encoder.safetensors")
+    assert list(after) == list(before)
+    for name, tensor in before.items():
+        assert after[name].dtype == torch.float16
+        assert after[name].numpy().tobytes() == tensor.numpy().tobytes(), name
+    changed = load_encoder(made).card
+    assert changed.about.pop("audit") == audit
+    assert changed == card
+    assert json.loads((made / "encoder.json").read_text())["pretraining"]["about"]["audit"] == audit
+    assert (made / "README.md").read_bytes() == readme
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from audit import stored_audits
 from make_encoder import LARGEST
 from support.stand_in import ABOUT
 
@@ -46,7 +47,7 @@ def test_it_is_small_and_has_a_complete_card(name):
     loaded, card, report = load_encoder(name)
     assert report.complete
     assert card.sfreq * loaded.patch_size > 0
-    assert set(ABOUT) <= set(card.about) <= {*ABOUT, "limits", "development"}
+    assert {*ABOUT, "audit"} <= set(card.about) <= {*ABOUT, "limits", "development", "audit"}
     assert all(card.about.values())
     assert card.about["name"] == name
     assert name.partition("-")[0] in {card.task, *card.task_params.get("tasks", ())}
@@ -61,6 +62,13 @@ def test_it_is_small_and_has_a_complete_card(name):
     assert set(card.about["held_out"]) == set(ABOUT["held_out"])
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", card.about["date"])
     assert packaged_encoders()[name] == card
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_audit_is_the_stored_one(name):
+    audit = load_encoder(name).card.about["audit"]
+    assert audit == stored_audits(name)
+    assert [len(each["table"]["property"]) for each in audit] == [17, 18, 18]
 
 
 @pytest.mark.parametrize("name", NAMES)

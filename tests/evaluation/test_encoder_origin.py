@@ -32,10 +32,9 @@ def test_seen_test_subjects_of_all_encoders_are_found():
 
 
 def test_each_method_gets_one_warning():
-    folds = [SimpleNamespace(method=method) for method in "AABBBC"]
     seen = [{"subjects": [], "unknown": unknown} for unknown in (0, 0, 0, 1, 1, 0)]
     seen[0]["subjects"], seen[1]["subjects"] = ["2"], ["3", "2"]
-    leak, unknown = leak_sentences(folds, seen)
+    leak, unknown = leak_sentences("AABBBC", seen)
     assert leak.startswith("A was pretrained on windows of test subjects 2, 3;")
     assert "encoder of B" in unknown
 

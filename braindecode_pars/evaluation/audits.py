@@ -1,0 +1,340 @@
+"""Audits: what can be read from the features of an encoder, beside a random encoder and its tokens.
+
+Linear models read properties of a signal, and where it was recorded, from the mean of the features
+over time. They are tested on other subjects than those they were fitted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import r2_score, recall_score
+from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from braindecode_pars._common.checks import checked, integer, warn_user
+from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.subjects import in_corpus
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators import PARSEmbedder
+from braindecode_pars.estimators.window_features import ChannelFeatures
+from braindecode_pars.evaluation.folds import leak_sentences, seen_before
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.picking import pick_for_fit
+from braindecode_pars.windows.table import Montage, Windows, is_name
+
+__all__ = ["audit_encoder"]
+
+#: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
+PROPERTIES = {
+    "slope": "slope",
+    "curvature": "curvature",
+    "power_0.5-4Hz": "power 0.5-4 Hz",
+    "power_4-8Hz": "power 4-8 Hz",
+    "power_8-10Hz": "power 8-10 Hz",
+    "power_10-13Hz": "power 10-13 Hz",
+    "power_13-20Hz": "power 13-20 Hz",
+    "power_20-30Hz": "power 20-30 Hz",
+    "power_30-45Hz": "power 30-45 Hz",
+    "exponent": "aperiodic exponent",
+    "alpha_frequency": "alpha frequency",
+    "alpha_height": "alpha height",
+    "mobility": "Hjorth mobility",
+    "complexity": "Hjorth complexity",
+    "line_length": "line length",
+}
+
+#: What the features are of, in the order of the rows.
+FEATURES = ("encoder", "tokens", "random encoder")
+#: Names of the two measures.
+R2, ACCURACY = "R2", "balanced accuracy"
+
+#: Largest number of channels of a window that are used: neighbouring ones are much alike.
+_CHANNELS = 8
+_FOLDS = 5
+#: Penalties of the ridge regression, and the inverse one of the logistic regression.
+_ALPHAS, _C = np.logspace(-2, 5, 8), 0.01
+
+
+class _Signals(NamedTuple):
+    """Windows of one channel each, in memory, and the number of the window and the channel."""
+
+    windows: Windows
+    of_window: np.ndarray
+    channels: np.ndarray
+
+
+class _Question(NamedTuple):
+    """Labels to tell apart, pairs of training and test rows, and what is held out."""
+
+    labels: np.ndarray
+    folds: list[tuple[np.ndarray, np.ndarray]]
+    held_out: str
+
+
+@checked(n_windows=integer(2), seed=integer(0))
+def audit_encoder(
+    encoder: Any, windows: Any, *, n_windows: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    r"""Measure what a linear model can read from the features of an encoder.
+
+    A row of features is the mean over time of the encoder's output for one channel of one window.
+    A ridge regression predicts a property of the same signal from it, and a logistic regression
+    the person or the place that it comes from. Both have standardised features. The scores are
+    those of test rows:
+
+    .. math::
+        R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}
+        \qquad \text{and} \qquad
+        \frac{1}{K} \sum_{k=1}^{K} P(\hat y = k \mid y = k) .
+
+    :math:`\bar y` is the mean of the test rows, so :math:`R^2` is 1 when the property is read
+    without an error, and 0 or below when it is not read at all. Each score stands beside that of
+    the *tokens*, which is what the tokenizer gives to the transformer, and that of a *random
+    encoder* of the same size. A score that is not above these two shows nothing that was learned.
+
+    Parameters
+    ----------
+    encoder : str | Path | object | dict of str to these
+        Encoder, as :func:`~braindecode_pars.pretrained.load_encoder` takes it: a name such as
+        ``"small"``, a folder, a fitted estimator, or a PatchEncoder. Several encoders are a dict of
+        their names.
+    windows : windows dataset | Windows | mne.Epochs
+        Windows of two seconds or more of at least two subjects, with their sampling rate and
+        ``subject``. Labels are not needed. The channels that all recordings have are used.
+    n_windows : int
+        Largest number of windows that are used. They are drawn at random, and of each of them at
+        most eight channels, the same for all encoders.
+    seed : int
+        Seed of these draws and of the random encoder.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each encoder, features and property, with the columns:
+
+        - ``encoder``: name of the encoder.
+        - ``features``: ``"encoder"``, ``"tokens"`` or ``"random encoder"``.
+        - ``property``: of the signal, or ``"subject"``, ``"session"``, ``"channel"`` or
+          ``"corpus"``.
+        - ``measure``: ``"R2"`` or ``"balanced accuracy"``.
+        - ``value``, ``sd``: mean and standard deviation over folds.
+        - ``chance``: score of guesses, 0 for R2.
+        - ``held_out``: what the test rows have that no training row has: other ``"subjects"``,
+          or, for ``"subject"``, other ``"recordings"`` or ``"time blocks"`` of the same subjects.
+
+        ``attrs`` has ``n_signals``, ``n_windows`` and ``n_subjects``.
+
+    Raises
+    ------
+    ValueError
+        When subjects or the sampling rate are unknown, there is one subject only, the sampling
+        rate is not that of the encoder, or a window is too short.
+    TypeError, FileNotFoundError
+        As :func:`~braindecode_pars.pretrained.load_encoder`.
+
+    Warns
+    -----
+    UserWarning
+        When an encoder was pretrained on one of the subjects, when its training subjects are
+        unknown, and when it was pretrained on recordings with another band or reference.
+
+    Notes
+    -----
+    The properties are those of :mod:`~braindecode_pars.pretext.features`: signed slope and
+    curvature over the window, log power in seven bands, aperiodic exponent, frequency and height of
+    alpha, Hjorth's mobility and complexity, and line length. Each signal is normalised to
+    mean 0 and variance 1 first, as for the encoder. Hjorth's activity is the variance, so it is
+    left out.
+
+    There are at most five folds. The penalty of the ridge regression, from 0.01 to 100,000, is
+    that with the smallest leave-one-out error of the training rows, for each property. The logistic
+    regression has ``C=0.01`` and balanced classes. Held-out subjects cannot be named, so
+    "subject" is tested on other recordings of the subjects where each has several, and else on
+    blocks of time, a fifth of each subject's windows. A session, channel or corpus is tested on
+    held-out subjects; it counts where at least two subjects have each of them, so sessions need
+    names that subjects share, such as 1 and 2.
+
+    References
+    ----------
+    Alain and Bengio 2016, Understanding intermediate layers using linear classifier probes,
+    arXiv:1610.01644.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import audit_encoder
+    >>> windows = datasets.mental_arithmetic(["Subject12", "Subject13", "Subject14"])
+    >>> audit = audit_encoder("small", windows)
+    >>> slope = audit[audit["property"] == "slope"].set_index("features")["value"]
+    >>> slope["encoder"] > 0.5 > slope["random encoder"]
+    np.True_
+    """
+    encoders = encoder if isinstance(encoder, Mapping) else {_name_of(encoder): encoder}
+    signals = _drawn(windows, n_windows, np.random.default_rng(seed))
+    questions = dict(_questions(signals))
+    properties = _properties(signals.windows)
+    rows = []
+    for name, source in encoders.items():
+        for kind, features in _features(name, source, signals.windows, seed):
+            key = dict(encoder=name, features=kind)
+            rows += [key | row for row in _read(features, properties, questions)]
+    audit = pd.DataFrame(rows)
+    audit.attrs = dict(
+        n_signals=len(signals.windows),
+        n_windows=len(set(signals.of_window.tolist())),
+        n_subjects=len(set(questions["subject"].labels.tolist())),
+    )
+    return audit
+
+
+def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
+    """Return the audit of one encoder with one row for each property.
+
+    Parameters
+    ----------
+    audit : pandas.DataFrame
+        Rows of one encoder, from :func:`audit_encoder`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``property``, ``measure``, ``encoder``, ``tokens``, ``random encoder``, ``chance``
+        and ``held_out``.
+    """
+    keys = ["property", "measure", "chance", "held_out"]
+    wide = audit.set_index([*keys, "features"])["value"].unstack("features", sort=False)
+    wide = wide.reindex(pd.MultiIndex.from_frame(audit[keys].drop_duplicates())).reset_index()
+    return wide[[*keys[:2], *FEATURES, *keys[2:]]].rename_axis(columns=None)
+
+
+def _name_of(encoder: Any) -> str:
+    return Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
+
+
+def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
+    """Draw windows, and some channels of each."""
+    windows = pick_for_fit(as_windows(source))
+    windows.check_not_empty()
+    if windows.groups is None or windows.sfreq is None:
+        missing = "subject" if windows.groups is None else "sampling rate"
+        raise ValueError(
+            f"The {missing} of some windows is unknown, and an audit needs it: pass a windows "
+            "dataset with 'subject' in the descriptions of its recordings."
+        )
+    windows = windows.take(np.sort(rng.permutation(len(windows))[:n_windows]))
+    if len(set(windows.column("subject").tolist())) < 2:
+        raise ValueError("All windows are of one subject; an audit needs two, to hold out one.")
+    samples, chosen = [], []
+    for batch in windows.batches(64):
+        for window in batch:
+            chosen.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
+            samples.append(window[chosen[-1]])
+    of_window = np.repeat(np.arange(len(windows)), list(map(len, chosen)))
+    channels = np.concatenate(chosen)
+    if windows.chs_info:
+        channels = np.array([ch["ch_name"] for ch in windows.chs_info])[channels]
+    # A channel without a name: names would be matched with those of the other rows.
+    signals = windows.take(of_window)
+    signals = signals.with_montages([Montage() for _ in signals.montages])
+    return _Signals(signals.read_by(np.concatenate(samples)[:, None]), of_window, channels)
+
+
+def _properties(signals: Windows) -> pd.DataFrame:
+    measured = ChannelFeatures().fit(signals)
+    values = pd.DataFrame(measured.transform(signals), columns=measured.features_)
+    return values[[name for name in values if name in PROPERTIES]].rename(columns=PROPERTIES)
+
+
+def _features(
+    name: str, source: Any, signals: Windows, seed: int
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the features of an encoder, of its tokens and of a random encoder."""
+    embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
+    named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
+    people = {subject: in_corpus(corpus, subject) for corpus, subject in named}
+    for sentence in leak_sentences([name], [seen_before(embedder, people)]):
+        warn_user(sentence)
+    yield "encoder", embedder.transform(signals)
+    yield "tokens", embedder.set_params(layer=0).transform(signals)
+    with seeded(seed):
+        random = PatchEncoder(**embedder.encoder_.config)
+    embedder = PARSEmbedder(encoder=random, pooling="mean", verbose=0).fit(signals)
+    yield "random encoder", embedder.transform(signals)
+
+
+def _questions(signals: _Signals) -> Iterator[tuple[str, _Question]]:
+    """Yield what is told apart; subjects first, and the others where several subjects have each."""
+    windows = signals.windows
+    subjects = pd.factorize(windows.groups)[0]
+    blocks, held_out = _blocks(subjects, windows.windows["recording"].to_numpy(), signals.of_window)
+    yield "subject", _Question(subjects, list(PredefinedSplit(blocks).split()), held_out)
+    for name, labels in (
+        ("session", windows.column("session")),
+        ("channel", signals.channels),
+        ("corpus", windows.column("corpus")),
+    ):
+        codes = pd.factorize(labels)[0]
+        least = pd.Series(subjects).groupby(codes).nunique().min()
+        if is_name(labels).all() and codes.max() > 0 and least > 1:
+            splitter = StratifiedGroupKFold(min(_FOLDS, int(least)))
+            folds = list(splitter.split(codes, codes, subjects))
+            yield name, _Question(codes, folds, "subjects")
+
+
+def _blocks(
+    subjects: np.ndarray, recordings: np.ndarray, windows: np.ndarray
+) -> tuple[np.ndarray, str]:
+    """Return the number of the fold in which each row is tested, within its subject."""
+    table = pd.DataFrame(dict(recording=recordings, window=windows))
+    # Recordings and windows are numbered within each subject.
+    own = table.groupby(subjects).transform(lambda column: pd.factorize(column)[0])
+    n_own = own.groupby(subjects).max().add(1)
+    least = int(n_own["recording"].min())
+    if least > 1:
+        return own["recording"].to_numpy() % min(_FOLDS, least), "recordings"
+    n_windows = n_own["window"].to_numpy()[subjects]
+    return own["window"].to_numpy() * _FOLDS // n_windows, "time blocks"
+
+
+def _read(
+    features: np.ndarray, properties: pd.DataFrame, questions: Mapping[str, _Question]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each property, and for each question."""
+    y = properties.to_numpy()
+    subjects = questions["subject"].labels
+    folds = GroupKFold(min(_FOLDS, subjects.max() + 1)).split(features, groups=subjects)
+    scores = [_r2(features[train], y[train], features[test], y[test]) for train, test in folds]
+    for name, of_folds in zip(properties, np.transpose(scores), strict=True):
+        yield _row(name, R2, of_folds, 0.0, "subjects")
+    for name, (labels, folds, held_out) in questions.items():
+        accuracies = [
+            _accuracy(features[train], labels[train], features[test], labels[test])
+            for train, test in folds
+        ]
+        yield _row(name, ACCURACY, accuracies, 1 / (labels.max() + 1), held_out)
+
+
+def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.ndarray:
+    ridge = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS, alpha_per_target=True)).fit(X, y)
+    return r2_score(true, ridge.predict(test), multioutput="raw_values")
+
+
+def _accuracy(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> float:
+    regression = LogisticRegression(C=_C, class_weight="balanced", max_iter=1000)
+    predicted = make_pipeline(StandardScaler(), regression).fit(X, y).predict(test)
+    return recall_score(true, predicted, labels=np.unique(true), average="macro")
+
+
+def _row(
+    name: str, measure: str, scores: Sequence[float], chance: float, held_out: str
+) -> dict[str, Any]:
+    mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1))
+    found = dict(property=name, measure=measure, value=mean, sd=sd)
+    return found | dict(chance=float(chance), held_out=held_out)

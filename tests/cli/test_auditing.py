@@ -1,0 +1,96 @@
+"""``braindecode-pars encoders --audit``: stored audits, new ones, and errors."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.stand_in import ABOUT, NAME, ship
+from typer.testing import CliRunner
+
+from braindecode_pars import PatchEncoder, datasets
+from braindecode_pars.cli import app, auditing
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+from braindecode_pars.signal_store import SignalStore
+
+PATCH = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+TABLE = {
+    "property": ["slope", "subject"],
+    "measure": ["R2", "balanced accuracy"],
+    "encoder": [0.42, 0.5],
+    "tokens": [0.1, 0.2],
+    "random encoder": [-0.001, 0.25],
+    "chance": [0.0, 0.125],
+    "held_out": ["subjects", "recordings"],
+}
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, ["encoders", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def cells(output):
+    """Return the cells of each line of the tables."""
+    lines = [re.split(r"[│┃]", line)[1:-1] for line in output.splitlines()]
+    return [[cell.strip() for cell in line] for line in lines if line]
+
+
+@pytest.fixture
+def of_people(monkeypatch):
+    """The sample with three people."""
+    sample = datasets.mental_arithmetic
+    monkeypatch.setattr(
+        auditing,
+        "mental_arithmetic",
+        lambda **options: sample(["Subject12", "Subject13", "Subject14"], **options),
+    )
+
+
+def test_a_packaged_encoder_has_a_stored_audit(monkeypatch, tmp_path):
+    folder = ship(monkeypatch, tmp_path)
+    encoder, card, _ = load_encoder(folder)
+    audit = dict(recordings="Noise of 3 people", measured="2026-11-25, a machine", table=TABLE)
+    card.about = {**ABOUT, "audit": [audit, audit]}
+    save_encoder(encoder, card, folder)
+    monkeypatch.setattr(auditing, "audit_encoder", None)  # nothing is measured
+    for name in (NAME, "small"):
+        output = run(name, "--audit")
+        assert output.count("Noise of 3 people\nMeasured: 2026-11-25, a machine\n") == 2
+        assert cells(output)[:4] == [
+            ["R2", "encoder", "tokens", "random encoder"],
+            ["slope", "0.42", "0.10", "-0.00"],
+            ["balanced accuracy", "encoder", "tokens", "random encoder", "chance"],
+            ["subject", "0.50", "0.20", "0.25", "0.12"],
+        ]
+    assert "audit" not in run(NAME)  # the card
+
+
+@pytest.mark.parametrize("sfreq", [128.0, 100.0])
+def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
+    """Also when it continues an encoder of the package, whose audit is another."""
+    card = EncoderCard(sfreq=sfreq, about={"audit": [dict(recordings="old", table=TABLE)]})
+    save_encoder(PatchEncoder(round(sfreq), **PATCH), card, tmp_path)
+    output = run(tmp_path, "--audit")
+    assert "old" not in output
+    assert "rest and mental arithmetic: 3 people, 288 signals of 36 windows of 10 s" in output
+    names = [line[0] for line in cells(output)]
+    assert names[:3] == ["R2", "slope", "curvature"]
+    assert names[-3:] == ["balanced accuracy", "subject", "channel"]
+    assert "Measured" not in output
+
+
+def test_a_store_of_other_recordings(monkeypatch, tmp_path):
+    nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2, sfreq=100)
+    SignalStore.create(tmp_path / "store", nights, verbose=0)
+    ship(monkeypatch, tmp_path / "package")
+    with pytest.warns(UserWarning, match="was pretrained on windows of test subjects 1, 2;"):
+        output = run(NAME, "--audit", "--data", tmp_path / "store")
+    assert "store: 2 people, 144 signals of 72 windows of 10 s" in output
+
+
+def test_mistakes_are_one_sentence(tmp_path):
+    assert "needs the name or the folder" in run("--audit", code=2)
+    assert "--data is for --audit" in run("small", "--data", tmp_path, code=2)
+    assert "is not the folder" in run("large", "--audit", code=1)

@@ -1,0 +1,271 @@
+"""Audits: scores against plain computations, what is held out, draws, and errors."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset
+
+from braindecode_pars import PatchEncoder
+from braindecode_pars.estimators.window_features import ChannelFeatures
+from braindecode_pars.evaluation import audit_encoder, audits
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretrained import EncoderCard
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.windows.door import as_windows
+
+NAMES = ["C3", "Cz", "C4", "Pz", "Oz", "Fz", "F3", "F4", "P3", "P4"]
+SFREQ = 96.0
+N_TIMES = 192
+QUESTIONS = ("subject", "session", "channel", "corpus")
+
+
+def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_windows=6, sfreq=SFREQ):
+    """Return windows of 192 samples, sums of 20 functions; a recording for each session."""
+    rng = np.random.default_rng(0)
+    functions = np.cos(np.pi * np.outer(np.arange(1, 21), np.arange(N_TIMES)) / N_TIMES)
+    info = mne.create_info(NAMES[:n_chans], sfreq, "eeg")
+    found = []
+    for subject in range(n_subjects):
+        for session in sessions:
+            signals = rng.standard_normal((n_chans, n_windows, 20)) @ functions
+            raw = mne.io.RawArray(1e-5 * signals.reshape(n_chans, -1), info, verbose="error")
+            windows = fixed_windows(raw, N_TIMES / sfreq)
+            corpus = corpora[subject % len(corpora)]
+            windows.set_description(dict(subject=subject, session=session, corpus=corpus))
+            found.append(windows)
+    return BaseConcatDataset(found)
+
+
+def with_card(subjects=(), patch_size=N_TIMES, sfreq=SFREQ):
+    """Return an encoder with linear tokens, and with a card as that of a fitted estimator."""
+    torch.manual_seed(0)
+    encoder = PatchEncoder(patch_size, embed_dim=32, num_layers=1, num_heads=2, mlp_dim=32)
+    card = EncoderCard(sfreq=sfreq, subjects=list(subjects))
+    return SimpleNamespace(encoder_=encoder, encoder_card_=card)
+
+
+def value(audit, name, features):
+    chosen = audit[(audit["property"] == name) & (audit["features"] == features)]
+    return chosen["value"].item()
+
+
+@pytest.fixture(scope="module")
+def audit():
+    source = dataset(sessions=(1, 2), corpora=("a", "b"))
+    return audit_encoder({"one": with_card(), "two": with_card()}, source)
+
+
+def test_one_row_for_each_encoder_features_and_property(audit):
+    assert list(audit) == [
+        *("encoder", "features", "property", "measure", "value", "sd", "chance", "held_out")
+    ]
+    signal = list(audits.PROPERTIES.values())
+    assert audit["property"].tolist() == [*signal, *QUESTIONS] * 6
+    assert audit["encoder"].tolist() == ["one"] * (len(audit) // 2) + ["two"] * (len(audit) // 2)
+    assert list(dict.fromkeys(audit["features"])) == ["encoder", "tokens", "random encoder"]
+    measures = audit.drop_duplicates("property").set_index("property")
+    assert (measures.loc[signal, ["measure", "chance"]] == ["R2", 0]).all(axis=None)
+    assert (measures.loc[[*QUESTIONS], "measure"] == "balanced accuracy").all()
+    assert measures.loc[[*QUESTIONS], "chance"].tolist() == [1 / 4, 1 / 2, 1 / 3, 1 / 2]
+    held_out = ["recordings", "subjects", "subjects", "subjects"]
+    assert measures.loc[[*QUESTIONS], "held_out"].tolist() == held_out
+    assert audit.attrs == dict(n_signals=144, n_windows=48, n_subjects=4)
+    # Equal encoders, windows and seeds.
+    one, two = (audit[audit["encoder"] == name].reset_index() for name in ("one", "two"))
+    pd.testing.assert_series_equal(one["value"], two["value"])
+
+
+def test_what_is_linear_in_the_features_is_read():
+    """Slope and curvature are linear in a signal, and tokens of one linear patch too."""
+    windows = dataset(n_subjects=6, n_windows=20)
+    source = with_card()
+    found = audit_encoder(source, windows)
+    for name in ("slope", "curvature"):
+        assert value(found, name, "tokens") > 0.999
+    assert value(found, "Hjorth mobility", "tokens") < 0.5
+    with torch.no_grad():
+        source.encoder_.tokenizer.weight.zero_()
+    found = audit_encoder(source, windows)
+    assert found.loc[found["features"] != "random encoder", "value"][:15].max() < 0.05
+    assert value(found, "slope", "random encoder") > 0.5
+
+
+def test_features_and_properties_are_of_the_same_channel_and_window():
+    windows = as_windows(dataset(n_chans=10))
+    signals = audits._drawn(windows, 11, np.random.default_rng(0))
+    assert len(signals.windows) == 11 * 8  # of ten channels
+    assert len(set(zip(signals.of_window.tolist(), signals.channels.tolist(), strict=True))) == 88
+    subjects, properties = signals.windows.groups, audits._properties(signals.windows)
+    source = with_card(patch_size=96)
+    (kind, features), *_ = audits._features("", source, signals.windows, 0)
+    assert kind == "encoder"
+    for row in (0, 40, 87):
+        signal = signals.windows[row]
+        assert signal.shape == (1, N_TIMES)
+        place = [
+            i
+            for i, window in enumerate(windows)
+            if (window[NAMES.index(signals.channels[row])] == signal[0]).all()
+        ]
+        assert windows.groups[place].tolist() == [subjects[row]]
+        with torch.inference_mode():
+            expected = embed_signals(source.encoder_, torch.from_numpy(signal))[0]
+        np.testing.assert_allclose(features[row], expected, atol=1e-5)
+        alone = ChannelFeatures(sfreq=SFREQ).fit_transform(signal[None])[0]
+        assert properties["slope"][row] == pytest.approx(alone[0])
+
+
+def test_subjects_are_held_out():
+    """A feature that only tells who it is reads a property of people on nobody else."""
+    rng = np.random.default_rng(0)
+    subjects = np.repeat(np.arange(10), 20)
+    of_subject = rng.standard_normal((10, 30))
+    features = of_subject[subjects] + 0.1 * rng.standard_normal((200, 30))
+    properties = pd.DataFrame({"trait": rng.standard_normal(10)[subjects]})
+
+    def read(subjects):
+        half = np.arange(200) < 100
+        folds = [(np.flatnonzero(half), np.flatnonzero(half))] * 2
+        question = audits._Question(subjects, folds, "")
+        row, _ = audits._read(features, properties, {"subject": question})
+        return row["value"]
+
+    assert read(subjects) < 0.2
+    assert read(rng.permutation(subjects)) > 0.95
+
+
+def test_no_subject_recording_or_time_block_is_on_both_sides():
+    for sessions, unit in (((1, 2, 3), "recording"), ((1,), "window")):
+        source = dataset(sessions=sessions, corpora=("a", "b"), n_windows=10)
+        signals = audits._drawn(source, 1000, np.random.default_rng(0))
+        subjects = signals.windows.groups
+        recordings = signals.windows.windows["recording"].to_numpy()
+        units = {"recording": recordings, "window": signals.of_window}[unit]
+        found = dict(audits._questions(signals))
+        assert list(found) == [name for name in QUESTIONS if name != "session" or len(sessions) > 1]
+        assert len(found["subject"].folds) == (3 if unit == "recording" else 5)
+        for name, (labels, folds, _) in found.items():
+            assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(labels)))
+            held_out = units if name == "subject" else subjects
+            for train, test in folds:
+                assert not set(held_out[train]) & set(held_out[test])
+                assert set(labels[train]) == set(labels) == set(labels[test])
+
+
+def test_a_block_of_time_has_neighbouring_windows():
+    signals = audits._drawn(dataset(n_windows=10), 1000, np.random.default_rng(0))
+    blocks, _ = audits._blocks(
+        pd.factorize(signals.windows.groups)[0], np.zeros(len(signals.windows)), signals.of_window
+    )
+    of_window = pd.Series(blocks).groupby(signals.of_window)
+    assert of_window.nunique().max() == 1
+    assert of_window.first().tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4] * 4
+
+
+@pytest.mark.parametrize("sessions", [("one", None), ("one",), (None,)])
+def test_sessions_that_subjects_do_not_share_are_left_out(sessions):
+    source = dataset(sessions=sessions)
+    signals = audits._drawn(source, 1000, np.random.default_rng(0))
+    assert list(dict(audits._questions(signals))) == ["subject", "channel"]
+    names = [f"{row.subject}-{i}" for i, row in enumerate(source.description.itertuples())]
+    source.set_description({"session": names}, overwrite=True)
+    signals = audits._drawn(source, 1000, np.random.default_rng(0))
+    assert "session" not in dict(audits._questions(signals))
+
+
+def test_r2_against_a_plain_ridge_regression():
+    rng = np.random.default_rng(0)
+    X, test = rng.standard_normal((30, 3)) * [1, 5, 9] + 2, rng.standard_normal((12, 3))
+    y, true = (
+        np.column_stack([x @ [1, 0.2, 0] + rng.standard_normal(len(x)), x[:, 1]]) for x in (X, test)
+    )
+    mean, sd = X.mean(axis=0), X.std(axis=0)
+    Z, Z_test = (X - mean) / sd, (test - mean) / sd
+
+    def fitted(Z, y, alpha):
+        centre = Z.mean(axis=0)
+        weights = np.linalg.solve(
+            (Z - centre).T @ (Z - centre) + alpha * np.eye(3), (Z - centre).T @ (y - y.mean())
+        )
+        return lambda new: (new - centre) @ weights + y.mean()
+
+    expected = []
+    for own, own_true in zip(y.T, true.T, strict=True):
+        errors = {}
+        for alpha in audits._ALPHAS:
+            left_out = [
+                own[i] - fitted(np.delete(Z, i, 0), np.delete(own, i), alpha)(Z[i])
+                for i in range(30)
+            ]
+            errors[alpha] = np.square(left_out).sum()
+        predicted = fitted(Z, own, min(errors, key=errors.get))(Z_test)
+        total = np.square(own_true - own_true.mean()).sum()
+        expected.append(1 - np.square(own_true - predicted).sum() / total)
+    np.testing.assert_allclose(audits._r2(X, y, test, true), expected, rtol=1e-6)
+
+
+def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
+    X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]] * 10)
+    y = np.array([0, 0, 1, 1, 2, 2] * 10)
+    test, true = np.array([[0.0], [0.0], [0.0], [0.0], [2.0]]), np.array([0, 2, 2, 2, 2])
+    assert audits._accuracy(X, y, test, true) == (1 + 1 / 4) / 2
+
+
+def test_value_and_sd_are_over_folds():
+    row = audits._row("slope", "R2", [0.1, 0.2, 0.6], 0.0, "subjects")
+    assert row["value"] == pytest.approx(0.3)
+    assert row["sd"] == pytest.approx(np.sqrt((0.04 + 0.01 + 0.09) / 2))
+
+
+def test_seeds_draw_other_windows_and_random_encoders():
+    source = dataset(n_chans=2)
+    one, two = (audits._drawn(source, 5, np.random.default_rng(seed)).windows[0] for seed in (0, 1))
+    assert not np.array_equal(one, two)
+    found = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
+    values = [value(each, "line length", "random encoder") for each in found]
+    assert values[0] == values[1] != values[2]
+
+
+def test_a_table_of_one_encoder(audit):
+    one = audit[audit["encoder"] == "one"]
+    table = audits.audit_table(one)
+    assert list(table) == [
+        *("property", "measure", "encoder", "tokens", "random encoder", "chance", "held_out")
+    ]
+    assert table["property"].tolist() == one["property"].unique().tolist()
+    for row in table.itertuples():
+        assert row.encoder == value(one, row.property, "encoder")
+        assert row[5] == value(one, row.property, "random encoder")
+
+
+def test_subjects_of_the_pretraining_are_a_warning():
+    source = dataset(corpora=("a",))
+    with pytest.warns(UserWarning, match=r"^old was pretrained on windows of test subjects 2;"):
+        audit_encoder({"old": with_card(subjects=["a:2", "b:3"])}, source)
+    with pytest.warns(UserWarning, match="encoder of encoder are unknown"):
+        audit_encoder(with_card().encoder_, source)
+
+
+def test_windows_that_cannot_be_audited():
+    source = dataset()
+    with pytest.raises(ValueError, match=r"96 Hz.*100 Hz.*resample"):
+        audit_encoder(with_card(sfreq=100.0), source)
+    with pytest.raises(ValueError, match="two seconds"):
+        audit_encoder(with_card(sfreq=128.0), dataset(sfreq=128.0))
+    with pytest.raises(ValueError, match="one subject"):
+        audit_encoder(with_card(), dataset(n_subjects=1))
+    array = np.random.default_rng(0).standard_normal((4, 2, N_TIMES))
+    with pytest.raises(ValueError, match="The subject of some windows"):
+        audit_encoder(with_card(), as_windows(array, sfreq=SFREQ))
+    with pytest.raises(ValueError, match="The sampling rate of some windows"):
+        audit_encoder(with_card(), as_windows(array, groups=[1, 1, 2, 2]))
+    with pytest.raises(ValueError, match="n_windows must be an integer of at least 2"):
+        audit_encoder(with_card(), source, n_windows=1)
+    with pytest.raises(TypeError, match="no pretrained encoder"):
+        audit_encoder(3, source)
