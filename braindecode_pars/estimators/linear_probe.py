@@ -83,7 +83,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
     >>> X, y, subjects = as_sklearn(windows)
     >>> probe = LinearProbe(LogBandPower(), C=None).fit(X[subjects < 4], y[subjects < 4])
     >>> probe.C_
-    0.1
+    0.01
     >>> probe.predict(X[subjects == 4]).shape
     (24,)
     """

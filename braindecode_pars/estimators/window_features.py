@@ -264,8 +264,9 @@ class SpatialCovariance(WindowFeatures):
         Sampling rate in Hz, for a ``band`` of windows that do not contain it.
     band : tuple of float | None
         Lower and upper edge in Hz of a band-pass filter (Butterworth of order 4, forward and
-        backward), such as (8, 30) for motor imagery. It runs over each window by itself, so
-        filtering the recordings is better where that is possible. None does not filter.
+        backward), such as (8, 30) for motor imagery. It runs over each window by itself, which for
+        this band distorts the first and the last quarter of a second. Filter the recordings before
+        cutting where that is possible. None does not filter.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -409,8 +410,8 @@ class SlowVoltages(WindowFeatures):
     >>> from braindecode_pars import as_sklearn, datasets
     >>> from braindecode_pars.evaluation import SlowVoltages
     >>> X, y, groups = as_sklearn(datasets.mental_arithmetic(["Subject00"]))
-    >>> SlowVoltages(channels=["F3", "F4"]).fit_transform(X).shape  # 2 channels, 20 segments
-    (24, 40)
+    >>> SlowVoltages(channels=["F3", "F4"]).fit_transform(X).shape  # 2 channels, 40 segments
+    (12, 80)
     """
 
     sfreq: float | None = None
