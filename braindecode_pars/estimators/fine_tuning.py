@@ -239,7 +239,7 @@ def _seeded_copy(augmentation: Any, seed: int) -> Any:
 
 _ENCODER = "encoder.*"
 
-#: Fewest labelled people for whom a given encoder is trained, see docs/results/development.rst.
+#: From this number of labelled people on, a given encoder is trained, see docs/results/development.rst.
 MANY_PEOPLE = 24
 
 

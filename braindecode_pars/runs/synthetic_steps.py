@@ -61,7 +61,7 @@ class SyntheticSteps(Dataset):
 
     is_single_channel = True
 
-    #: There are no recordings, of nobody and of no corpus.
+    #: The signals have no subject and no corpus.
     subjects: list = []  # noqa: RUF012
     in_pass: dict[str, int] = {}  # noqa: RUF012
 
