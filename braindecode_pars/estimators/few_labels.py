@@ -247,7 +247,8 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         """Return whether the means of subjects are subtracted, and log it."""
         if self.recenter != "auto":
             return self.recenter
-        chosen, reason = "subject", "The subject of every window is known."
+        chosen: str | None = "subject"
+        reason = "The subject of every window is known."
         try:
             _subject_numbers(windows)
         except ValueError as error:
