@@ -8,25 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     FewLabelsClassifier,
+    LinearProbe,
     NetworkClassifier,
     PARSClassifier,
     PARSEmbedder,
     SubjectCentering,
 )
 from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
+from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.window_features import (
     ChannelFeatures,
+    LogAmplitude,
     LogBandPower,
+    SlowVoltages,
     SpatialCovariance,
 )
 from braindecode_pars.pretext import PRETEXT_TASKS
@@ -38,9 +40,20 @@ __all__ = ["CENTRED", "METHODS", "make_methods"]
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
     *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
-    *("scratch", "few-labels", "probe", "random-probe"),
-    *("eegnet", "shallow", "band-power", "tangent-space", "classical-features"),
+    *("scratch", "few-labels", "probe", "random-encoder"),
+    *("eegnet", "shallow", "band-power", "tangent-space", "tangent-space-8-30"),
+    *("classical-features", "slow-voltages", "amplitude"),
 )
+
+#: Method name -> features of each channel.
+_OF_CHANNELS = {
+    "band-power": LogBandPower,
+    "classical-features": ChannelFeatures,
+    "slow-voltages": SlowVoltages,
+    "amplitude": LogAmplitude,
+}
+#: Methods with a linear classifier.
+_LINEAR = {"probe", "random-encoder", "tangent-space", "tangent-space-8-30", *_OF_CHANNELS}
 
 _HOW_TO = (
     "To compare different sizes, pass equal_sizes=False to make_methods and to the protocol, or "
@@ -75,15 +88,21 @@ def make_methods(
           ``"small"``, or of each ``encoder``, if that is given;
         - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
           in every fit, with logistic regression; of each ``encoder``, if that is given;
-        - ``"random-probe"``: the same with an encoder that is not trained;
+        - ``"random-encoder"``: the same with an encoder that is not trained;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode with their
           published training, see Notes;
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
           space of pyriemann and logistic regression;
+        - ``"tangent-space-8-30"``: the same after a filter from 8 to 30 Hz, the band of motor
+          imagery, of each window;
         - ``"classical-features"``: :class:`~braindecode_pars.evaluation.ChannelFeatures` with
-          logistic regression.
+          logistic regression. (``"features"`` is the pretext task that predicts them);
+        - ``"slow-voltages"``: :class:`~braindecode_pars.evaluation.SlowVoltages`, frontal if the
+          channels have names, with linear discriminant analysis;
+        - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
+          regression.
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
         method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
@@ -106,7 +125,10 @@ def make_methods(
         :class:`~braindecode_pars.FewLabelsClassifier`. Those that another method also has
         (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it too, instead of its
         published values. ``class_weight`` applies to all: it is "balanced" if it is not given, as
-        in PARSClassifier.
+        in PARSClassifier. ``C`` is that of every logistic regression on standardised features
+        (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier); ``C=None``
+        searches it by held-out subjects of each fit. If it is not given, it is 0.01 for tangent
+        space and FewLabelsClassifier, and 1 for the others.
 
     Returns
     -------
@@ -155,10 +177,12 @@ def make_methods(
     names = list(dict.fromkeys(names))
     parameters = PARSClassifier().get_params()
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
+    if not _LINEAR.isdisjoint(names):
+        further["C"] = LinearProbe().C
     tasks = [name for name in names if name in PRETEXT_TASKS or names_file(name)]
     for what, given, known in (
         ("Method", names, dict.fromkeys((*METHODS, *tasks))),
-        ("Parameter of PARSClassifier", settings, {**parameters, **further}),
+        ("Setting of these methods", settings, {**parameters, **further}),
     ):
         for name in given:
             if name not in known:
@@ -221,15 +245,15 @@ def _classifiers(
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = settings | (_size_of(encoders or default, settings) if equal_sizes else {})
-    trained, weights = _shared(PARSClassifier, sized), settings["class_weight"]
+    trained = _shared(PARSClassifier, sized)
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
         if name == "few-labels":
             yield from _votes(encoders or default, settings, recentred)
         elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
-                embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
-                yield _linear(f"{shown} probe", centred, weights, embedder, StandardScaler())
+                embedder = _embedder(sized, encoder=encoder)
+                yield _linear(f"{shown} probe", centred, sized, embedder)
         elif name in PRETEXT_TASKS or names_file(name):
             yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
@@ -243,8 +267,8 @@ def _classifiers(
             else:
                 yield published["network"], network
         else:
-            shown, *steps = _features(name, sized)
-            yield _linear(shown, centred, weights, *steps)
+            shown, features, own = _features(name, sized)
+            yield _linear(shown, centred, sized, features, **own)
     for shown, encoder in encoders.items():
         given = _shared(PARSClassifier, settings)
         yield shown + recentred, PARSClassifier(encoder=encoder, **given)
@@ -261,36 +285,45 @@ def _votes(
 
 
 def _linear(
-    shown: str, centred: bool, weights: Any, features: TransformerMixin, *scaling: TransformerMixin
+    shown: str,
+    centred: bool,
+    settings: dict[str, Any],
+    features: TransformerMixin,
+    **own: Any,
 ) -> tuple[str, BaseEstimator]:
-    """Return the shown name, and logistic regression on features."""
+    """Return the shown name, and a linear classifier on features, with defaults of its own."""
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
-    regression = LogisticRegression(max_iter=1000, class_weight=weights)
-    return shown, make_pipeline(features, *scaling, regression)
+    return shown, LinearProbe(features, **{**own, **_shared(LinearProbe, settings)})
 
 
-def _features(
-    name: str, settings: dict[str, Any]
-) -> tuple[str, TransformerMixin, *tuple[TransformerMixin, ...]]:
-    """Return the shown name, a transformer of windows, and what scales its features."""
-    of_channels = {
-        "band-power": ("band power", LogBandPower),
-        "classical-features": ("classical features", ChannelFeatures),
-    }
-    if name in of_channels:
-        shown, features = of_channels[name]
-        return shown, features(**_shared(features, settings)), StandardScaler()
-    if name == "tangent-space":
-        from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+def _embedder(settings: dict[str, Any], **start: Any) -> PARSEmbedder:
+    """Return an embedder that keeps the channels apart, as the features of other methods do."""
+    return PARSEmbedder(pooling="channels", **start, **_shared(PARSEmbedder, settings))
 
-        # Its features have one scale, as they are.
-        covariance = SpatialCovariance(**_shared(SpatialCovariance, settings))
-        return "tangent space", make_pipeline(covariance, TangentSpace())
-    shared = _shared(PARSEmbedder, settings)
-    if name == "random-probe":
-        return "random probe", PARSEmbedder(None, **shared), StandardScaler()
-    return "PARS probe", PARSEmbedder("pars", **shared), StandardScaler()
+
+def _features(name: str, settings: dict[str, Any]) -> tuple[str, TransformerMixin, dict[str, Any]]:
+    """Return the shown name, a transformer of windows, and defaults of the linear classifier."""
+    match name:
+        case "probe":
+            return "PARS probe", _embedder(settings, pretext="pars"), {}
+        case "random-encoder":
+            return "random encoder", _embedder(settings, pretext=None), {}
+        case "tangent-space":
+            return "tangent space", _tangent_space(settings), {"C": DEFAULT_C}
+        case "tangent-space-8-30":
+            in_band = _tangent_space(settings, band=(8, 30))
+            return "tangent space 8-30 Hz", in_band, {"C": DEFAULT_C}
+    transformer = _OF_CHANNELS[name]
+    own = {"classifier": "lda"} if name == "slow-voltages" else {}
+    return name.replace("-", " "), transformer(**_shared(transformer, settings)), own
+
+
+def _tangent_space(settings: dict[str, Any], **band: Any) -> TransformerMixin:
+    from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+
+    covariance = SpatialCovariance(**band, **_shared(SpatialCovariance, settings))
+    return make_pipeline(covariance, TangentSpace())
 
 
 def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:

@@ -301,8 +301,8 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     criterion : type[nn.Module] | None
         Loss function. None uses the criterion of the task.
     optimizer : type[Optimizer]
-        Class of the optimiser. The default is AdamW with the betas of the paper (0.9, 0.999) and
-        weight decay on linear weights only.
+        Class of the optimiser. The default is AdamW, as in the paper, with weight decay on linear
+        weights only. The betas are PyTorch's (0.9, 0.999); the paper does not give them.
     lr, max_epochs, batch_size, train_split
         As in skorch. The default learning rate, number of epochs and batch size are those of the
         paper (section 2.5). The default ``train_split=None`` means no internal validation.

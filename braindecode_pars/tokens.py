@@ -361,7 +361,7 @@ class LogPowerSpectrum(nn.Module):
     """
 
     #: Added to the power, so that the logarithm of a filtered or flat signal is finite. White noise
-    #: of the signal's variance has a power of 1, the EEG at 40 Hz about 0.01 to 0.05.
+    #: of the signal's variance has a power of 1, EEG at 40 Hz one of about 0.01 to 0.3.
     FLOOR = 1e-4
 
     def __init__(self, patch_size: int = 200):
@@ -426,14 +426,14 @@ class SpectralPatchEmbedding(PatchEmbedding):
     torch.Size([2, 40, 32])
     """
 
-    #: Divisor of the log spectrum. Its root mean square over EEG is about 4.5, so that both maps
-    #: begin with tokens of a similar size.
+    #: Divisor of the log spectrum, whose root mean square is 4 to 5 in EEG between 0.5 and 45 Hz,
+    #: so that both maps begin with tokens of a similar size.
     SCALE = 4.0
 
     def __init__(self, patch_size: int = 200, embed_dim: int = 512):
         super().__init__(patch_size, embed_dim)
         self.spectrum = LogPowerSpectrum(patch_size)
-        # The initial distribution of a linear layer; the bias of the other map serves for both.
+        # The initial distribution of the weights of a linear layer. The other map has the bias.
         n_frequencies = patch_size // 2
         bound = max(1, n_frequencies) ** -0.5
         self.spectrum_weight = nn.Parameter(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import mne
 import numpy as np
 import pytest
+from braindecode.datasets import BaseConcatDataset
+from support.montages import windows_of
 
 from braindecode_pars import (
     FewLabelsClassifier,
@@ -15,6 +18,7 @@ from braindecode_pars import (
 )
 from braindecode_pars.baselines import METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
+from braindecode_pars.evaluation import compare
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 
@@ -22,9 +26,11 @@ def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
         *("PARS", "MAE", "SpectralMAE", "SignalFeatures", "MP3", "DropPos", "Joint"),
-        *("scratch", "few labels", "PARS probe", "random probe"),
-        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space", "classical features"),
+        *("scratch", "few labels", "PARS probe", "random encoder"),
+        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space", "tangent space 8-30 Hz"),
+        *("classical features", "slow voltages", "amplitude"),
     ]
+    assert methods["tangent space 8-30 Hz"].transformer[0].band == (8, 30)
     assert methods["MAE"].pretext == "mae"
     assert methods["scratch"].pretext is None
     assert methods["ShallowFBCSPNet"].network == "ShallowFBCSPNet"
@@ -89,7 +95,7 @@ def test_the_published_networks_are_built_and_trained(nights):
 
 
 def test_methods_fit_and_predict(nights, tiny):
-    names = ["droppos", "probe", "random-probe", "band-power", "tangent-space"]
+    names = ["droppos", "probe", "random-encoder", "band-power", "tangent-space"]
     settings = dict(pretrain_epochs=1, finetune_epochs=1, **tiny)
     methods = {
         **make_methods(names, **settings),
@@ -112,11 +118,69 @@ def test_every_method_is_centred_and_says_so():
             assert isinstance(centred[0], EuclideanAlignment)
             assert repr(centred[1]) == repr(clf)
         else:
-            assert isinstance(centred[0], SubjectCentering)
-            inner = centred[0].transformer
-            assert repr(getattr(inner, "steps", inner)) == repr(getattr(clf[0], "steps", clf[0]))
+            assert isinstance(centred.transformer, SubjectCentering)
+            inner, plain = centred.transformer.transformer, clf.transformer
+            assert repr(getattr(inner, "steps", inner)) == repr(getattr(plain, "steps", plain))
+            assert (centred.classifier, centred.C) == (clf.classifier, clf.C)
     (named,) = make_methods(["scratch"], recenter="subject")
     assert named == "scratch, subject-centred (transductive)"
+
+
+def test_probes_keep_the_channels_apart(tiny):
+    """As band power does; their mean could not tell left from right."""
+    methods = make_methods(["probe", "random-encoder"], **tiny)
+    methods |= make_methods(["probe"], encoder="small")
+    poolings = [clf.transformer.pooling for clf in methods.values() if hasattr(clf, "transformer")]
+    assert poolings == ["channels"] * 3
+
+
+@pytest.mark.parametrize("C", ["default", 0.1, None])
+def test_all_linear_classifiers_have_the_same_c(C):
+    methods = make_methods(METHODS, encoder="small", **({} if C == "default" else {"C": C}))
+    found = {name: clf.C for name, clf in methods.items() if hasattr(clf, "C")}
+    assert len(found) == 9
+    own = ("few labels", "tangent space", "tangent space 8-30 Hz")
+    for name, value in found.items():
+        expected = (0.01 if name in own else 1.0) if C == "default" else C
+        assert value == expected, name
+
+
+@pytest.fixture(scope="module")
+def drifting():
+    """Four subjects with a slow drift of the forehead to one side, as of the eyes: its class."""
+    names = ["Fp1", "Fp2", "F7", "F8", "C3", "C4"]
+    rng = np.random.default_rng(0)
+    recordings = []
+    for subject in range(4):
+        y = rng.permutation(np.arange(40) % 2)
+        signals = rng.standard_normal((6, 40, 300))
+        drift = np.outer(2.0 * y - 1, np.linspace(-2, 2, 300))
+        signals[2] += drift
+        signals[3] -= drift
+        info = mne.create_info(names, 100.0, "eeg")
+        raw = mne.io.RawArray(1e-5 * signals.reshape(6, -1), info, verbose="error")
+        recordings.append(windows_of(raw, y, subject))
+    return BaseConcatDataset(recordings)
+
+
+def test_every_method_is_compared_by_name(drifting, tmp_path):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
+    folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path / "run")
+    methods = make_methods(METHODS, encoder=folder, pretrain_epochs=1, finetune_epochs=1)
+    half = [(np.arange(80), np.arange(80, 160))]
+    scores = compare(methods, drifting, cv=half, metrics=["balanced_accuracy"], verbose=0)
+    assert list(scores["method"].unique()) == list(methods)
+    assert scores["value"].between(0, 1).all()
+
+
+def test_slow_voltages_find_a_slow_lateral_drift(drifting):
+    """So do classical features, which have the slope; powers and amplitudes do not."""
+    names = ["slow-voltages", "classical-features", "band-power", "amplitude"]
+    methods = make_methods([*names, "tangent-space", "tangent-space-8-30"])
+    scores = compare(methods, drifting, cv=2, metrics=["balanced_accuracy"], verbose=0)
+    means = scores.groupby("method")["value"].mean()
+    assert set(means.index[means > 0.95]) == {"slow voltages", "classical features"}
+    assert means.nsmallest(4).max() < 0.65
 
 
 def test_a_task_of_the_user_is_a_method(own_task):
@@ -131,7 +195,8 @@ def test_a_task_of_the_user_is_a_method(own_task):
 def test_an_encoder_adds_a_method():
     methods = make_methods(["scratch", "probe"], encoder="small")
     assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
-    assert methods["pretrained"].encoder == methods["pretrained probe"][0].encoder == "small"
+    assert methods["pretrained"].encoder == "small"
+    assert methods["pretrained probe"].transformer.encoder == "small"
     # The head of scratch is chosen as that of the encoder, unless it is given.
     assert (methods["scratch"].head, methods["pretrained"].head) == ("auto", "auto")
     methods = make_methods(["scratch"], encoder="small", head="attention")
@@ -179,7 +244,7 @@ def test_few_labels_votes_with_each_encoder(tmp_path):
     assert (one["few labels"].encoder, one["scratch"].embed_dim) == (folder, 16)
     two = make_methods(["few-labels"], encoder={"A": folder, "B": folder})
     assert [*two] == ["A few labels", "B few labels", "A", "B"]
-    with pytest.raises(ValueError, match="'C' is unknown"):
+    with pytest.raises(ValueError, match="Setting of these methods 'C' is unknown"):
         make_methods(["scratch"], C=0.1)
 
 
@@ -210,7 +275,7 @@ def test_several_encoders_are_methods_of_their_names():
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
     assert list(methods) == ["scratch", "PARS probe", "MAE probe", "PARS", "MAE"]
     assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("spectral-eegmmidb", 3)
-    assert methods["MAE probe"][0].encoder == "spectral-eegmmidb"
+    assert methods["MAE probe"].transformer.encoder == "spectral-eegmmidb"
     centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
     assert [name.partition(",")[0] for name in centred] == [
         "PARS probe",

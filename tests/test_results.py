@@ -15,6 +15,8 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
 
 DOCS = Path(__file__).parents[1] / "docs"
+#: Tasks in the order of the README.
+README_TASKS = ("arithmetic", "imagery", "hands")
 NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
 
 
@@ -250,7 +252,7 @@ def test_the_readme_has_the_stored_scores_of_few_labels():
     from stored_few_labels import few_labels_scores
 
     means = {}
-    for task in ("arithmetic", "imagery", "hands"):
+    for task in README_TASKS:
         scores = few_labels_scores(task)
         found = scores[scores["centred"]].groupby(["method", "n_train_subjects"])["value"].mean()
         means |= {(method, task, n): value for (method, n), value in found.items()}
@@ -267,9 +269,27 @@ def test_the_readme_has_the_stored_scores_of_few_labels():
         "classical features": "the 31 classical features that both learned to predict",
     }
     for method in (*named, "tangent space", "band power", "random encoder"):
-        places = [(method, task, n) for task in ("arithmetic", "imagery", "hands") for n in (4, 8)]
+        places = [(method, task, n) for task in README_TASKS for n in (4, 8)]
         expected = [f"{means[place]:.2f}".removeprefix("0") for place in places]
         assert shown[named.get(method, method)] == expected, method
+
+
+def test_the_readme_has_the_stored_scores_of_the_network():
+    """Means of the encoder and from scratch with four people; all gains are significant."""
+    from stored_few_labels import fine_tuned
+
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    (shown,) = re.findall(r"With four, not centred, it has (.*?) in both tests", readme)
+    numbers = re.findall(r"\.\d\d", shown)
+    rows = [fine_tuned(task).set_index("people").loc["4"] for task in README_TASKS]
+    pairs = [[float(mean) for mean in row["means"].split(", ")] for row in rows]
+    ours, scratch = (
+        [f"{mean:.2f}".removeprefix("0") for mean in of] for of in zip(*pairs, strict=True)
+    )
+    assert numbers == [*ours, *scratch]
+    assert shown.endswith("all three gains are significant")
+    for row in rows:
+        assert max(float(row["p, Wilcoxon"]), float(row["p, corrected t-test"])) < 0.05
 
 
 def test_pretraining_seeds_are_one_method_and_the_tests_are_those_of_the_package():

@@ -49,8 +49,8 @@ _BIDS_LABEL = re.compile(
 #: Name of a recording in the corpora of Temple University.
 _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
-#: Subject of signals that are of nobody. It is on no card.
-NOBODY = "synthetic signals"
+#: Subject in the descriptions of signals that have no subject. It is on no card.
+NO_SUBJECT = "synthetic signals"
 
 #: Public corpora: those of the recipes.
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")

@@ -29,7 +29,7 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
-from braindecode_pars.estimators.few_labels import DEFAULT_C, view_classifier
+from braindecode_pars.estimators.linear_probe import DEFAULT_C, LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogBandPower,
@@ -193,8 +193,7 @@ def make_probes(ours: str, encoder: PARSEmbedder) -> dict[str, BaseEstimator]:
     for suffix, recenter in ((CENTRED, "subject"), ("", None)):
         for name, each in features.items():
             taken: Any = SubjectCentering(each) if recenter else each
-            regression = view_classifier(DEFAULT_C, "balanced")
-            probes[name + suffix] = make_pipeline(taken, regression)
+            probes[name + suffix] = LinearProbe(taken, C=DEFAULT_C)
         probes[VOTE + suffix] = FewLabelsClassifier(PACKAGED, recenter=recenter, verbose=0)
     return probes
 

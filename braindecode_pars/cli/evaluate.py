@@ -101,8 +101,9 @@ def evaluate(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Argument of PARSClassifier, such as pretrain_epochs=100, or "
-            "subject_centering=true. May be repeated.",
+            help="Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, "
+            "or C=0.01 of logistic regressions (C=null: chosen by held-out subjects). May be "
+            "repeated.",
             metavar="KEY=VALUE",
         ),
     ] = None,

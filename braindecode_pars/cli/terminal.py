@@ -203,8 +203,11 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
 
 TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
-_PROBES = ("probe", "random-probe")
-_CLASSICAL = ("band-power", "tangent-space", "classical-features")
+_PROBES = ("probe", "random-encoder")
+_CLASSICAL = (
+    *("band-power", "tangent-space", "tangent-space-8-30"),
+    *("classical-features", "slow-voltages", "amplitude"),
+)
 METHODS = (*TASKS, "scratch", "few-labels", *_PROBES, "eegnet", "shallow", *_CLASSICAL)
 METRICS = (
     "kappa",

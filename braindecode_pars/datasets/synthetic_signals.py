@@ -27,7 +27,7 @@ from braindecode_pars._common.checks import (
     number,
     positive,
 )
-from braindecode_pars._common.subjects import NOBODY
+from braindecode_pars._common.subjects import NO_SUBJECT
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
@@ -228,7 +228,7 @@ class SyntheticSignals:
         integer(1).check("n_times", n_times)
         info = mne.create_info(["synthetic"], self.sfreq, "eeg")
         recording = dict(
-            subject=NOBODY,
+            subject=NO_SUBJECT,
             sfreq=self.sfreq,
             channels=Montage.of(info["chs"]),
             preprocessing=self.preprocessing,

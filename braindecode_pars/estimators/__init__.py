@@ -6,6 +6,7 @@ from braindecode_pars.estimators.classifier import PARSClassifier
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.few_labels import FewLabelsClassifier
+from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.network import NetworkClassifier
 from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
 
@@ -13,6 +14,7 @@ __all__ = [
     "ChannelNoise",
     "EuclideanAlignment",
     "FewLabelsClassifier",
+    "LinearProbe",
     "NetworkClassifier",
     "PARSClassifier",
     "PARSEmbedder",

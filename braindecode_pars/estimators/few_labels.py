@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -27,6 +21,12 @@ from braindecode_pars._common.model_files import FEW_LABELS, ModelFile
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start, n_parameters
+from braindecode_pars.estimators.linear_probe import (
+    DEFAULT_C,
+    fit_searched,
+    folds_of_subjects,
+    logistic_regression,
+)
 from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
 from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
@@ -53,13 +53,6 @@ from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
-
-#: Values of C that are searched, and the one without a search. See docs/results/development.rst.
-GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
-
-#: Fewest subjects for a search, and most folds of subjects in it.
-_FEWEST, _MOST_FOLDS = 3, 5
-
 
 _NOT_SEARCHED = "not searched, since it needs three known subjects and all classes in a fold"
 
@@ -237,9 +230,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             # A classifier of each view
             weights = self._weights_of_codes(windows.labels)
             folds = [] if self.C is not None else folds_of_subjects(windows)
-            C = DEFAULT_C if self.C is None else self.C
+            unfitted = logistic_regression(DEFAULT_C if self.C is None else self.C, weights)
             views = {
-                view: fit_view(own, windows.labels, C, weights, folds)
+                view: fit_searched(unfitted, own, windows.labels, folds)
                 for view, own in features.items()
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
@@ -255,20 +248,20 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         if self.recenter != "auto":
             return self.recenter
         chosen: str | None = "subject"
-        reason = "the subject of every window is known"
-        if windows.groups is None:
-            chosen, reason = None, "subjects are unknown"
-        elif (fewest := np.bincount(subjects_of(windows)).min()) < MIN_WINDOWS:
-            chosen, reason = None, f"a subject has {fewest} windows, fewer than {MIN_WINDOWS}"
+        reason = "The subject of every window is known."
+        try:
+            _subject_numbers(windows)
+        except ValueError as error:
+            chosen, reason = None, str(error)
         if self.verbose:
-            log.info("recenter='auto' is %r: %s.", chosen, reason)
+            log.info("recenter='auto' is %r. %s", chosen, reason)
         return chosen
 
     def _subjects(self, windows: Windows) -> np.ndarray | None:
         """Return the number of each window's subject; None without recentring."""
         if self.recenter_ is None:
             return None
-        return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")
+        return _subject_numbers(windows)
 
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
@@ -425,7 +418,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         for view, C in self.C_.items():
             names = ("mean", "scale", "coef", "intercept")
             mean, scale, coef, intercept = (tensors[f"views.{view}.{n}"].numpy() for n in names)
-            clf = view_classifier(C, self.class_weight)
+            clf = logistic_regression(C, self.class_weight)
             vars(clf[0]).update(mean_=mean, scale_=scale, var_=scale**2, n_features_in_=len(mean))
             vars(clf[1]).update(
                 coef_=coef,
@@ -436,63 +429,5 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             self.views_[view] = clf
 
 
-def subjects_of(windows: Windows) -> np.ndarray:
-    """Return the number of each window's subject, which is known, counted from 0."""
-    return pd.factorize(windows.groups)[0]
-
-
-def view_classifier(C: float, class_weight: str | dict | None) -> Pipeline:
-    """Return the unfitted classifier of a view."""
-    regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
-    return make_pipeline(StandardScaler(), regression)
-
-
-def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and held-out windows of each fold; none with fewer than three subjects.
-
-    A fold whose training windows lack a class is left out.
-    """
-    if windows.groups is None:
-        return []
-    numbers = subjects_of(windows)
-    n_subjects, labels = numbers.max() + 1, windows.labels
-    if n_subjects < _FEWEST:
-        return []
-    folds = GroupKFold(min(n_subjects, _MOST_FOLDS)).split(labels, groups=numbers)
-    n_classes = len(np.unique(labels))
-    return [(train, test) for train, test in folds if len(np.unique(labels[train])) == n_classes]
-
-
-def fit_view(
-    features: np.ndarray,
-    codes: np.ndarray,
-    C: float,
-    class_weight: str | dict | None,
-    folds: list[tuple[np.ndarray, np.ndarray]],
-) -> Pipeline:
-    """Fit the classifier of a view; with folds, the C of the lowest log loss in them is used.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n_windows, n_features)
-        Features of the training windows.
-    codes : ndarray of int, shape (n_windows,)
-        Labels, counted from 0.
-    C : float
-        Without folds, C of the logistic regression.
-    class_weight : "balanced" | dict | None
-        Weights of the codes.
-    folds : list of tuple
-        Training and held-out windows of each fold.
-    """
-    clf = view_classifier(C, class_weight)
-    if not folds:
-        return clf.fit(features, codes)
-    loss = make_scorer(
-        log_loss,
-        response_method="predict_proba",
-        greater_is_better=False,
-        labels=np.arange(codes.max() + 1),
-    )
-    grid = {"logisticregression__C": GRID}
-    return GridSearchCV(clf, grid, scoring=loss, cv=folds).fit(features, codes).best_estimator_
+def _subject_numbers(windows: Windows) -> np.ndarray:
+    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")

@@ -239,7 +239,8 @@ def _seeded_copy(augmentation: Any, seed: int) -> Any:
 
 _ENCODER = "encoder.*"
 
-#: Fewest labelled people for whom a given encoder is trained, see docs/results/development.rst.
+#: With this number of labelled people or more, a given encoder is trained, see
+#: docs/results/development.rst.
 MANY_PEOPLE = 24
 
 

@@ -17,6 +17,17 @@ from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows.table import Windows
 
 
+def check_transformer(estimator: Any) -> None:
+    """Check that the parameter ``transformer`` of an estimator is one."""
+    given = estimator.transformer
+    can_transform = hasattr(given, "fit") and hasattr(given, "transform")
+    if not can_transform or isinstance(given, type):
+        raise TypeError(
+            f"transformer={given!r} is not a transformer, which computes features; pass one, as in "
+            f"{type(estimator).__name__}(LogBandPower())."
+        )
+
+
 class SubjectCentering(TransformerMixin, WindowsEstimator):
     r"""Subtract each subject's own mean from the features of a transformer (transductive).
 
@@ -106,12 +117,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
             ``min_windows``. Also all errors of the transformer.
         """
         check_parameters(self)
-        can_transform = hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")
-        if not can_transform or isinstance(self.transformer, type):
-            raise TypeError(
-                f"transformer={self.transformer!r} is no transformer, whose features can be "
-                "centred; pass one, as in SubjectCentering(LogBandPower())."
-            )
+        check_transformer(self)
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")

@@ -1,14 +1,14 @@
-"""Features of windows for baselines and votes: band power, covariances, and classical features.
+"""Features of windows for baselines and votes: power, covariances, voltages, classical features.
 
-Log power in frequency bands, covariances of the channels for classifiers of Riemannian geometry,
-and the classical features that :class:`~braindecode_pars.pretext.SignalFeatures` predicts. All are
-computed batch by batch.
+Log power in frequency bands, amplitudes alone, slow voltages alone, covariances of the channels for
+classifiers of Riemannian geometry, and the classical features that
+:class:`~braindecode_pars.pretext.SignalFeatures` predicts. All are computed batch by batch.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from scipy.signal import butter, sosfiltfilt, welch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from braindecode_pars._common.channel_names import match_channels, odd_first
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.pretext import features as classical
@@ -26,7 +27,7 @@ from braindecode_pars.tokens import instance_norm
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows.table import Montage, Windows
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 #: Sigma is the band of sleep spindles, and alpha that of the sensorimotor rhythm too.
@@ -263,8 +264,9 @@ class SpatialCovariance(WindowFeatures):
         Sampling rate in Hz, for a ``band`` of windows that do not contain it.
     band : tuple of float | None
         Lower and upper edge in Hz of a band-pass filter (Butterworth of order 4, forward and
-        backward), such as (8, 30) for motor imagery. It runs over each window by itself, so
-        filtering the recordings is better where that is possible. None does not filter.
+        backward), such as (8, 30) for motor imagery. It runs over each window by itself, which for
+        this band distorts the first and the last quarter of a second. Filter the recordings before
+        cutting where that is possible. None does not filter.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -317,6 +319,134 @@ class SpatialCovariance(WindowFeatures):
             batch = sosfiltfilt(sections, batch, axis=-1, padlen=padding)
         covariances = Covariances("oas").transform(batch)  # (n_windows, n_chans, n_chans)
         return covariances + np.finfo(np.float32).tiny * np.eye(n_chans)
+
+
+@dataclass(eq=False, repr=False)
+class LogAmplitude(WindowFeatures):
+    r"""Logarithm of the standard deviation of each channel, absolute and relative: amplitudes only.
+
+    With :math:`s_c` the standard deviation of channel c over the window, the features of one of C
+    channels are
+
+    .. math::
+        \log s_c \quad\text{and}\quad \log s_c - \frac1C \sum_{k=1}^C \log s_k .
+
+    They hold nothing of the waveform or of frequencies. A method that is not better than a linear
+    classifier on them has not shown that it uses more than amplitudes.
+
+    Parameters
+    ----------
+    sfreq : float | None
+        Sampling rate in Hz, which is not needed.
+    channels : list of str | None
+        As in :class:`LogBandPower`.
+
+    Attributes
+    ----------
+    chs_info_ : list of dict | None
+        As in :class:`LogBandPower`.
+
+    Notes
+    -----
+    The columns are the two features of the first channel, then those of the second, and so on. A
+    flat channel has the smallest float32 as its standard deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation import LogAmplitude
+    >>> LogAmplitude().fit_transform(np.random.randn(4, 2, 3000)).shape
+    (4, 4)
+    """
+
+    sfreq: float | None = None
+    channels: list[str] | None = None
+
+    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+        log_std = np.log(np.maximum(batch.std(axis=-1), np.finfo(np.float32).tiny))
+        relative = log_std - log_std.mean(axis=1, keepdims=True)  # (n_windows, n_chans)
+        return np.stack([log_std, relative], axis=-1).reshape(len(batch), -1)
+
+
+#: Frontal electrodes, where eye movements are large, of
+#: :class:`~braindecode_pars.evaluation.SlowVoltages`.
+FRONTAL = ("Fp1", "Fp2", "F7", "F8")
+
+
+@dataclass(eq=False, repr=False)
+class SlowVoltages(WindowFeatures):
+    """Mean voltage of frontal channels in each quarter of a second: slow voltages only.
+
+    Eye movements, sweat and electrode drift change the voltage slowly, and most at the forehead.
+    With linear discriminant analysis (``LinearProbe(SlowVoltages(), classifier="lda")``), these
+    features show how well such signals alone tell the classes apart. A method that is not better
+    may use the same signals, whatever its task is meant to measure.
+
+    Parameters
+    ----------
+    sfreq : float | None
+        Sampling rate in Hz; required when the windows do not contain it.
+    segment_seconds : float
+        Length of the segments in seconds. The rest at the end of a window that is shorter is left
+        out. A window that is shorter than a segment is one segment.
+    channels : list of str | None
+        Names of the channels to use, in this order. None uses those of Fp1, Fp2, F7 and F8 that all
+        recordings have, in whatever spelling (``Fp1.``, ``EEG FP1-REF``); of windows without
+        channel names, all channels.
+
+    Attributes
+    ----------
+    chs_info_ : list of dict | None
+        As in :class:`LogBandPower`.
+
+    Notes
+    -----
+    The columns are the means of the first channel in the order of time, in the unit of the signal,
+    then those of the second channel, and so on. They contain the constant offset of a window. A
+    high-pass filter of the recordings removes a part of what they measure.
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> from braindecode_pars.evaluation import SlowVoltages
+    >>> X, y, groups = as_sklearn(datasets.mental_arithmetic(["Subject00"]))
+    >>> SlowVoltages(channels=["F3", "F4"]).fit_transform(X).shape  # 2 channels, 40 segments
+    (12, 80)
+    """
+
+    sfreq: float | None = None
+    segment_seconds: float = 0.25
+    channels: list[str] | None = None
+
+    def _remember(self, windows: Windows) -> None:
+        channels, montages = self.channels, windows.montages
+        has_names = windows.chs_info is not None and all(one.chs_info for one in montages)
+        if channels is None and has_names:
+            channels = _frontal_in(montages)
+        self.chs_info_ = pick_for_fit(windows, channels).chs_info
+
+    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+        n_times = batch.shape[-1]
+        segment = min(max(1, round(self.segment_seconds * known_rate(sfreq))), n_times)
+        whole = batch[..., : n_times - n_times % segment]
+        means = whole.reshape(*batch.shape[:2], -1, segment).mean(axis=-1)
+        return means.reshape(len(batch), -1)
+
+
+def _frontal_in(montages: Sequence[Montage]) -> list[str]:
+    """Return the frontal electrodes that all montages have as good channels."""
+    good = [[name for name in montage.names if name not in montage.bads] for montage in montages]
+    found = [match_channels(FRONTAL, names) for names in good]
+    frontal = [
+        name for i, name in enumerate(FRONTAL) if all(places[i] is not None for places in found)
+    ]
+    if not frontal:
+        names = listed(odd_first(montages[0].names))
+        raise ValueError(
+            f"SlowVoltages uses {listed(FRONTAL)}, but none of them is a good channel of all "
+            f"recordings; the first has {names}. List the channels to use in channels=."
+        )
+    return frontal
 
 
 #: Names of what the functions in ``pretext.features.FEATURES`` return, but for the bands.

@@ -5,7 +5,9 @@ Each protocol returns one tidy DataFrame."""
 from braindecode_pars.estimators.costs import cost_table
 from braindecode_pars.estimators.window_features import (
     ChannelFeatures,
+    LogAmplitude,
     LogBandPower,
+    SlowVoltages,
     SpatialCovariance,
 )
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
@@ -25,7 +27,9 @@ __all__ = [
     "GRIDS",
     "ChannelFeatures",
     "FoldError",
+    "LogAmplitude",
     "LogBandPower",
+    "SlowVoltages",
     "SpatialCovariance",
     "ablation",
     "audit_encoder",

@@ -320,7 +320,7 @@ class _Walk:
             # The vote also has classifiers on the features of its encoder.
             kept = ("classes_", "views_", "tangent_space_", "recenter_")
             of_vote = {name: learned[name] for name in kept if name in learned}
-            learned = {"weights": module.state_dict(), "classes_": None, **of_vote}
+            learned = {"weights": module.state_dict(), **of_vote}
         if learned:
             params["learned"] = digest(self.describe(learned))
         return self.describe(params)

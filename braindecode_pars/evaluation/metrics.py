@@ -24,6 +24,7 @@ from torchmetrics.functional.classification import (
 
 from braindecode_pars._common.checks import check_probabilities, checked, choice, listed
 from braindecode_pars._common.tables import POOLED, check_table, with_numbers
+from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.windows_estimator import WindowsClassifier
 from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
@@ -388,10 +389,12 @@ def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
 def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Return labels, and probabilities if the estimator predicts them; windows are read once.
 
-    A pipeline transforms the windows once, and its last step predicts twice.
+    A pipeline or a linear probe transforms the windows once, and its last step predicts twice.
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
         return predictions(fitted[-1], fitted[:-1].transform(windows))
+    if type(fitted) is LinearProbe:
+        return predictions(fitted.classifier_, fitted._features(windows))
     if isinstance(fitted, WindowsClassifier):
         methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
         if all(method.__module__.startswith("braindecode_pars.") for method in methods):

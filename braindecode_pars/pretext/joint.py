@@ -68,8 +68,35 @@ class WeightedSum(nn.Module):
         return torch.stack(losses).sum()
 
 
+class _WithParts(PretextTask):
+    """A task whose parts are tasks on one encoder; subclasses set them in ``_set_parts``."""
+
+    def _set_parts(self, parts: Mapping[str, PretextTask]) -> None:
+        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
+        # Computed once, because PARS simulates its chance loss in some settings.
+        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+
+    def _weighted_sum(self, weights: Mapping[str, float]) -> Callable[[], WeightedSum]:
+        criteria = {name: part.criterion for name, part in self.parts.items()}
+        factors = {name: weights[name] / self.chances[name] for name in self.parts}
+        return partial(WeightedSum, criteria, factors)
+
+    def use_encoder(self, encoder: PatchEncoder) -> None:
+        """Replace the encoder in all tasks.
+
+        Parameters
+        ----------
+        encoder : PatchEncoder
+            As in :meth:`PretextTask.use_encoder
+            <braindecode_pars.pretext.PretextTask.use_encoder>`.
+        """
+        super().use_encoder(encoder)
+        for part in self.parts.values():
+            part.use_encoder(encoder)
+
+
 @register("joint")
-class Joint(PretextTask):
+class Joint(_WithParts):
     r"""A weighted sum of pretext tasks on one encoder.
 
     The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i` is the weight, :math:`L_i` the
@@ -164,17 +191,12 @@ class Joint(PretextTask):
             )
             for name in weights
         }
-        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
-
-        # Computed once, because PARS simulates its chance loss in some settings.
-        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+        self._set_parts(parts)
 
     @property
     def criterion(self) -> Callable[[], WeightedSum]:
         """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the tasks."""
-        criteria = {name: part.criterion for name, part in self.parts.items()}
-        factors = {name: self.weights[name] / self.chances[name] for name in self.parts}
-        return partial(WeightedSum, criteria, factors)
+        return self._weighted_sum(self.weights)
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
         """Let all tasks measure the signals before the first step.
@@ -186,19 +208,6 @@ class Joint(PretextTask):
         """
         for part in self.parts.values():
             part.prepare(draw)
-
-    def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Replace the encoder in all tasks.
-
-        Parameters
-        ----------
-        encoder : PatchEncoder
-            As in :meth:`PretextTask.use_encoder
-            <braindecode_pars.pretext.PretextTask.use_encoder>`.
-        """
-        super().use_encoder(encoder)
-        for part in self.parts.values():
-            part.use_encoder(encoder)
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the predictions and the targets of all tasks on the same signals.
@@ -261,7 +270,7 @@ def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
     return {name: float(weight) for name, weight in tasks.items() if weight > 0}
 
 
-class SeveralLengths(PretextTask):
+class SeveralLengths(_WithParts):
     """One pretext task on signals of several lengths, which train one encoder.
 
     Each length has a task of its own, whose heads and chance loss fit it. The loss is relative to
@@ -295,16 +304,12 @@ class SeveralLengths(PretextTask):
     def __init__(self, tasks: Sequence[PretextTask]):
         longest = max(tasks, key=lambda task: task.n_times)
         super().__init__(longest.n_times, longest.patch_size, encoder=longest.encoder)
-        parts = {str(task.n_times): task for task in tasks}
-        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
-        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+        self._set_parts({str(task.n_times): task for task in tasks})
 
     @property
     def criterion(self) -> Callable[[], WeightedSum]:
         """Constructor of the loss: that of the task of the signals' length, relative to chance."""
-        criteria = {name: part.criterion for name, part in self.parts.items()}
-        factors = {name: 1 / chance for name, chance in self.chances.items()}
-        return partial(WeightedSum, criteria, factors)
+        return self._weighted_sum(dict.fromkeys(self.parts, 1.0))
 
     @property
     def shown_name(self) -> str:
@@ -323,19 +328,6 @@ class SeveralLengths(PretextTask):
         """
         for part in self.parts.values():
             part.prepare(partial(_beginnings, draw, part.n_times))
-
-    def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Replace the encoder in the tasks of all lengths.
-
-        Parameters
-        ----------
-        encoder : PatchEncoder
-            As in :meth:`PretextTask.use_encoder
-            <braindecode_pars.pretext.PretextTask.use_encoder>`.
-        """
-        super().use_encoder(encoder)
-        for part in self.parts.values():
-            part.use_encoder(encoder)
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the prediction and the target of the task of this length.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from braindecode_pars._common.model_files import LoadReport
-from braindecode_pars._common.subjects import NOBODY, hide_subjects, new_salt, salt_of
+from braindecode_pars._common.subjects import NO_SUBJECT, hide_subjects, new_salt, salt_of
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -167,7 +167,7 @@ class EncoderCard:
 
         Of ``about``, only entries that describe corpora and preprocessing are kept, not ``people``,
         ``held_out``, ``command``, ``machine`` or entries of your own. The texts of the kept
-        entries are not changed: check that they name nobody.
+        entries are not changed: check that they contain no names.
 
         Returns
         -------
@@ -291,6 +291,6 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
         if group is None:
             return None
         subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
-    subjects.discard(NOBODY)
+    subjects.discard(NO_SUBJECT)
     # Sorting by type first allows mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))

@@ -202,8 +202,8 @@ def _task(kind: str, estimator: Mapping[str, Any], card: Mapping[str, Any]) -> l
 def _data(card: Mapping[str, Any], facts: Mapping[str, Any], people: list) -> list[str]:
     counts = {"windows": card.get("n_windows"), "epochs": card.get("epochs")}
     amounts = [f", {number:,} {what}" for what, number in counts.items() if number]
-    nobody = card.get("subjects") == [] and card.get("n_windows")
-    seen = "no subjects" if nobody else _number(card.get("subjects"))
+    no_subjects = card.get("subjects") == [] and card.get("n_windows")
+    seen = "no subjects" if no_subjects else _number(card.get("subjects"))
     lines = [
         f"- Pretraining: {seen}{''.join(amounts)}",
         f"- Fine-tuning: {_number(card.get('finetune_subjects'))}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -43,7 +44,63 @@ def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
     return lengths
 
 
-class Steps(Dataset):
+class StepsOfRun(Dataset):
+    """What the data of the steps of a run share, with and without recordings.
+
+    Parameters
+    ----------
+    store, n_times, batch_size, seed, process, n_processes
+        As in :class:`Steps`.
+    """
+
+    #: Items are signals of one channel, not windows.
+    is_single_channel = True
+
+    def __init__(
+        self,
+        store: Any,
+        n_times: int | Sequence[int],
+        batch_size: int,
+        *,
+        seed: int = 0,
+        process: int = 0,
+        n_processes: int = 1,
+    ):
+        self.in_turns = lengths_in_turns(n_times, store.sfreq)
+        share = batch_size // n_processes
+        self.store = store
+        self.sfreq = store.sfreq
+        self.n_times = max(self.in_turns)
+        self.batch_size = batch_size
+        self.seed = seed
+        self.own_examples = slice(process * share, (process + 1) * share)
+
+    @property
+    @abstractmethod
+    def n_windows(self) -> int:
+        """Number of windows in a pass over the data."""
+
+    @property
+    def steps_per_pass(self) -> int:
+        """Number of steps in a pass; the last one may contain the beginning of the next pass."""
+        return -(-self.n_windows // self.batch_size)
+
+    def __getitem__(self, step: int) -> tuple[Tensor, int]:
+        """Return the signals of this process and the step's seed.
+
+        The signals are float32, of shape (share, n_times) with the n_times of this step. The seed
+        is that of the task's random draws.
+        """
+        signals = self._signals_of(step, self.in_turns[step % len(self.in_turns)])
+        (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
+        return signals, int(seed)
+
+    @abstractmethod
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
+        """Return the signals of this process in a step, float32 (share, n_times)."""
+
+
+class Steps(StepsOfRun):
     """The training data of one process; item ``step`` is the data of that step.
 
     A pass over the data visits each recording as many times as it has whole windows, in random
@@ -76,8 +133,7 @@ class Steps(Dataset):
         When every recording is shorter than a crop, or every recording of a corpus with a share.
     """
 
-    #: Items are signals of one channel, not windows.
-    is_single_channel = True
+    store: SignalStore
 
     def __init__(
         self,
@@ -89,8 +145,9 @@ class Steps(Dataset):
         process: int = 0,
         n_processes: int = 1,
     ):
-        self.in_turns = lengths_in_turns(n_times, store.sfreq)
-        n_times = max(self.in_turns)
+        shares = dict(process=process, n_processes=n_processes)
+        super().__init__(store, n_times, batch_size, seed=seed, **shares)
+        n_times = self.n_times
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -111,14 +168,6 @@ class Steps(Dataset):
             {name: len(windows) for name, windows in self.windows_of.items()}, store.shares
         )
 
-        # Share of this process.
-        share = batch_size // n_processes
-        self.store = store
-        self.sfreq = store.sfreq
-        self.n_times = n_times
-        self.batch_size = batch_size
-        self.seed = seed
-        self.own_examples = slice(process * share, (process + 1) * share)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
     def _windows_by_corpus(
@@ -169,26 +218,10 @@ class Steps(Dataset):
         """Number of windows in a pass over the data."""
         return sum(self.in_pass.values()) if self.in_pass else int(self.window_ends[-1])
 
-    @property
-    def steps_per_pass(self) -> int:
-        """Number of steps in a pass; the last one may contain the beginning of the next pass."""
-        return -(-self.n_windows // self.batch_size)
-
-    def __getitem__(self, step: int) -> tuple[Tensor, int]:
-        """Return the crops of this process and the step's seed.
-
-        The crops are float32, of shape (share, n_times) with the n_times of this step.
-        """
-        recordings = self.recordings_of(step)
-
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
         # All processes draw the channels and starts of the whole batch, and read their own part.
         rng = np.random.default_rng([self.seed, CROPS, step])
-        n_times = self.in_turns[step % len(self.in_turns)]
-        crops = self._crops(recordings, n_times, rng, self.own_examples)
-
-        # Seed of the task's random draws in this step.
-        (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
-        return crops, int(seed)
+        return self._crops(self.recordings_of(step), n_times, rng, self.own_examples)
 
     def first_pass(self, n: int) -> Tensor:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.runs.steps import CROPS, FIRST_PASS, MODEL, lengths_in_turns
+from braindecode_pars.runs.steps import CROPS, FIRST_PASS, StepsOfRun
 
 
 @runtime_checkable
@@ -40,7 +38,7 @@ class SignalSource(Protocol):
         """Return signals, float32 (n, n_times), that depend only on the generator."""
 
 
-class SyntheticSteps(Dataset):
+class SyntheticSteps(StepsOfRun):
     """The signals of one process, in the place of :class:`~braindecode_pars.runs.steps.Steps`.
 
     The signals of a step are drawn for the step alone. They depend only on the source, the seed and
@@ -59,40 +57,16 @@ class SyntheticSteps(Dataset):
         When a signal has no sample.
     """
 
-    is_single_channel = True
+    store: SignalSource
 
-    #: There are no recordings, of nobody and of no corpus.
+    #: The signals have no subject and no corpus.
     subjects: list = []  # noqa: RUF012
     in_pass: dict[str, int] = {}  # noqa: RUF012
-
-    def __init__(
-        self,
-        store: SignalSource,
-        n_times: int | Sequence[int],
-        batch_size: int,
-        *,
-        seed: int = 0,
-        process: int = 0,
-        n_processes: int = 1,
-    ):
-        self.in_turns = lengths_in_turns(n_times, store.sfreq)
-        share = batch_size // n_processes
-        self.store = store
-        self.sfreq = store.sfreq
-        self.n_times = max(self.in_turns)
-        self.batch_size = batch_size
-        self.seed = seed
-        self.own_examples = slice(process * share, (process + 1) * share)
 
     @property
     def n_windows(self) -> int:
         """Number of signals in a pass."""
         return self.store.n_windows
-
-    @property
-    def steps_per_pass(self) -> int:
-        """Number of steps in a pass."""
-        return -(-self.n_windows // self.batch_size)
 
     @property
     def described(self) -> dict[str, Any]:
@@ -115,13 +89,9 @@ class SyntheticSteps(Dataset):
     def __str__(self) -> str:
         return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
 
-    def __getitem__(self, step: int) -> tuple[Tensor, int]:
-        """Return the signals of this process, float32 (share, n_times), and the step's seed."""
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
         # All processes draw the whole batch, so that their number does not matter.
-        n_times = self.in_turns[step % len(self.in_turns)]
-        signals = self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
-        (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
-        return signals, int(seed)
+        return self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
 
     def first_pass(self, n: int) -> Tensor:
         """Return n of the longest signals, other ones than those of the steps.

@@ -688,7 +688,7 @@ class SignalStore:
         Returns
         -------
         SignalStore
-            View of the remaining recordings; the store itself if nobody is held out.
+            View of the remaining recordings; the store itself if no subject is held out.
 
         Raises
         ------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -136,8 +135,3 @@ def _shown(tests: dict, title: str) -> pd.DataFrame:
             for ((n, other), test), p, t in zip(tests.items(), wilcoxon, corrected, strict=True)
         ]
     )
-
-
-def short(value: float) -> str:
-    """Return a score as the pages write it, such as ``.65``."""
-    return re.sub(r"^0", "", f"{value:.2f}")

@@ -12,7 +12,7 @@ command resumes from there. At the end ``docs/measured/few_labels/TASK.csv`` is 
 Every method is a logistic regression with C = 0.01 on standardised features, or a vote of some. All
 have the same labelled people in a draw. Each is also given the mean of every subject, which is
 transductive. The people who are scored are those of the other results; "development" is rest or
-arithmetic of the people on whom the choices were made. With ``--fine-tuned``, the only method is
+arithmetic of the people that all choices were made on. With ``--fine-tuned``, the only method is
 PARSClassifier with the encoder ``small`` and its defaults, to be compared with the stored scores
 of the network from scratch, which has the same draws.
 """

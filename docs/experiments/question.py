@@ -8,6 +8,8 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from braindecode_pars.baselines import make_methods
 
@@ -52,7 +54,11 @@ class Question:
     def classifier(self, method: str, n_labelled: int) -> BaseEstimator:
         """Return the classifier of a method for this number of labelled subjects."""
         if method in BASELINES:
-            # The stored scores of the classical methods were computed without class weights.
+            # The stored scores of the classical methods were computed without class weights, and
+            # those of tangent space without standardisation.
             weights = {"class_weight": None} if method in CLASSICAL else {}
-            return make_methods([BASELINES[method]], **weights)[method]
+            clf = make_methods([BASELINES[method]], **weights)[method]
+            if method == "tangent space":
+                return make_pipeline(clf.transformer, LogisticRegression(max_iter=1000))
+            return clf
         return self.fitted_by(method, n_labelled)

@@ -59,14 +59,14 @@ def test_every_probe_is_centred_and_plain_and_has_the_same_regression(fitted):
     assert list(probes) == [name + CENTRED for name in PROBES] + PROBES
     for name in PROBES[:-1]:
         centred, plain = probes[name + CENTRED], probes[name]
-        assert type(centred[0]) is SubjectCentering
-        assert centred[0].transformer is plain[0]
-    regressions = [probe[1][-1] for name, probe in probes.items() if demo.VOTE not in name]
+        assert type(centred.transformer) is SubjectCentering
+        assert centred.transformer.transformer is plain.transformer
+    regressions = [probe for name, probe in probes.items() if demo.VOTE not in name]
     assert {(each.C, each.class_weight) for each in regressions} == {(0.01, "balanced")}
     assert {probes[demo.VOTE].C, probes[demo.VOTE + CENTRED].C} == {0.01}
     assert (probes[demo.VOTE].recenter, probes[demo.VOTE + CENTRED].recenter) == (None, "subject")
-    assert probes["ours"][0].encoder is encoder
-    assert probes["small"][0].encoder == "small"
+    assert probes["ours"].transformer.encoder is encoder
+    assert probes["small"].transformer.encoder == "small"
 
 
 def test_pars_and_scratch_differ_in_their_start_only(fitted):

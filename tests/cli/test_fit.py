@@ -166,7 +166,7 @@ def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
     [
         (("--method", "eegnet"), 2, "scratch"),
         (("--method", "pars", "--encoder", "small"), 2, "leave it or --encoder out"),
-        (("--set", "epochs=3"), 1, "Parameter of PARSClassifier 'epochs' is unknown"),
+        (("--set", "epochs=3"), 1, "Setting of these methods 'epochs' is unknown"),
         (("--encoder", "tiny"), 1, "tiny is not the folder"),
         (("--class", "asleep", *SHORT), 1, "no label that was asked for"),
         (("--few-labels", "--method", "mae"), 2, "--method is for training a network; leave it or"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.windows.table import Windows
 
 
@@ -15,7 +17,7 @@ class FlatData:
     """Mixin that turns every row into a window of one channel: (n, f) -> (n, 1, f)."""
 
     def fit(self, X, y=None, **weights):
-        if y is None and isinstance(self, (PARSClassifier, FewLabelsClassifier)):
+        if y is None and isinstance(self, (PARSClassifier, FewLabelsClassifier, LinearProbe)):
             raise ValueError("requires y to be passed, but the target y is None")
         X = validate_data(self, X, **({} if y is None else {"y": y}))
         X, y = X if isinstance(X, tuple) else (X, None)
@@ -96,6 +98,27 @@ class FlatVote(FlatData, FewLabelsClassifier):
         return super().score(X, y, sample_weight)
 
 
+class FlatProbe(FlatData, LinearProbe):
+    def __init__(self, *, C=1.0):
+        super().__init__(FunctionTransformer(samples), C=C)
+
+    def fit(self, X, y=None):
+        return super().fit(X, y)
+
+    def _features(self, X, groups):
+        return super()._features(self.as_fitted(X), groups)
+
+    def predict(self, X):
+        return super().predict(X)
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)
+
+
+def samples(windows):
+    return np.stack([window.ravel() for window in windows])
+
+
 #: Checks that fail on purpose -> reason.
 EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": "batches are drawn: two windows "
@@ -106,8 +129,8 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [FlatClassifier(), FlatEmbedder(), FlatVote()],
-    expected_failed_checks=lambda estimator: {} if isinstance(estimator, FlatVote) else EXPECTED,
+    [FlatClassifier(), FlatEmbedder(), FlatVote(), FlatProbe()],
+    expected_failed_checks=lambda one: {} if isinstance(one, (FlatVote, FlatProbe)) else EXPECTED,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 def test_scikit_learn_checks(estimator, check):

@@ -208,7 +208,7 @@ def test_two_factors_are_those_of_the_tokens_and_of_the_last_layer():
         assert decay == (0.3 if name.endswith("weight") and "norm" not in name else 0.0), name
 
 
-#: Windows of one person more than the fewest of whom a given encoder is trained, one of each.
+#: One window of each subject, of one more than the fewest with which a given encoder is trained.
 PEOPLE = np.arange(MANY_PEOPLE + 1)
 
 

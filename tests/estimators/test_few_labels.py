@@ -21,7 +21,12 @@ from support.small_estimators import embedder, same_weights
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.estimators.few_labels import GRID, fit_view, folds_of_subjects
+from braindecode_pars.estimators.linear_probe import (
+    GRID,
+    fit_searched,
+    folds_of_subjects,
+    logistic_regression,
+)
 from braindecode_pars.evaluation import (
     LogBandPower,
     SpatialCovariance,
@@ -143,7 +148,8 @@ def test_what_tells_a_subject_does_not_choose_c():
     features, y = np.hstack([np.eye(6)[groups], noise]), groups % 2
     folds = folds_of_subjects(as_windows(np.zeros((120, 1, 10)), y, groups))
     mixed = list(KFold(5, shuffle=True, random_state=0).split(features))
-    chosen = [fit_view(features, y, 0.01, None, one)[-1].C for one in (folds, mixed)]
+    clf = logistic_regression(0.01, None)
+    chosen = [fit_searched(clf, features, y, one)[-1].C for one in (folds, mixed)]
     assert chosen == [min(GRID), max(GRID)]
 
 
@@ -152,14 +158,15 @@ def test_what_auto_chooses_is_logged(donor, data, caplog):
     y = y % 2
     caplog.set_level("INFO")
     clf = vote(donor, C=None, verbose=1)
+    few = "Subject 4 has 9 windows; recenter='subject' needs at least 10"
     for part, recenter, reason, n_folds in (
-        (groups > 0, "'subject'", "the subject of every window is known", 4),
-        (groups < 3, "'subject'", "the subject of every window is known", 0),
-        ((groups < 3) | (np.arange(96) > 86), "None", "a subject has 9 windows, fewer than 10", 3),
+        (groups > 0, "'subject'", "The subject of every window is known.", 4),
+        (groups < 3, "'subject'", "The subject of every window is known.", 0),
+        ((groups < 3) | (np.arange(96) > 86), "None", few, 3),
     ):
         caplog.clear()
         clf.fit(X[part], y[part])
-        assert f"recenter='auto' is {recenter}: {reason}." in caplog.text
+        assert f"recenter='auto' is {recenter}. {reason}" in caplog.text
         how = f"chosen in {n_folds} folds of subjects." if n_folds else "not searched, since"
         assert f"(band_power): {how}" in caplog.text
         assert n_folds or dict.fromkeys(VIEWS, 0.01) == clf.C_

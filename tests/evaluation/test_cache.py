@@ -29,10 +29,17 @@ from support.own_task import forget
 from support.small_estimators import classifier
 from support.subjects import with_subject
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    PatchEncoder,
+    as_sklearn,
+    datasets,
+)
 from braindecode_pars._common.files import differences, read_checked, write_checked
 from braindecode_pars._common.tables import SCORES
-from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.evaluation.cache import (
     FoldStore,
     describe_corpus,
@@ -378,6 +385,27 @@ def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
     described = [describe_estimator(FrozenEstimator(clf)) for clf in (one, other, renamed)]
     assert described[0] != described[1]
     assert described[0] != described[2]
+
+
+@pytest.mark.filterwarnings("ignore:The training subjects of the encoder")
+def test_two_fitted_votes_with_one_encoder_do_not_share_results(tmp_path):
+    """They differ in what they have learned on its features, or in what they subtract."""
+    windows = datasets.mental_arithmetic(["Subject00", "Subject01", "Subject02"])
+    X, y, _ = as_sklearn(windows)
+    encoder = PatchEncoder(128, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
+
+    def scored(recenter, labels, folder):
+        vote = FewLabelsClassifier(encoder, recenter=recenter, verbose=0).fit(X, labels)
+        return leave_one_subject_out(
+            {"vote": FrozenEstimator(vote)}, windows, verbose=0, out=tmp_path / folder
+        )
+
+    first = scored("subject", y, "scores")
+    pd.testing.assert_frame_equal(scored("subject", y, "scores"), first)
+    for recenter, labels in (("subject", 1 - y), (None, y)):
+        with pytest.raises(ValueError, match="other"):
+            scored(recenter, labels, "scores")
+    assert not scored("subject", 1 - y, "others").equals(first)
 
 
 def test_every_part_gets_the_seed():

@@ -15,35 +15,41 @@ from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators.window_features import BANDS
-from braindecode_pars.evaluation import ChannelFeatures, LogBandPower, SpatialCovariance
+from braindecode_pars.evaluation import (
+    ChannelFeatures,
+    LogAmplitude,
+    LogBandPower,
+    SlowVoltages,
+    SpatialCovariance,
+)
 from braindecode_pars.pretext import SignalFeatures
 
-FEATURES = [LogBandPower, SpatialCovariance, ChannelFeatures]
+FEATURES = [LogBandPower, SpatialCovariance, ChannelFeatures, LogAmplitude, SlowVoltages]
 
 
 @pytest.fixture
 def epochs():
     signals = 1e-5 * np.random.default_rng(0).standard_normal((3, 3, 300))
-    info = mne.create_info(["C3", "C4", "Pz"], 100.0, "eeg")
+    info = mne.create_info(["Fp1", "Fp2", "F7"], 100.0, "eeg")
     return mne.EpochsArray(signals, info, verbose="error")
 
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_windows_with_channel_names_need_a_fit(features, epochs):
     """Otherwise each call would pick its own channels, in the order of its windows."""
-    swapped = epochs.copy().reorder_channels(["C4", "Pz", "C3"])
+    swapped = epochs.copy().reorder_channels(["Fp2", "F7", "Fp1"])
     for windows in (epochs, swapped):
         with pytest.raises(NotFittedError):
             features().transform(windows)
     fitted = features().fit(epochs)
     np.testing.assert_array_equal(fitted.transform(swapped), fitted.transform(epochs))
-    with pytest.raises(ValueError, match="C4"):
-        fitted.transform(epochs.copy().drop_channels(["C4"]))
+    with pytest.raises(ValueError, match="Fp2"):
+        fitted.transform(epochs.copy().drop_channels(["Fp2"]))
 
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_channels_are_picked(features, epochs):
-    picked = features(channels=["Pz", "C3"]).fit_transform(epochs)
+    picked = features(channels=["F7", "Fp1"]).fit_transform(epochs)
     array = features(sfreq=100).transform(epochs.get_data()[:, [2, 0]])
     np.testing.assert_array_equal(picked, array)
 
@@ -145,7 +151,7 @@ def test_bands_beyond_half_the_sampling_rate_are_left_out():
 
 
 def test_the_sampling_rate_must_be_known():
-    for features in (LogBandPower, ChannelFeatures):
+    for features in (LogBandPower, ChannelFeatures, SlowVoltages):
         with pytest.raises(ValueError, match="sfreq"):
             features().transform(np.zeros((2, 1, 300)))
 
@@ -282,3 +288,59 @@ def test_many_channels_are_measured_in_parts(array):
     found = ChannelFeatures(sfreq=100).transform(many).reshape(20, 20, 93)
     expected = ChannelFeatures(sfreq=100).transform(array[:20])
     np.testing.assert_array_equal(found, np.broadcast_to(expected[:, None], found.shape))
+
+
+def test_amplitudes_against_a_plain_recomputation(nights, array):
+    found = LogAmplitude().fit_transform(nights)
+    assert found.shape == (96, 3 * 2)
+    for i in (0, 50, 95):
+        deviations = [np.sqrt(np.mean((x - x.mean()) ** 2)) for x in array[i]]
+        geometric_mean = np.prod(deviations) ** (1 / 3)
+        expected = [[np.log(s), np.log(s / geometric_mean)] for s in deviations]
+        np.testing.assert_allclose(found[i], np.ravel(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_amplitudes_hold_nothing_of_the_waveform(array):
+    """Samples in another order, and another sign, have the same features."""
+    plain = LogAmplitude().transform(array)
+    shuffled = np.random.default_rng(0).permuted(array, axis=-1)
+    np.testing.assert_allclose(LogAmplitude().transform(-shuffled), plain, rtol=1e-6)
+    assert np.isfinite(LogAmplitude().transform(np.zeros((2, 3, 10)))).all()
+
+
+def test_slow_voltages_against_a_plain_recomputation(epochs):
+    found = SlowVoltages().fit_transform(epochs)  # 12 segments of 25 samples
+    expected = [
+        [np.mean(x[25 * i : 25 * (i + 1)]) for x in window for i in range(12)]
+        for window in epochs.get_data()
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_slow_voltages_of_windows_that_are_no_whole_number_of_segments():
+    ramp = np.arange(70.0)[None, None]
+    features = SlowVoltages(sfreq=100).transform(ramp)
+    np.testing.assert_array_equal(features, [[12, 37]])
+    np.testing.assert_array_equal(SlowVoltages(sfreq=100).transform(ramp[..., :11]), [[5]])
+    longer = SlowVoltages(sfreq=100, segment_seconds=0.5).transform(ramp)
+    np.testing.assert_array_equal(longer, [[24.5]])
+
+
+def test_slow_voltages_are_those_of_frontal_channels(epochs):
+    """In any spelling; of those that are there, not bad, and in all recordings."""
+
+    def used(*recordings):
+        return [ch["ch_name"] for ch in SlowVoltages().fit([*recordings]).chs_info_]
+
+    def renamed(*names):
+        return epochs.copy().rename_channels(dict(zip(epochs.ch_names, names, strict=True)))
+
+    assert used(renamed("Cz", "EEG F8-REF", "FP1.")) == ["FP1.", "EEG F8-REF"]
+    assert used(epochs, renamed("Fp2", "F7", "O1")) == ["Fp2", "F7"]
+    bad = epochs.copy()
+    bad.info["bads"] = ["Fp2"]
+    assert used(bad) == ["Fp1", "F7"]
+    with pytest.raises(ValueError, match=r"Fp1, Fp2, F7, F8.* has C3, Cz, C4\. List .*channels="):
+        used(renamed("C3", "Cz", "C4"))
+    picked = SlowVoltages(channels=["Cz"]).fit(renamed("C3", "Cz", "C4"))
+    assert [ch["ch_name"] for ch in picked.chs_info_] == ["Cz"]

@@ -143,7 +143,7 @@ def test_draws_are_nested_and_new_for_every_seed():
         draw_subjects(subjects, 31, 0)
 
 
-def test_validation_subjects_without_labels_are_trained_on_by_nobody(nights):
+def test_validation_subjects_without_labels_are_not_trained_on(nights):
     splits = {1: "train", 2: "valid", 3: "test", 4: "valid"}
     labels = BaseConcatDataset(
         [

@@ -344,7 +344,10 @@ for name, cls in dict(
     classifier=PARSClassifier, embedder=PARSEmbedder, network=NetworkClassifier
 ).items():
     target(f"{cls.__name__}().fit", fit_and_predict(cls, name))
-for name in ("LogBandPower", "SpatialCovariance", "ChannelFeatures"):
+for name in (
+    *("LogBandPower", "SpatialCovariance", "ChannelFeatures"),
+    *("LogAmplitude", "SlowVoltages"),
+):
     made = getattr(evaluation, name)
 
     def call(made=made, **arguments):

@@ -87,7 +87,7 @@ def finished(tmp_path_factory):
     return run(SOURCE, tmp_path_factory.mktemp("synthetic") / "run", task="features", epochs=2)
 
 
-def test_a_run_tells_that_there_was_nobody(finished, tmp_path, caplog):
+def test_a_run_tells_that_there_are_no_subjects(finished, tmp_path, caplog):
     caplog.set_level("INFO")
     described = json.loads((finished / "run.json").read_text())["store"]
     assert (described["recordings"], described["subjects"]) == ([], [])
@@ -139,7 +139,7 @@ def test_a_run_resumes_on_the_same_signals_only(tmp_path, monkeypatch):
         run(store, tmp_path / "run", resume=True)
 
 
-def test_there_is_nobody_to_exclude(tmp_path):
+def test_no_subject_can_be_excluded(tmp_path):
     with pytest.raises(ValueError, match="have no subjects, so S1 cannot be excluded"):
         run(SOURCE, tmp_path / "run", exclude_subjects=["S1"])
     assert not (tmp_path / "run").exists()

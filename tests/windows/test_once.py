@@ -9,7 +9,9 @@ from support.small_runs import make_store
 from braindecode_pars import FewLabelsClassifier, PARSEmbedder, PatchEncoder, as_sklearn, datasets
 from braindecode_pars.evaluation import (
     ChannelFeatures,
+    LogAmplitude,
     LogBandPower,
+    SlowVoltages,
     SpatialCovariance,
     features_computed_once,
 )
@@ -51,6 +53,8 @@ def transformers():
         "two channels": lambda: LogBandPower(channels=["Pz", "F3"]),
         "covariance": lambda: SpatialCovariance(),
         "classical": lambda: ChannelFeatures(),
+        "voltages": lambda: SlowVoltages(channels=["F3", "F4"]),
+        "amplitudes": lambda: LogAmplitude(),
         "encoder": lambda: PARSEmbedder(encoder=shared, verbose=0),
         "its tokens": lambda: PARSEmbedder(encoder=shared, layer=0, verbose=0),
         "over channels": lambda: PARSEmbedder(encoder=shared, pooling="mean_std", verbose=0),

@@ -1,0 +1,258 @@
+"""LinearProbe: a linear classifier on the features of a transformer, with C chosen by subjects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from braindecode_pars._common.checks import choice
+from braindecode_pars.estimators.recentring import subject_numbers
+from braindecode_pars.estimators.transformers import check_transformer
+from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights
+from braindecode_pars.windows.table import Windows
+
+#: Values of C that are searched, and the one without a search. See docs/results/development.rst.
+GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
+
+#: Fewest subjects for a search, and most folds of subjects in it.
+_FEWEST, _MOST_FOLDS = 3, 5
+
+
+class LinearProbe(ClassifierMixin, WindowsEstimator):
+    r"""Classify windows by a linear classifier on the features of a transformer.
+
+    The features are computed once, standardised, and classified by logistic regression or by linear
+    discriminant analysis. Unlike a pipeline of these steps, the probe knows the subjects of the
+    windows, so that ``C`` can be chosen by held-out subjects.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Required: a transformer of windows, such as
+        :class:`~braindecode_pars.evaluation.LogBandPower`,
+        :class:`~braindecode_pars.PARSEmbedder`, either of them in
+        :class:`~braindecode_pars.SubjectCentering`, or a pipeline. A clone of it is fitted.
+    classifier : "logistic" | "lda"
+        Logistic regression, or linear discriminant analysis with a covariance that is shrunk by the
+        amount of Ledoit and Wolf.
+    C : float | None
+        Inverse strength of the regularisation of logistic regression, as in scikit-learn. With None
+        it is searched in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
+        up to five folds; with fewer than three subjects, or unknown ones, it is 0.01. LDA does not
+        use it.
+    class_weight : "balanced" | dict | None
+        Weights of the classes, as in scikit-learn. In LDA they multiply the shares of the classes
+        in the windows of ``fit``, which are its prior probabilities: ``"balanced"`` makes these
+        equal.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels, in the order of the columns of ``predict_proba``.
+    transformer_ : transformer
+        Fitted transformer.
+    classifier_ : Pipeline
+        Standardisation and classifier of the features.
+    C_ : float
+        C that is used. Only present with logistic regression.
+
+    References
+    ----------
+    Ledoit, O., and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance
+    matrices. Journal of Multivariate Analysis 88. Blankertz, B., Lemm, S., Treder, M., Haufe, S.,
+    and Müller, K.-R. (2011). Single-trial analysis and classification of ERP components.
+    NeuroImage 56, for LDA with shrinkage in EEG.
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> from braindecode_pars.estimators import LinearProbe
+    >>> from braindecode_pars.evaluation import LogBandPower
+    >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
+    >>> X, y, subjects = as_sklearn(windows)
+    >>> probe = LinearProbe(LogBandPower(), C=None).fit(X[subjects < 4], y[subjects < 4])
+    >>> probe.C_
+    0.01
+    >>> probe.predict(X[subjects == 4]).shape
+    (24,)
+    """
+
+    _own_rules = {"classifier": choice("logistic", "lda")}  # noqa: RUF012
+
+    def __init__(
+        self,
+        transformer: Any = None,
+        classifier: str = "logistic",
+        *,
+        C: float | None = 1.0,
+        class_weight: str | dict | None = "balanced",
+    ):
+        self.transformer = transformer
+        self.classifier = classifier
+        self.C = C
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> LinearProbe:
+        """Fit the transformer, and the classifier on its features.
+
+        Parameters
+        ----------
+        X : windows
+            Labelled windows of any type that the transformer accepts.
+        y : array-like, shape (n_windows,) | None
+            Labels; None uses those of the dataset.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for the search of ``C`` and the transformer. None uses the
+            subjects of the dataset.
+
+        Returns
+        -------
+        LinearProbe
+            The fitted classifier itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When a parameter has the wrong type or is out of range, or labels are missing or no
+            classes. Also all errors of the transformer.
+        """
+        self._check()
+        check_transformer(self)
+        windows = as_windows(X, y, groups)
+        labels = windows.labels
+        check_class_labels(labels)
+        with fresh_fit(self):
+            self.transformer_ = clone(self.transformer)
+            features = np.asarray(self.transformer_.fit_transform(windows, labels))
+            if self.classifier == "lda":
+                self.classifier_ = _lda(labels, self.class_weight).fit(features, labels)
+            else:
+                folds = [] if self.C is not None else folds_of_subjects(windows)
+                C = DEFAULT_C if self.C is None else self.C
+                unfitted = logistic_regression(C, self.class_weight)
+                self.classifier_ = fit_searched(unfitted, features, labels, folds)
+                self.C_ = float(self.classifier_[-1].C)
+            self.classes_ = self.classifier_.classes_
+        return self
+
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : windows
+            Windows of any type that the transformer accepts. If it subtracts the mean of each
+            subject, all windows of a subject.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for the transformer. None uses the subjects of the windows.
+
+        Returns
+        -------
+        ndarray, shape (n_windows, n_classes)
+            Probabilities; the columns are in the order of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before :meth:`fit`.
+        TypeError, ValueError
+            As the transformer.
+        """
+        features = self._features(X, groups)
+        return self.classifier_.predict_proba(features)
+
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the most probable label of each window.
+
+        Parameters
+        ----------
+        X, groups
+            As in :meth:`predict_proba`.
+
+        Returns
+        -------
+        ndarray, shape (n_windows,)
+            Predicted labels.
+        """
+        features = self._features(X, groups)
+        return self.classifier_.predict(features)
+
+    def _features(self, X: Any, groups: Any = None) -> np.ndarray:
+        check_is_fitted(self)
+        return np.asarray(self.transformer_.transform(as_windows(X, groups=groups)))
+
+
+def logistic_regression(C: float, class_weight: str | dict | None) -> Pipeline:
+    """Return unfitted logistic regression on standardised features."""
+    regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
+    return make_pipeline(StandardScaler(), regression)
+
+
+def _lda(labels: np.ndarray, class_weight: str | dict | None) -> Pipeline:
+    """Return unfitted shrinkage LDA on standardised features; class weights become priors."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    weights = cross_entropy_weights(codes, classes, class_weight)
+    priors = None
+    if weights is not None:
+        priors = np.bincount(codes) * weights.numpy()
+        priors = priors / priors.sum()
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=priors)
+    return make_pipeline(StandardScaler(), lda)
+
+
+def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training and held-out windows of each fold; none with fewer than three subjects.
+
+    A fold whose training windows lack a class is left out.
+    """
+    if windows.groups is None:
+        return []
+    numbers = subject_numbers(windows, 1, "C=None")
+    n_subjects, labels = numbers.max() + 1, windows.labels
+    if n_subjects < _FEWEST:
+        return []
+    folds = GroupKFold(min(n_subjects, _MOST_FOLDS)).split(labels, groups=numbers)
+    n_classes = len(np.unique(labels))
+    return [(train, test) for train, test in folds if len(np.unique(labels[train])) == n_classes]
+
+
+def fit_searched(
+    clf: Pipeline,
+    features: np.ndarray,
+    labels: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+) -> Pipeline:
+    """Fit :func:`logistic_regression`; with folds, the C of the lowest log loss in them is used.
+
+    Parameters
+    ----------
+    clf : Pipeline
+        Unfitted classifier.
+    features : ndarray, shape (n_windows, n_features)
+        Features of the training windows.
+    labels : ndarray, shape (n_windows,)
+        Labels.
+    folds : list of tuple
+        Training and held-out windows of each fold; without one, nothing is searched.
+    """
+    if not folds:
+        return clone(clf).fit(features, labels)
+    loss = make_scorer(
+        log_loss,
+        response_method="predict_proba",
+        greater_is_better=False,
+        labels=np.unique(labels),
+    )
+    grid = {"logisticregression__C": GRID}
+    return GridSearchCV(clf, grid, scoring=loss, cv=folds).fit(features, labels).best_estimator_
