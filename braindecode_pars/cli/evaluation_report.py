@@ -209,7 +209,7 @@ def show_differences(
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
-    shown = tests.drop(columns=["sd_difference", "wins", "detectable", "n_dropped"])
+    shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
     header = [name.replace("_", " ") for name in shown]
     rows = shown.map(lambda value: value if isinstance(value, str) else f"{value:.3g}").to_numpy()
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"

@@ -14,7 +14,7 @@ from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.audits import audit_encoder
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.metrics import score_predictions, score_table, summarize
-from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests
+from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
 from braindecode_pars.evaluation.protocols import (
     compare,
     label_efficiency,
@@ -40,6 +40,7 @@ __all__ = [
     "label_efficiency",
     "leave_one_subject_out",
     "paired_tests",
+    "power",
     "score_predictions",
     "score_table",
     "summarize",

@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_audits import FILE as AUDITS
 from stored_audits import audit_rows
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
+from stored_rates import by_design, by_variances
 from stored_scores import (
     MEASURED,
     RESULTS,
@@ -34,7 +35,7 @@ from braindecode_pars.evaluation import summarize
 
 __all__ = [
     *("Audits", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
-    *("Score", "SettingsTable", "Variants"),
+    *("Score", "SettingsTable", "TestRates", "Variants"),
 ]
 
 
@@ -222,6 +223,17 @@ class SettingsTable(_Computed):
         return self.parse([*table, "", *origin, ""], [file])
 
 
+class TestRates(_Computed):
+    """Show how often tests are significant in simulations: ``.. test-rates::``."""
+
+    def run(self) -> list[nodes.Node]:
+        file = MEASURED / "test_rates.csv"
+        extremes = [f"   {line}" for line in _list_table(by_variances())]
+        lines = [*_list_table(by_design()), "", ".. dropdown:: Extreme variances", "", *extremes]
+        lines += ["", ".. rst-class:: origin", "", *(f"| ``{x}``" for x in provenance([file]))]
+        return self.parse([*lines, ""], [file])
+
+
 class Score(SphinxRole):
     """The mean of a method over subjects: ``:score:`RESULT/METHOD/LABELLED SUBJECTS```."""
 
@@ -269,5 +281,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("few-labels-tuned", FewLabelsTuned)
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("settings-table", SettingsTable)
+    app.add_directive("test-rates", TestRates)
     app.add_role("score", Score())
     return {"parallel_read_safe": True}

@@ -308,14 +308,14 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert "PARS and scratch" in one_line(output)
     # What is printed as a table is written, too.
     assert "differences in kappa, with intervals of 95 %" in output
-    assert re.search(r"method a.*ci low.*ci high.*p holm.*p corrected holm", one_line(output))
+    assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
         ["PARS", "scratch"],
         ["MAE", "scratch"],
     ]
     assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
-    assert tests[["p", "p_holm", "p_corrected", "p_corrected_holm"]].notna().all(axis=None)
+    assert tests[["p", "p_holm", "df", "detectable"]].notna().all(axis=None)
 
 
 def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
