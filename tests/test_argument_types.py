@@ -14,7 +14,12 @@ from braindecode_pars.callbacks import Pretraining, ProgressLine, TimeBudget, Wa
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.estimators.augmentation import ChannelNoise
-from braindecode_pars.evaluation import ChannelFeatures, LogBandPower, SpatialCovariance
+from braindecode_pars.evaluation import (
+    ChangedSignals,
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+)
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
@@ -63,6 +68,7 @@ CHECKED = {
     SpatialCovariance: (lambda **given: SpatialCovariance(**given).transform(SIGNALS[:, None]), {}),
     ChannelFeatures: (lambda **given: ChannelFeatures(**given).transform(SIGNALS[:, None]), {}),
     EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
+    ChangedSignals: (lambda **given: ChangedSignals(**given).fit(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "on_end", "net"}
