@@ -13,7 +13,7 @@ from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, with_numbers
 from braindecode_pars.evaluation.controls import UNCHANGED
 from braindecode_pars.evaluation.paired_tests import holm
-from braindecode_pars.evaluation.random_effects import CrossedMean, crossed_mean
+from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean
 
 __all__ = ["control_gains", "describe_controls"]
 
@@ -163,7 +163,7 @@ def _measured(
     return row
 
 
-def _shifted(values: pd.DataFrame, chance: float) -> CrossedMean:
+def _shifted(values: pd.DataFrame, chance: float) -> MeanTest:
     return crossed_mean(values.to_numpy() - chance)
 
 
