@@ -15,6 +15,7 @@ from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.estimators.augmentation import ChannelNoise
 from braindecode_pars.evaluation import (
+    ChangedSignals,
     ChannelFeatures,
     LogAmplitude,
     LogBandPower,
@@ -71,6 +72,7 @@ CHECKED = {
     LogAmplitude: (lambda **given: LogAmplitude(**given).transform(SIGNALS[:, None]), {}),
     SlowVoltages: (lambda **given: SlowVoltages(**given).transform(SIGNALS[:, None]), {}),
     EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
+    ChangedSignals: (lambda **given: ChangedSignals(**given).fit(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "on_end", "net"}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from scipy import stats
 from support.page_commands import commands_of, parse
 
 from braindecode_pars import PARSClassifier, __version__, paper
@@ -227,10 +228,9 @@ def test_differences_use_the_seeds_that_both_methods_have(monkeypatch):
     ]
     same = dict(protocol="p", dataset="d", n_train_subjects=5, metric="kappa")
     found = against(pd.DataFrame(rows).assign(**same), "scratch")
-    # All six subjects agree: p = 2 / 2**6 = 0.031 for each, 0.062 after Holm's correction for two.
     assert found.to_dict() == {
-        "one seed": "+0.200 ± 0.000, ahead in 6 of 6, p = 0.062",
-        "both": "-0.100 ± 0.000, ahead in 0 of 6, p = 0.062",
+        "one seed": "+0.200 (+0.200 to +0.200), ahead in 6 of 6, p = 0",
+        "both": "-0.100 (-0.100 to -0.100), ahead in 0 of 6, p = 0",
     }
 
 
@@ -263,23 +263,28 @@ def test_differences_at_each_number_of_subjects(monkeypatch):
     from stored_scores import differences
 
     rows = [
-        dict(method=method, n_train_subjects=n, subject=subject, value=gain * n + subject / 100)
+        dict(method=method, n_train_subjects=n, subject=subject, seed=seed, value=value)
         for method, gain in [("scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
         for n in (2, 4)
         for subject in range(6)
+        for seed in range(3)
+        # Subjects and draws differ, and not between methods; only one subject's gain does.
+        for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
     ]
-    same = dict(protocol="p", dataset="d", seed=0, metric="kappa")
+    same = dict(protocol="p", dataset="d", metric="kappa")
     found = differences(pd.DataFrame(rows).assign(**same), "scratch")
-    assert found[["method", "labelled subjects", "difference", "ahead in"]].to_numpy().tolist() == [
-        ["better", "2", "+0.200 ± 0.000", "6 of 6"],
-        ["better", "4", "+0.400 ± 0.000", "6 of 6"],
-        ["worse", "2", "-0.200 ± 0.000", "0 of 6"],
-        ["worse", "4", "-0.400 ± 0.000", "0 of 6"],
-        ["same", "2", "+0.000 ± 0.000", "0 of 6"],
-        ["same", "4", "+0.000 ± 0.000", "0 of 6"],
+    assert found[["method", "labelled subjects", "ahead in"]].to_numpy().tolist() == [
+        [method, n, ahead]
+        for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
+        for n in ("2", "4")
     ]
-    # Six subjects agree: p = 2 / 2**6 = 0.031 for each, times six rows.
-    assert found["p, Wilcoxon"].tolist() == ["0.19"] * 4 + ["1", "1"]
+    test = stats.ttest_1samp([0.3, *[0.2] * 5], 0)
+    low, high = test.confidence_interval()
+    assert found["difference"].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
+    assert found["difference"].iloc[5] == "+0.000 (+0.000 to +0.000)"
+    # The last step of Holm's correction that counts: four rows have smaller or equal p.
+    assert float(found["p"].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
+    assert found["p"].tolist()[4:] == ["1", "1"]
 
 
 def python_blocks(page: Path) -> list[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from make_encoder import command_of
 
+from braindecode_pars.evaluation.random_effects import crossed_mean
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
 
@@ -128,20 +129,16 @@ def test_the_table_in_short_says_what_the_tests_say(monkeypatch):
             ("tangent space", 0.51),
             ("helps", 0.7 + noise),
             ("does not", 0.5 + noise),
-            # All subjects gain a little, and one very much: a t-test finds no effect.
-            ("in ranks", 0.5 + (0.4 if subject == 0 else 0.01 + abs(noise) / 10)),
         ]
     ]
     scores = pd.DataFrame(rows).assign(protocol="p", dataset="d", seed=0, metric="kappa")
     monkeypatch.setattr(stored_scores, "result_scores", lambda name: scores)
-    methods = ("helps", "does not", "in ranks")
-    helps, does_not, in_ranks = (stored_scores.in_short("any", m, 4) for m in methods)
+    helps, does_not = (stored_scores.in_short("any", m, 4) for m in ("helps", "does not"))
     assert helps["best simple baseline"] == "0.55 ± 0.00 (band power)"
     assert helps["scratch"] == "0.50 ± 0.00"
     assert "ahead in 12 of 12" in helps["difference to scratch"]
-    assert helps["tests"] == "both tests significant"
-    assert does_not["tests"].startswith("not significant; .")
-    assert in_ranks["tests"] == "Wilcoxon significant, the other test not"
+    assert re.fullmatch(r"significant, p = \S+", helps["test"])
+    assert re.fullmatch(r"not significant; \.\d{3} would be detectable", does_not["test"])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -300,6 +297,7 @@ def test_pretraining_seeds_are_one_method_and_the_tests_are_those_of_the_package
         scores["centred"] & scores["method"].eq("small") & scores["n_train_subjects"].eq(4)
     ]
     assert sorted(own["pretraining_seed"].unique()) == [0, 1, 2]
+    assert scores.loc[scores["method"] == "tangent space", "pretraining_seed"].isna().all()
     of_seeds = own.groupby("pretraining_seed")["value"].mean()
     table = means("imagery", centred=True).set_index("method")
     cell = table.loc["small (3 pretrainings)", "4 people"]
@@ -308,7 +306,35 @@ def test_pretraining_seeds_are_one_method_and_the_tests_are_those_of_the_package
     tests = against_baselines("imagery", centred=True)
     row = tests[tests["people"].eq("4") & tests["against"].eq("tangent space")].iloc[0]
     other = scores[scores["centred"] & scores["method"].eq("tangent space")]
-    other = other[other["n_train_subjects"] == 4].groupby("subject")["value"].mean()
-    difference = own.groupby("subject")["value"].mean() - other
-    assert row["difference (95 %)"].startswith(f"{difference.mean():+.3f} ")
-    assert row["ahead in"] == f"{(difference > 0).sum()} of 20"
+    cells = ["subject", "seed"]
+    other = other[other["n_train_subjects"] == 4].set_index(cells)["value"]
+    differences = np.stack(
+        [
+            (part.set_index(cells)["value"] - other).unstack()
+            for _, part in own.groupby("pretraining_seed")
+        ],
+        axis=2,
+    )
+    test = crossed_mean(differences)
+    interval = f"({test.ci_low:+.3f} to {test.ci_high:+.3f})"
+    assert row["difference (95 %)"] == f"{test.mean:+.3f} {interval}"
+    assert row["ahead in"] == f"{(differences.mean(axis=(1, 2)) > 0).sum()} of 20"
+
+
+def test_the_page_of_rates_has_those_that_were_stored():
+    import matplotlib.pyplot as plt
+    from stored_rates import by_design, by_variances, rates, rates_figure
+
+    table = by_design().set_index("subjects x draws x pretrainings")
+    stored = rates()
+    part = stored[stored["measured"] & stored["design"].eq("20 x 5")]["two_way"]
+    low, high = (f"{value:.3f}".removeprefix("0") for value in (part.min(), part.max()))
+    assert table.loc["20 x 5", "subjects x draws"] == f"{low} to {high}"
+    assert table.loc["12 x 1, cross-validation", "subjects x draws"] == ""
+    assert "rest only" in by_variances()["variances"].tolist()
+    n_measured = (stored["measured"] & stored["kind"].eq("crossed")).sum()
+    left, right = rates_figure().axes
+    assert [len(line.get_xdata()) for line in left.lines] == [n_measured] * 3
+    n_dots = len(left.lines[0].get_xdata()) + len(right.lines[0].get_xdata())
+    assert n_dots == stored["kind"].eq("crossed").sum()
+    plt.close("all")

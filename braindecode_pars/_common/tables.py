@@ -14,6 +14,9 @@ SCORES = ["protocol", "dataset", "method", "subject", "n_train_subjects", "seed"
 #: Value of ``subject`` in scores that are computed over all test windows together.
 POOLED = "all"
 
+#: Optional column of scores, for methods that were pretrained several times; NaN for the others.
+PRETRAINING_SEED = "pretraining_seed"
+
 #: Training loss relative to chance.
 RELATIVE = "train_loss_relative"
 #: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.

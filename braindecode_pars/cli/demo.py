@@ -260,7 +260,7 @@ def conclusion(scores: pd.DataFrame, ours: str) -> str:
         where = "ahead of" if test.mean_difference > 0 else "behind"
         return (
             f"{method} ({means[method]:.3f}) is {abs(test.mean_difference):.3f} {where} {other} "
-            f"(95 % interval {test.ci_low:.3f} to {test.ci_high:.3f}, p = {test.p_corrected:.2g})"
+            f"(95 % interval {test.ci_low:.3f} to {test.ci_high:.3f}, p = {test.p:.2g})"
         )
 
     return (

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from braindecode_pars.cli.terminal import (
+    CONTROLS,
     CORPORA,
     GRIDS,
     METHODS,
@@ -26,9 +27,15 @@ PROTOCOLS = {
     "label-efficiency": ("--data", *_METHODS, "--test-subject", "--n"),
     "transfer": (*_METHODS, "--test-subject"),
     "ablation": ("--data", "--test-subject", "--n", "--grid"),
+    "controls": ("--data", *_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 KAPPA = ("kappa", "balanced_accuracy")
+METRICS_OF: dict[str, tuple[str, ...]] = {
+    "label-efficiency": (*KAPPA, "f1"),
+    "ablation": ("kappa",),
+    "controls": ("balanced_accuracy",),
+}
 OUT = Path("braindecode-pars-evaluation")
 
 
@@ -74,8 +81,9 @@ def evaluate(
         typer.Option(
             help=f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is "
             "run. May be repeated. Default: pars, scratch, band-power and tangent-space; with "
-            "encoders all but pars; for transfer scratch and band-power. eegnet and shallow train "
-            "for 500 epochs, as published, if finetune_epochs is not set.",
+            "encoders all but pars; for transfer scratch and band-power; for controls with "
+            "encoders probe, random-encoder, band-power, tangent-space and classical-features. "
+            "eegnet and shallow train for 500 epochs, as published, if finetune_epochs is not set.",
             metavar="NAME",
         ),
     ] = None,
@@ -84,7 +92,7 @@ def evaluate(
         typer.Option(
             help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
             "package such as small, or a model id. Several have names: --encoder PARS=run1 "
-            "--encoder MAE=run2.",
+            "--encoder MAE=run2. For controls, frozen in a probe if probe is a method.",
             metavar="[NAME=]FOLDER",
         ),
     ] = None,
@@ -137,16 +145,16 @@ def evaluate(
     against: Annotated[
         str | None,
         typer.Option(
-            help="For compare: method to test the others against, such as scratch. Default: all "
-            "pairs.",
+            help="For compare and controls: method to test the others against, such as scratch. "
+            "Default: all pairs; for controls scratch if it is a method, else random-encoder.",
             metavar="NAME",
         ),
     ] = None,
     n: Annotated[
         list[int] | None,
         typer.Option(
-            help="For label-efficiency: number of training subjects; may be repeated. For "
-            "ablation: the same; the last one counts. Default: all.",
+            help="For label-efficiency and controls: number of training subjects; may be "
+            "repeated. For ablation: the same; the last one counts. Default: all.",
             min=1,
         ),
     ] = None,
@@ -154,11 +162,20 @@ def evaluate(
         str | None,
         typer.Option(help=f"For ablation: settings to vary, {', '.join(GRIDS)}.", metavar="NAME"),
     ] = None,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"For controls: what the windows lack, {', '.join(CONTROLS)}. May be repeated. "
+            "Default: all.",
+            metavar="NAME",
+        ),
+    ] = None,
     test_subject: Annotated[
         list[str] | None,
         typer.Option(
             help="Fixed test subject; for transfer with the corpus in front, eegmat=Subject07. May "
-            "be repeated. Default: the corpus' own split.",
+            "be repeated. Default: the corpus' own split; for controls of a corpus without one, "
+            "four folds of subjects with --n, and each subject in turn without.",
             metavar="ID",
         ),
     ] = None,
@@ -180,15 +197,20 @@ def evaluate(
     Two protocols hold out one subject at a time: leave-one-subject-out, and compare, which also
     tests the paired differences. Three have fixed test subjects: label-efficiency varies the number
     of training subjects, transfer fine-tunes encoders on several corpora, and ablation varies
-    settings of pretraining with PARS.
+    settings of pretraining with PARS. controls repeats a comparison on windows that lack one thing,
+    such as slow voltages, and says what the gain of an encoder needs.
 
     Finished fits are kept in --out: after an interruption, the same command resumes.
     """
-    _check_options(protocol, given_options(context), dataset, grid)
+    _check_options(protocol, given_options(context), dataset, grid, control)
     once = protocol in ("compare", "leave-one-subject-out")
-    metrics = {"label-efficiency": (*KAPPA, "f1"), "ablation": ("kappa",)}.get(protocol, KAPPA)
+    is_control = protocol == "controls"
+    n_seeds = seeds or (1 if once or (is_control and not n) else 5)
     arguments: dict[str, Any] = dict(
-        metrics=metric or metrics, seeds=range(seeds or (1 if once else 5)), n_jobs=n_jobs, out=out
+        metrics=metric or METRICS_OF.get(protocol, KAPPA),
+        seeds=range(n_seeds),
+        n_jobs=n_jobs,
+        out=out,
     )
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars.cli import evaluation_report as report
@@ -212,7 +234,12 @@ def evaluate(
             }
             report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
             return
-        methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
+        if is_control:
+            from braindecode_pars.cli.control_report import control_methods, run_controls
+
+            methods = control_methods(method, encoder, classifier)
+        else:
+            methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
         windows = report.load(name, data, {**report.load_arguments(load, config), **given})
         arguments["dataset"] = report.title(name)
         if not once:
@@ -223,10 +250,19 @@ def evaluate(
             return
         if not once:
             arguments["n_train_subjects"] = n
+        if is_control:
+            run_controls(methods, windows, against=against, controls=control, **arguments)
+            return
         report.run(protocol, methods, windows, against=against, **arguments)
 
 
-def _check_options(protocol: str, given: list[str], dataset: list[str], grid: str | None) -> None:
+def _check_options(
+    protocol: str,
+    given: list[str],
+    dataset: list[str],
+    grid: str | None,
+    controls: list[str] | None,
+) -> None:
     """Refuse an unknown protocol, and options that it does not take or cannot do without."""
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(
@@ -241,6 +277,10 @@ def _check_options(protocol: str, given: list[str], dataset: list[str], grid: st
         raise typer.BadParameter(f"{protocol} needs {needed}.")
     if grid is not None and grid not in GRIDS:
         raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
+    if unknown := [name for name in controls or () if name not in CONTROLS]:
+        raise typer.BadParameter(
+            f"Unknown control {unknown[0]!r}; known are {', '.join(CONTROLS)}."
+        )
     if protocol != "transfer" and len(dataset) > 1:
         raise typer.BadParameter(f"{protocol} takes one --dataset; transfer takes several.")
 

@@ -112,7 +112,7 @@ def run(
     """Run a protocol, show its scores and costs, and for compare the tests of differences."""
     protocol = protocol.replace("-", "_")
     if against is not None:
-        against = _method_called(against, methods)
+        against = method_called(against, methods)
     scores = getattr(evaluation, protocol)(methods, windows, out=out, **arguments)
     _report(scores, out, *_SHOWN[protocol])
     console = make_console()
@@ -122,7 +122,7 @@ def run(
     show_costs(console, methods, corpora, scores, out)
 
 
-def _method_called(name: str, methods: Iterable[str]) -> str:
+def method_called(name: str, methods: Iterable[str]) -> str:
     """Return the name in tables of a method, from this name or that of --method."""
     plain = {text: text.casefold().replace("-", " ") for text in (*methods, name)}
     for method in methods:
@@ -209,7 +209,7 @@ def show_differences(
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
-    shown = tests.drop(columns=["sd_difference", "wins", "detectable", "n_dropped"])
+    shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
     header = [name.replace("_", " ") for name in shown]
     rows = shown.map(lambda value: value if isinstance(value, str) else f"{value:.3g}").to_numpy()
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"

@@ -219,3 +219,4 @@ METRICS = (
     "average_precision",
 )
 GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
+CONTROLS = ("slow", "detrended", "eyes", "phase", "amplitude", "order", "labels")

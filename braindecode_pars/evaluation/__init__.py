@@ -12,9 +12,12 @@ from braindecode_pars.estimators.window_features import (
 )
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.audits import audit_encoder
+from braindecode_pars.evaluation.changed_windows import ChangedSignals
+from braindecode_pars.evaluation.controls import controls
 from braindecode_pars.evaluation.folds import FoldError
+from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.metrics import score_predictions, score_table, summarize
-from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests
+from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
 from braindecode_pars.evaluation.protocols import (
     compare,
     label_efficiency,
@@ -25,6 +28,7 @@ from braindecode_pars.windows.once import features_computed_once
 
 __all__ = [
     "GRIDS",
+    "ChangedSignals",
     "ChannelFeatures",
     "FoldError",
     "LogAmplitude",
@@ -34,12 +38,16 @@ __all__ = [
     "ablation",
     "audit_encoder",
     "compare",
+    "control_gains",
+    "controls",
     "cost_table",
+    "describe_controls",
     "describe_differences",
     "features_computed_once",
     "label_efficiency",
     "leave_one_subject_out",
     "paired_tests",
+    "power",
     "score_predictions",
     "score_table",
     "summarize",

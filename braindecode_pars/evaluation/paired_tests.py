@@ -1,22 +1,41 @@
-"""Paired tests of the differences between methods.
+"""Paired tests of the differences between methods, over subjects and draws of labelled people.
 
-One of them, a t-test, allows for training sets in common. Each says what it could have found.
+Each says what it could have found, and :func:`power` what another design would find.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import combinations
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from scipy.stats import wilcoxon
 
-from braindecode_pars._common.checks import checked, number
-from braindecode_pars._common.tables import SCORES, check_table, numbers_of, with_numbers
+from braindecode_pars._common.checks import checked, choice, integer, number, positive
+from braindecode_pars._common.tables import (
+    POOLED,
+    PRETRAINING_SEED,
+    SCORES,
+    check_table,
+    numbers_of,
+    with_numbers,
+)
+from braindecode_pars.evaluation.corpus import check_list
 from braindecode_pars.evaluation.metrics import by_subject
+from braindecode_pars.evaluation.random_effects import (
+    MeanTest,
+    corrected_mean,
+    crossed_mean,
+    detectable_in,
+    mean_squares,
+    variance_components,
+)
+
+#: Protocols whose seeds draw no training subjects: each fold trains on all others.
+_CROSS_VALIDATION = ("compare", "leave_one_subject_out")
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
@@ -44,77 +63,112 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     return corrected
 
 
-@checked()
+@checked(test=choice("auto", "two-way", "corrected"))
 def paired_tests(
-    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    *,
+    against: str | None = None,
+    test: str = "auto",
 ) -> pd.DataFrame:
-    """Test every pair of methods over subjects, with Wilcoxon's test and a corrected t-test.
+    r"""Test the difference of every pair of methods, with subjects and draws both random.
 
-    The p-values are corrected with Holm's method. The folds of a cross-validation train on many
-    subjects in common. Wilcoxon's signed-rank test does not allow for it; the corrected resampled
-    t-test (Nadeau and Bengio 2003) does, and is usually the stricter one. The scores of a subject
-    are first averaged over seeds, because seeds are not independent subjects. Subjects without a
-    defined score for one of the two methods are dropped and counted. Differences of zero are
-    ignored. The p-values are exact for up to 50 other differences without ties, and for up to 13
-    with ties. Otherwise they are a normal approximation, see ``scipy.stats.wilcoxon``.
+    Two methods are compared on the seeds that both have. Where a seed is a draw of labelled people,
+    the differences of all subjects in all draws are tested by
+    :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`: an analysis of variance with
+    two random factors. Where there is one seed, and in a cross-validation, whose seeds do not
+    change who is trained on, the test is the corrected resampled t-test of the subjects' means
+    (Nadeau and Bengio 2003), which allows for training subjects in common. The p-values are
+    corrected with Holm's method.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores of :func:`~braindecode_pars.evaluation.compare` or of another protocol. Subjects of
-        several datasets are tested together.
+        Scores of :func:`~braindecode_pars.evaluation.label_efficiency` or of another protocol.
+        Subjects of several datasets are tested together. An optional column ``pretraining_seed`` is
+        a third factor, for methods that were pretrained several times. A method without it (NaN),
+        such as a baseline, has the same score for all pretrainings.
     metric : str
         Metric to test; one of the column ``metric``.
     against : str | None
         Method that every other one is tested against, such as ``"scratch"``. Fewer tests are
         corrected for. None tests all pairs.
+    test : "auto" | "two-way" | "corrected"
+        ``"two-way"`` needs several seeds. ``"corrected"`` averages over seeds first. ``"auto"`` is
+        the corrected test for one seed and for the protocols ``compare`` and
+        ``leave_one_subject_out``, and the two-way test otherwise.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``mean_difference`` (a
-        minus b), ``sd_difference``, ``ci_low`` and ``ci_high`` (interval of 95 % of the mean
-        difference by the corrected t-test, NaN for fewer than two subjects), ``wins`` (number of
-        subjects with a higher score of a), ``p`` of Wilcoxon's test (1 when all differences are
-        zero, NaN without subjects), ``p_holm``,
-        ``p_corrected`` of the corrected t-test (NaN for fewer than two subjects),
-        ``p_corrected_holm``, ``detectable`` (the mean difference that the corrected t-test would
-        find with a probability of 80 %, at the level of 5 % for one test) and ``n_dropped``. The
-        metric is in ``attrs["metric"]``.
+        One row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``n_draws`` (seeds that
+        both have), ``mean_difference`` (a minus b), ``sd_difference`` (over the subjects' means),
+        ``ci_low`` and ``ci_high`` (interval of 95 % of the mean difference), ``wins`` (number of
+        subjects with a higher mean of a), ``p``, ``p_holm``, ``df`` (degrees of freedom),
+        ``detectable`` (the mean difference that this test would find with a probability of 80 %, at
+        the level of 5 % without Holm's correction), ``n_dropped`` and ``test``: "two-way",
+        "three-way" with pretrainings, "nested" (see Notes) or "corrected". For fewer than two
+        subjects, ``p`` and what belongs to it are NaN. The metric is in ``attrs["metric"]``.
 
     Raises
     ------
     ValueError
         When the scores lack the metric or the method ``against``, there are fewer than two methods,
-        or a subject has scores for several numbers of training subjects.
+        a subject has scores for several numbers of training subjects, or ``test="two-way"`` and a
+        pair has fewer than two seeds in common.
 
     Notes
     -----
-    The statistic of the corrected t-test is the mean difference divided by its standard deviation
-    times the root of ``1 / n_subjects + 1 / n_train_subjects``. Where numbers of training subjects
-    differ, the smallest one counts. Both p-values are approximate error rates.
+    Unbalanced designs are not supported: a subject without a defined score of both methods in each
+    of their seeds is dropped, and counted in ``n_dropped``.
+
+    Where each seed has subjects of its own, such as in simulations, subjects are nested in seeds.
+    The mean of each seed is then one value of a t-test, and ``test`` is "nested".
+
+    In the corrected test the mean difference is divided by its standard deviation times the root of
+    ``1 / n_subjects + 1 / n_train_subjects``. Where numbers of training subjects differ, the
+    smallest one counts.
+
+    Draws of labelled people are taken as random draws. Where most of the people at hand are in each
+    draw, the draws are alike, and the test holds for these people only.
 
     References
     ----------
-    Wilcoxon 1945, Biometrics Bulletin 1(6); Holm 1979, Scandinavian Journal of Statistics 6(2);
-    Nadeau and Bengio 2003, Machine Learning 52.
+    Satterthwaite 1946, Biometrics Bulletin 2(6); Holm 1979, Scandinavian Journal of Statistics
+    6(2); Nadeau and Bengio 2003, Machine Learning 52.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import paired_tests
-    >>> same = dict(protocol="compare", dataset="", n_train_subjects=5, seed=0)
+    >>> same = dict(protocol="label_efficiency", dataset="", n_train_subjects=5, metric="kappa")
+    >>> noise = np.random.default_rng(0).normal(0, 0.05, (6, 4))
     >>> scores = pd.DataFrame([
-    ...     dict(same, method=method, subject=subject, metric="kappa",
-    ...          value=0.1 * subject + gain)
-    ...     for method, gain in [("PARS", 0.05), ("scratch", 0.0)]
+    ...     dict(same, method=method, subject=subject, seed=seed, value=value)
     ...     for subject in range(6)
+    ...     for seed in range(4)
+    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("scratch", 0.4)]
     ... ])
-    >>> paired_tests(scores)[["method_a", "method_b", "n_subjects", "wins", "p"]]
-      method_a method_b  n_subjects  wins        p
-    0     PARS  scratch           6     6  0.03125
+    >>> paired_tests(scores)[["method_a", "n_subjects", "n_draws", "wins", "test"]]
+      method_a  n_subjects  n_draws  wins     test
+    0     PARS           6        4     6  two-way
     """
-    # One score for each method and subject
+    chosen, pairs = pairs_of(scores, metric, against)
+    n_train = int(numbers_of("n_train_subjects", chosen["n_train_subjects"]).min())
+    if test == "auto" and chosen["protocol"].isin(_CROSS_VALIDATION).any():
+        test = "corrected"
+    rows = [_test(differences_of(chosen, *pair), pair, n_train, test) for pair in pairs]
+    tests = pd.DataFrame(rows)
+    tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
+    tests.attrs["metric"] = metric
+    return tests
+
+
+def pairs_of(
+    scores: pd.DataFrame, metric: str, against: str | None = None
+) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
+    """Return the scores of the subjects in a metric, and the pairs of methods to test."""
     check_table(scores, "scores", SCORES)
     chosen = with_numbers(scores[scores["metric"] == metric], ["value"])
     if len(chosen) == 0:
@@ -122,6 +176,7 @@ def paired_tests(
             f"The scores have no metric {metric!r}; they have "
             f"{', '.join(map(str, dict.fromkeys(scores['metric'])))}."
         )
+    chosen = chosen[chosen["subject"] != POOLED]
     means = by_subject(chosen)
     if means.duplicated(["dataset", "method", "subject"]).any():
         numbers = ", ".join(map(str, sorted(set(means["n_train_subjects"]))))
@@ -135,59 +190,102 @@ def paired_tests(
             f"A paired test needs two methods; the scores have "
             f"{', '.join(map(str, methods)) or 'none'}."
         )
-    # Test the pairs: rows are subjects, columns are methods.
-    by_method = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
-    n_train = int(numbers_of("n_train_subjects", means["n_train_subjects"]).min())
-    tests = pd.DataFrame([_test(by_method, a, b, n_train) for a, b in _pairs(methods, against)])
-    for name in ("p", "p_corrected"):
-        tests.insert(tests.columns.get_loc(name) + 1, f"{name}_holm", holm(tests[name]))
-    tests.attrs["metric"] = metric
-    return tests
-
-
-def _pairs(methods: Sequence[str], against: str | None) -> list[tuple[str, str]]:
     if against is None:
-        return list(combinations(methods, 2))
+        return chosen, list(combinations(methods, 2))
     if against not in methods:
         raise ValueError(f"against is {against!r}; the methods are {', '.join(map(str, methods))}.")
-    return [(method, against) for method in methods if method != against]
+    return chosen, [(method, against) for method in methods if method != against]
 
 
-def _test(by_method: pd.DataFrame, a: str, b: str, n_train: int) -> dict[str, str | float]:
-    differences = (by_method[a] - by_method[b]).to_numpy()
-    known = differences[np.isfinite(differences)]
-    mean = known.mean() if len(known) else np.nan
-    half = half_width(known, n_train)
+class Differences(NamedTuple):
+    """Differences of shape (n_subjects, n_draws, n_pretrainings), and the number of all subjects.
+
+    Where subjects are nested in draws, each has one draw, and the others are NaN.
+    """
+
+    values: np.ndarray
+    nested: bool
+    n_all: int
+
+
+def differences_of(chosen: pd.DataFrame, a: str, b: str) -> Differences:
+    cells = [_by_pretraining(chosen[chosen["method"] == method]) for method in (a, b)]
+    known = [
+        key
+        for key in dict.fromkeys([*cells[0], *cells[1]])
+        if all(key in each or None in each for each in cells)
+    ]
+    subjects = chosen.set_index(["dataset", "subject"]).index.unique()
+    found = {}
+    for key in known:
+        of_a, of_b = (each[key] if key in each else each[None] for each in cells)
+        found[key] = (of_a - of_b).reindex(subjects).dropna(axis="columns", how="all")
+    seeds = [
+        seed
+        for seed in dict.fromkeys(seed for table in found.values() for seed in table)
+        if all(seed in table for table in found.values())
+    ]
+    if not seeds:
+        return Differences(np.empty((0, 0, 0)), False, len(subjects))
+    values = np.stack([table[seeds].to_numpy() for table in found.values()], axis=2)
+    complete = np.isfinite(values).all(axis=2)  # subjects by draws
+    n_draws = complete.sum(axis=1)
+    nested = len(seeds) > 1 and n_draws.max() == 1
+    return Differences(values[n_draws == (1 if nested else len(seeds))], nested, len(subjects))
+
+
+def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
+    """Return a table of subjects by seeds for each pretraining; the key is None without one."""
+    if PRETRAINING_SEED not in rows:
+        rows = rows.assign(**{PRETRAINING_SEED: np.nan})
+    keys = ["dataset", "subject", "seed"]
+    return {
+        None if pd.isna(key) else key: part.groupby(keys, dropna=False)["value"].mean().unstack()
+        for key, part in rows.groupby(PRETRAINING_SEED, dropna=False)
+    }
+
+
+def _test(
+    differences: Differences, pair: tuple[str, str], n_train: int, test: str
+) -> dict[str, str | float]:
+    values, nested, n_all = differences
+    n_draws = values.shape[1]
+    if test == "two-way" and n_draws < 2:
+        raise ValueError(
+            f"The two-way test needs defined scores of several seeds; {pair[0]} and {pair[1]} have "
+            f'{n_draws} in common. Score both with more seeds, or use test="corrected", which '
+            "tests over subjects."
+        )
+    means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
+    if len(means) < 2:
+        found, kind = MeanTest.of(float(means.mean()) if len(means) else math.nan), "none"
+    elif test == "corrected" or n_draws == 1:
+        found, kind = corrected_mean(means, n_train), "corrected"
+    elif nested:
+        found, kind = crossed_mean(np.nanmean(values, axis=0)), "nested"
+    else:
+        found, kind = crossed_mean(values), "three-way" if values.shape[2] > 1 else "two-way"
     return dict(
-        method_a=a,
-        method_b=b,
-        n_subjects=len(known),
-        mean_difference=mean,
-        sd_difference=known.std(ddof=1) if len(known) > 1 else np.nan,
-        ci_low=mean - half,
-        ci_high=mean + half,
-        wins=int((known > 0).sum()),
-        p=_signed_rank(known),
-        p_corrected=corrected_t_test(known, n_train),
-        detectable=detectable_difference(known, n_train),
-        n_dropped=len(differences) - len(known),
+        method_a=pair[0],
+        method_b=pair[1],
+        n_subjects=len(means),
+        n_draws=n_draws,
+        mean_difference=found.mean,
+        sd_difference=means.std(ddof=1) if len(means) > 1 else math.nan,
+        ci_low=found.ci_low,
+        ci_high=found.ci_high,
+        wins=int((means.round(12) > 0).sum()),  # means of equal scores differ by rounding errors
+        p=found.p,
+        df=found.df,
+        detectable=found.detectable(),
+        n_dropped=n_all - len(means),
+        test=kind,
     )
-
-
-def _signed_rank(differences: np.ndarray) -> float:
-    if len(differences) == 0:
-        return np.nan
-    # Means of equal scores may differ by rounding errors, which the test would rank as differences.
-    differences = differences.round(12)
-    differences = differences[differences != 0]
-    return 1.0 if len(differences) == 0 else float(wilcoxon(differences).pvalue)
 
 
 @checked(level=number("in (0, 1)", lambda x: 0 < x < 1))
 def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     """Describe which differences between methods are significant, in plain sentences.
-
-    A difference is significant when both tests say so, after Holm's correction.
 
     Parameters
     ----------
@@ -200,8 +298,7 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     -------
     str
         Sentences: first the significant differences, then the pairs whose difference is not
-        established, then whether the number of subjects was too small for any significant
-        difference.
+        established, then which tests were used.
 
     Raises
     ------
@@ -213,163 +310,188 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_differences
     >>> tests = pd.DataFrame([
-    ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, wins=8,
-    ...          mean_difference=0.12, sd_difference=0.05, p=0.008, p_holm=0.008,
-    ...          p_corrected=0.01, p_corrected_holm=0.01, detectable=0.09, n_dropped=0),
+    ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, n_draws=20, wins=8,
+    ...          mean_difference=0.12, ci_low=0.08, ci_high=0.16, p=0.0008, p_holm=0.0008,
+    ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS is better than scratch by 0.120 ± 0.050 (PARS ahead in 8 of 8 subjects, p = 0.008 of \
-Wilcoxon's and 0.01 of the corrected t-test).
+    PARS is better than scratch by 0.120 (95 % interval 0.080 to 0.160, p = 0.0008; PARS ahead in \
+8 of 8 subjects). The test takes subjects and draws of labelled people as random.
     """
     # Significant differences first, then the others
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
-    # A NaN compares as not significant.
-    significant = (tests["p_holm"] < level) & (tests["p_corrected_holm"] < level)
-    sentences = [_difference(pair, in_metric) for _, pair in tests[significant].iterrows()]
+    significant = tests["p_holm"] < level  # False for NaN
+    sentences = [_significant(pair, in_metric) for _, pair in tests[significant].iterrows()]
     if not significant.all():
         pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
         sentences.append(
-            f"Not established{in_metric}: {'; '.join(pairs)}. The numbers are the difference, the "
-            "two p-values, and the difference that would have been found with a probability of "
-            "80 %. That no difference was found does not show that there is none."
+            f"Not established{in_metric}: {'; '.join(pairs)}. Detectable is the difference that "
+            "would have been found with a probability of 80 %. That no difference was found does "
+            "not show that there is none."
         )
-    # Limits of the tests
-    sentences += _power(tests, level)
+    # What was tested
+    sentences += [text for kind, text in _TESTS.items() if (tests["test"] == kind).any()]
     if len(tests) > 1:
         sentences.append(f"p-values after Holm's correction for {len(tests)} pairs.")
     dropped = int(tests["n_dropped"].max())
     if dropped:
         sentences.append(
-            f"Up to {dropped} subjects per pair have no defined score and were dropped."
+            f"Up to {dropped} subjects per pair lack a defined score in some draw and were dropped."
         )
     return " ".join(sentences)
 
 
-def _difference(pair: pd.Series, in_metric: str) -> str:
-    better, worse = pair["method_a"], pair["method_b"]
-    if pair["mean_difference"] < 0:
-        better, worse = worse, better
+#: What each test takes into account.
+_TESTS = {
+    "two-way": "The test takes subjects and draws of labelled people as random.",
+    "three-way": "The test takes subjects, draws of labelled people and pretrainings as random.",
+    "nested": "The test is over the means of seeds, each of which has subjects of its own.",
+    "corrected": "The t-test over subjects allows for training subjects in common.",
+    "none": "A test needs two subjects with defined scores of both methods in the same seeds.",
+}
+
+
+def _significant(pair: pd.Series, in_metric: str) -> str:
+    sign = -1 if pair["mean_difference"] < 0 else 1
+    better, worse = [pair["method_a"], pair["method_b"]][::sign]
+    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
     return (
-        f"{better} is better than {worse}{in_metric} by {abs(pair['mean_difference']):.3f} ± "
-        f"{pair['sd_difference']:.3f} ({pair['method_a']} ahead in {pair['wins']} of "
-        f"{pair['n_subjects']} subjects, p = {pair['p_holm']:.2g} of Wilcoxon's and "
-        f"{pair['p_corrected_holm']:.2g} of the corrected t-test)."
+        f"{better} is better than {worse}{in_metric} by {abs(pair['mean_difference']):.3f} (95 % "
+        f"interval {low:.3f} to {high:.3f}, p = {pair['p_holm']:.2g}; {pair['method_a']} ahead in "
+        f"{pair['wins']} of {pair['n_subjects']} subjects)."
     )
 
 
 def _not_significant(pair: pd.Series) -> str:
-    if np.isnan(pair["p_corrected_holm"]):
-        numbers = "no p"
-    else:
-        numbers = (
-            f"p = {pair['p_holm']:.2g} and {pair['p_corrected_holm']:.2g}, {pair['detectable']:.3f}"
+    names = f"{pair['method_a']} and {pair['method_b']}"
+    if math.isnan(pair["p_holm"]):
+        return f"{names} (not tested)"
+    return (
+        f"{names} ({pair['mean_difference']:+.3f}, 95 % interval {pair['ci_low']:+.3f} to "
+        f"{pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}, detectable {pair['detectable']:.3f})"
+    )
+
+
+@checked(difference=positive())
+def power(
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    *,
+    against: str | None = None,
+    difference: float = 0.05,
+    n_subjects: Sequence[int] | None = None,
+    n_draws: Sequence[int] | None = None,
+) -> pd.DataFrame:
+    r"""Compute which differences other numbers of subjects and draws would find.
+
+    The variances of subjects, draws and the rest are estimated from the differences of each pair of
+    methods, as in the two-way test of :func:`paired_tests`. For other numbers the variance of the
+    mean difference is :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
+
+    Parameters
+    ----------
+    scores, metric, against
+        As in :func:`paired_tests`, with several seeds.
+    difference : float
+        Wanted difference, in the unit of the metric.
+    n_subjects, n_draws : sequence of int | None
+        Numbers of scored subjects and of draws, at least 2; None means those of the scores. The
+        table has a row for each combination. The number of pretrainings stays.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each pair, number of subjects and number of draws: ``method_a``, ``method_b``,
+        ``sd_subject``, ``sd_draw``, ``sd_pretraining`` (NaN without several) and ``sd_rest`` (the
+        square roots of the variances; 0 where the estimate is negative), ``n_subjects``,
+        ``n_draws``, ``detectable`` (the difference that the test finds with a probability of 80 %,
+        at the level of 5 % for one test) and ``draws_needed``, the number of draws that makes
+        ``difference`` detectable with this number of subjects. It is infinite where 10,000 are not
+        enough: draws do not make the differences between subjects smaller, so more subjects are
+        needed.
+
+    Raises
+    ------
+    ValueError
+        In the cases of :func:`paired_tests`, and when a pair of methods has fewer than two seeds or
+        two subjects in common, or when each seed has subjects of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import power
+    >>> same = dict(protocol="label_efficiency", dataset="", n_train_subjects=5, metric="kappa")
+    >>> noise = np.random.default_rng(0).normal(0, 0.1, (12, 4))
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method=method, subject=subject, seed=seed, value=value)
+    ...     for subject in range(12)
+    ...     for seed in range(4)
+    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("scratch", 0.4)]
+    ... ])
+    >>> power(scores, n_draws=[4, 16])[["n_subjects", "n_draws", "detectable"]].round(2)
+       n_subjects  n_draws  detectable
+    0          12        4        0.08
+    1          12       16        0.05
+    """
+    for name, numbers in (("n_subjects", n_subjects), ("n_draws", n_draws)):
+        if numbers is not None:
+            check_list(name, numbers, integer(2))
+    chosen, pairs = pairs_of(scores, metric, against)
+    rows = []
+    for pair in pairs:
+        values, nested, _ = differences_of(chosen, *pair)
+        if nested or min(values.shape[:2]) < 2:
+            raise ValueError(
+                f"{pair[0]} and {pair[1]} have {len(values)} subjects with defined scores in each "
+                f"of {values.shape[1]} seeds"
+                f"{', and each seed has subjects of its own' if nested else ''}. The variances of "
+                "subjects and draws need the same two subjects in two seeds or more."
+            )
+        rows += _designs(values, pair, difference, n_subjects, n_draws)
+    return pd.DataFrame(rows)
+
+
+def _designs(
+    values: np.ndarray,
+    pair: tuple[str, str],
+    difference: float,
+    n_subjects: Sequence[int] | None,
+    n_draws: Sequence[int] | None,
+) -> list[dict[str, str | float]]:
+    """Return the rows of a pair, one for each number of subjects and draws."""
+    values = values if values.shape[2] > 1 else values[:, :, 0]
+    components = variance_components(mean_squares(values))
+    rest = sum(variance for factors, variance in components.items() if len(factors) > 1)
+    sds = dict(
+        sd_subject=math.sqrt(components[(0,)]),
+        sd_draw=math.sqrt(components[(1,)]),
+        sd_pretraining=math.sqrt(components.get((2,), math.nan)),
+        sd_rest=math.sqrt(rest),
+    )
+
+    rows = []
+    for subjects, draws in product(n_subjects or values.shape[:1], n_draws or values.shape[1:2]):
+        shape = (subjects, draws, *values.shape[2:])
+        design = dict(
+            n_subjects=subjects,
+            n_draws=draws,
+            detectable=detectable_in(components, shape),
+            draws_needed=_draws_needed(components, shape, difference),
         )
-    return f"{pair['method_a']} and {pair['method_b']} ({pair['mean_difference']:+.3f}, {numbers})"
+        rows.append(dict(method_a=pair[0], method_b=pair[1], **sds, **design))
+    return rows
 
 
-def _power(tests: pd.DataFrame, level: float) -> list[str]:
-    """Return a sentence when no difference could be significant with so few subjects."""
-    n = int(tests["n_subjects"].max())
-    if n == 0:
-        return ["No subject has a defined score of both methods, so no pair could be tested."]
-    # Smallest p-value of the test with n subjects, 2 / 2**n, after Holm's correction
-    smallest = min(1.0, 2.0 ** (1 - n) * len(tests))
-    if smallest < level:
-        return []
-    return [
-        f"With {n} subject{'s' if n != 1 else ''} no difference could have been significant: the "
-        f"smallest possible p is {2.0 ** (1 - n):.2g}"
-        + (f", or {smallest:.2g} after the correction." if len(tests) > 1 else ".")
-    ]
-
-
-def corrected_t_test(differences: np.ndarray, n_train: int) -> float:
-    r"""Return the p-value of the corrected resampled t-test (Nadeau and Bengio 2003).
-
-    The folds of a cross-validation train on many subjects in common, so their scores are not
-    independent, and the variance of their mean is larger than :math:`s^2 / n`. For the differences
-    :math:`d_1, \ldots, d_n` of two methods on :math:`n` test subjects, with :math:`n_t` training
-    subjects, the test is
-
-    .. math::
-        t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
-
-    with :math:`n - 1` degrees of freedom. For folds of one subject this is the test of Nadeau and
-    Bengio, whose second term is the number of test subjects of a fold divided by that of training
-    subjects. For folds of :math:`m` subjects, the variance of a fold's mean is :math:`s^2 / m`,
-    which gives the same formula.
-
-    Parameters
-    ----------
-    differences : ndarray, shape (n_subjects,)
-        Differences between two methods.
-    n_train : int
-        Number of training subjects of a fit.
-
-    Returns
-    -------
-    float
-        Two-sided p-value; NaN for fewer than two subjects.
-
-    References
-    ----------
-    Nadeau and Bengio 2003, Inference for the generalization error, Machine Learning 52.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.evaluation.paired_tests import corrected_t_test
-    >>> round(corrected_t_test(np.array([0.1, 0.2, 0.3, 0.2]), n_train=3), 3)
-    0.049
-    """
-    n = len(differences)
-    if n < 2:
-        return math.nan
-    mean, error = differences.mean(), _standard_error(differences, n_train)
-    if error < 1e-12:  # all differences are equal, apart from rounding
-        return 1.0 if abs(mean) < 1e-12 else 0.0
-    return float(2 * stats.t.sf(abs(mean) / error, n - 1))
-
-
-def half_width(differences: np.ndarray, n_train: int) -> float:
-    r"""Return half of the interval of 95 % of the mean difference, as wide as the corrected test.
-
-    It is :math:`t_{0.975} \, s \sqrt{1 / n + 1 / n_t}`: zero is outside of the interval where
-    :func:`corrected_t_test` has a p-value below 0.05. NaN for fewer than two subjects.
-    """
-    n = len(differences)
-    return math.nan if n < 2 else stats.t.ppf(0.975, n - 1) * _standard_error(differences, n_train)
-
-
-def detectable_difference(differences: np.ndarray, n_train: int) -> float:
-    r"""Return the mean difference that the corrected test would find with a probability of 80 %.
-
-    It is :math:`(t_{0.975} + t_{0.8}) \, s \sqrt{1 / n + 1 / n_t}` with the quantiles of the t
-    distribution with :math:`n - 1` degrees of freedom, for one test at the level of 5 %.
-
-    Parameters
-    ----------
-    differences, n_train
-        As in :func:`corrected_t_test`.
-
-    Returns
-    -------
-    float
-        Difference in the unit of the scores; NaN for fewer than two subjects.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.evaluation.paired_tests import detectable_difference
-    >>> round(detectable_difference(np.array([0.1, 0.2, 0.3, 0.2]), n_train=3), 3)
-    0.259
-    """
-    n = len(differences)
-    if n < 2:
-        return math.nan
-    quantiles = stats.t.ppf(0.975, n - 1) + stats.t.ppf(0.8, n - 1)
-    return float(quantiles * _standard_error(differences, n_train))
-
-
-def _standard_error(differences: np.ndarray, n_train: int) -> float:
-    return float(differences.std(ddof=1) * math.sqrt(1 / len(differences) + 1 / n_train))
+def _draws_needed(
+    components: Mapping[tuple[int, ...], float], shape: tuple[int, ...], difference: float
+) -> float:
+    """Return the smallest number of draws that makes a difference detectable, or infinity."""
+    candidates = range(2, 10_001)
+    # The detectable difference falls with the number of draws.
+    enough = bisect_left(
+        candidates,
+        -difference,
+        key=lambda n: -detectable_in(components, (shape[0], n, *shape[2:])),
+    )
+    return candidates[enough] if enough < len(candidates) else math.inf

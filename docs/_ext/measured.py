@@ -16,6 +16,7 @@ from stored_audits import audit_rows
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import pretraining_table, temporal_cue
+from stored_rates import by_design, by_variances
 from stored_scores import (
     MEASURED,
     RESULTS,
@@ -35,13 +36,8 @@ from stored_settings import settings_table
 from braindecode_pars.evaluation import summarize
 
 __all__ = [
-<<<<<<< HEAD
-    *("Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
-    *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "Variants"),
-=======
     *("Audits", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
-    *("Score", "SettingsTable", "Variants"),
->>>>>>> main
+    *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "TestRates", "Variants"),
 ]
 
 
@@ -182,18 +178,16 @@ class FewLabelsTuned(_Computed):
         return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
 
 
-<<<<<<< HEAD
 class Pretrainings(_Computed):
     """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people."""
-=======
+
+
 class Audits(_Computed):
     """Show what the features of the encoders hold: ``.. audits:: WINDOWS``."""
->>>>>>> main
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-<<<<<<< HEAD
         [name] = self.arguments
         file = PRETRAINING / f"{name}.csv"
         lines: list[str] = []
@@ -213,11 +207,9 @@ class TemporalCue(_Computed):
 
     def run(self) -> list[nodes.Node]:
         return self.parse(_list_table(temporal_cue()), [MEASURED / "temporal_cue.csv"])
-=======
         table = _list_table(audit_rows(self.arguments[0]))
         origin = [f"| ``{line}``" for line in provenance([AUDITS])]
         return self.parse([*table, "", ".. rst-class:: origin", "", *origin, ""], [AUDITS])
->>>>>>> main
 
 
 class Costs(_Computed):
@@ -254,6 +246,17 @@ class SettingsTable(_Computed):
         table = _list_table(settings_table(file), widths=(32, 18, 14, 18, 18))
         origin = [f"| ``{line}``" for line in provenance([file])]
         return self.parse([*table, "", *origin, ""], [file])
+
+
+class TestRates(_Computed):
+    """Show how often tests are significant in simulations: ``.. test-rates::``."""
+
+    def run(self) -> list[nodes.Node]:
+        file = MEASURED / "test_rates.csv"
+        extremes = [f"   {line}" for line in _list_table(by_variances())]
+        lines = [*_list_table(by_design()), "", ".. dropdown:: Extreme variances", "", *extremes]
+        lines += ["", ".. rst-class:: origin", "", *(f"| ``{x}``" for x in provenance([file]))]
+        return self.parse([*lines, ""], [file])
 
 
 class Score(SphinxRole):
@@ -305,5 +308,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
+    app.add_directive("test-rates", TestRates)
     app.add_role("score", Score())
     return {"parallel_read_safe": True}

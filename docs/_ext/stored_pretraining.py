@@ -36,7 +36,7 @@ BASELINES = ("classical features", "tangent space", "band power")
 
 def pretraining_scores(name: str, *, centred: bool) -> pd.DataFrame:
     """Return tidy scores of a task, with the column ``pretraining_seed``."""
-    scores = long_scores(FOLDER / f"{name}.csv")
+    scores = long_scores(FOLDER / f"{name}.csv").fillna({"pretraining_seed": 0})
     return scores[scores["centred"] == centred]
 
 

@@ -145,6 +145,8 @@ def test_unknown_subjects_and_grids(tmp_path):
         (["label-efficiency"], ["--n"]),
         (["ablation"], ["--grid"]),
         (["compare", "--dataset", "eegmat"], ["--dataset", "transfer"]),
+        (["controls", "--control", "blinks"], ["blinks", "slow"]),
+        (["compare", "--control", "slow"], ["--control", "controls"]),
         (["cross-validation"], ["cross-validation", "leave-one-subject-out"]),
     ],
 )
@@ -296,6 +298,54 @@ def test_ablation(tmp_path):
     assert np.isfinite(pretraining["train_loss_relative"]).all()
 
 
+def test_controls(encoders, tmp_path):
+    arguments = [
+        *("controls", *SMALL, "--encoder", f"PARS={encoders / 'pars'}", "--method", "probe"),
+        *("--method", "random-encoder", "--method", "band-power", "--n", 1, "--n", 2),
+        *("--test-subject", 3, "--test-subject", 4, "--seeds", 2, "--control", "slow"),
+        *("--control", "labels", "--out", tmp_path / "out"),
+    ]
+    output = one_line(evaluate(*arguments))
+    scores = pd.read_csv(tmp_path / "out/scores.csv")
+    # The encoder is frozen in a probe, and not fine-tuned beside it.
+    assert set(scores["method"]) == {"PARS probe", "random encoder", "band power"}
+    assert list(dict.fromkeys(scores["control"])) == ["none", "slow", "labels"]
+    gains = pd.read_csv(tmp_path / "out/gains.csv")
+    assert set(gains["against"]) == {"random encoder"}
+    assert len(gains) == 2 * (2 + 3)
+    mean = scores.query("control == 'slow' and method == 'band power' and n_train_subjects == 2")
+    mean = mean[mean["subject"] != "all"]["value"].mean()
+    assert re.search(rf"2 band power [\d.]+ {mean:.3g} ", output)
+    assert "gain over random encoder, with intervals of 95 %" in output
+    assert "4 of 4 recordings were filtered before they were cut" in output
+    assert "labels permuted within each subject" in output
+    assert (tmp_path / "out/gains.txt").read_text().split() == [
+        word for word in (tmp_path / "out/gains.txt").read_text().split() if word in output
+    ]
+    assert (tmp_path / "out/gains.png").read_bytes().startswith(b"\x89PNG")
+    # The same command resumes; another method to compare with needs no fit.
+    folds = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*_*.json")}
+    output = evaluate(*arguments, "--against", "band-power")
+    assert folds == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*_*.json")}
+    assert "gain over band power" in output
+
+
+def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
+    output = evaluate(
+        *("controls", *SMALL, "--method", "band-power", "--method", "classical-features"),
+        *("--against", "band-power", "--n", 2, "--seeds", 1, "--control", "amplitude"),
+        *("--out", tmp_path),
+    )
+    assert "gain over band power" in output
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert set(scores["subject"].astype(str)) == {"1", "2", "3", "4"}
+    result = runner.invoke(
+        app, ["evaluate", "controls", *SMALL, "--method", "band-power", "--method", "tangent-space"]
+    )
+    assert result.exit_code == 1
+    assert "--against is missing" in one_line(result.output)
+
+
 def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     output = evaluate(
         *("compare", *SMALL, "--set", "finetune_epochs=1", "--method", "scratch"),
@@ -308,14 +358,14 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert "PARS and scratch" in one_line(output)
     # What is printed as a table is written, too.
     assert "differences in kappa, with intervals of 95 %" in output
-    assert re.search(r"method a.*ci low.*ci high.*p holm.*p corrected holm", one_line(output))
+    assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
         ["PARS", "scratch"],
         ["MAE", "scratch"],
     ]
     assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
-    assert tests[["p", "p_holm", "p_corrected", "p_corrected_holm"]].notna().all(axis=None)
+    assert tests[["p", "p_holm", "df", "detectable"]].notna().all(axis=None)
 
 
 def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):

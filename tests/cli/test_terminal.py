@@ -32,6 +32,7 @@ from braindecode_pars.cli.terminal import (
 )
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation import GRIDS, FoldError
+from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.pretext import PRETEXT_TASKS
 
@@ -104,6 +105,7 @@ def test_names_are_those_of_the_registries():
     assert tuple(METHODS) == terminal.METHODS
     assert tuple(METRICS) == terminal.METRICS
     assert tuple(GRIDS) == terminal.GRIDS
+    assert CONTROLS == terminal.CONTROLS
 
 
 def test_help_imports_no_heavy_library():

@@ -1,45 +1,39 @@
-"""Wilcoxon's test and Holm's correction against slow reference implementations; descriptions."""
+"""Which test a table of scores gets, Holm's correction, descriptions, and the power of a design."""
 
 from __future__ import annotations
 
+import math
 import re
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.stats import rankdata
 
-from braindecode_pars.evaluation import describe_differences, paired_tests
-from braindecode_pars.evaluation.paired_tests import corrected_t_test, detectable_difference, holm
+from braindecode_pars.evaluation import describe_differences, paired_tests, power
+from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.evaluation.random_effects import corrected_mean, crossed_mean
 
 RNG = np.random.default_rng(0)
 
 
-def table(**values) -> pd.DataFrame:
-    """Table of scores from values of shape (n_subjects,) or (n_seeds, n_subjects) per method."""
+def table(protocol: str = "label_efficiency", **values) -> pd.DataFrame:
+    """Table of scores from values of shape (n_subjects,) or (n_seeds, n_subjects) per method.
+
+    Values of shape (n_pretrainings, n_seeds, n_subjects) have a column ``pretraining_seed``.
+    """
     rows = [
-        dict(method=method, subject=subject, seed=seed, value=value)
+        dict(method=method, pretraining_seed=pretraining, subject=subject, seed=seed, value=value)
         for method, of_method in values.items()
-        for seed, of_seed in enumerate(np.atleast_2d(of_method))
+        for pretraining, of_pretraining in enumerate(np.array(of_method, ndmin=3))
+        for seed, of_seed in enumerate(of_pretraining)
         for subject, value in enumerate(of_seed)
     ]
-    fixed = dict(protocol="compare", dataset="d", n_train_subjects=5, metric="kappa")
-    return pd.DataFrame(rows).assign(**fixed)
-
-
-def reference_wilcoxon(differences):
-    """p-value from the rank sums of all 2^n combinations of signs."""
-    differences = np.asarray([d for d in differences if d != 0])
-    ranks = rankdata(np.abs(differences))
-    centre = ranks.sum() / 2
-    observed = abs(ranks[differences > 0].sum() - centre)
-    sums = [
-        sum(r for r, s in zip(ranks, signs, strict=True) if s)
-        for signs in product([0, 1], repeat=len(ranks))
-    ]
-    return np.mean([abs(total - centre) >= observed - 1e-9 for total in sums])
+    fixed = dict(protocol=protocol, dataset="d", n_train_subjects=5, metric="kappa")
+    scores = pd.DataFrame(rows).assign(**fixed)
+    several = scores.groupby("method")["pretraining_seed"].transform("nunique") > 1
+    scores["pretraining_seed"] = scores["pretraining_seed"].where(several)
+    return scores if several.any() else scores.drop(columns="pretraining_seed")
 
 
 def reference_holm(p_values):
@@ -53,42 +47,112 @@ def reference_holm(p_values):
     return corrected
 
 
-@pytest.mark.parametrize("n", [1, 3, 6, 9])
-@pytest.mark.parametrize("decimals", [12, 1])
-def test_wilcoxon_is_exact(n, decimals):
-    """Scores rounded to tenths have ties and zero differences."""
-    a, b = RNG.normal(0.3, 0.3, n).round(decimals), RNG.normal(0.1, 0.3, n).round(decimals)
+def test_draws_and_subjects_are_crossed():
+    a, b = RNG.normal(0.3, 0.1, (4, 6)), RNG.normal(0.2, 0.1, (4, 6))
     (row,) = paired_tests(table(A=a, B=b)).to_dict("records")
-    differences = (a - b).round(9)
-    assert row["p"] == pytest.approx(reference_wilcoxon(differences))
-    assert row["mean_difference"] == pytest.approx(differences.mean())
-    assert row["wins"] == (differences > 0).sum()
-    assert row["n_subjects"] == n
-    if n > 1:
-        assert row["sd_difference"] == pytest.approx(differences.std(ddof=1))
+    differences = (a - b).T
+    expected = crossed_mean(differences)
+    means = differences.mean(axis=1)
+    assert row == {
+        "method_a": "A",
+        "method_b": "B",
+        "n_subjects": 6,
+        "n_draws": 4,
+        "mean_difference": pytest.approx(differences.mean()),
+        "sd_difference": pytest.approx(means.std(ddof=1)),
+        "ci_low": pytest.approx(expected.ci_low),
+        "ci_high": pytest.approx(expected.ci_high),
+        "wins": (means > 0).sum(),
+        "p": pytest.approx(expected.p),
+        "p_holm": pytest.approx(expected.p),
+        "df": pytest.approx(expected.df),
+        "detectable": pytest.approx(expected.detectable()),
+        "n_dropped": 0,
+        "test": "two-way",
+    }
 
 
-@pytest.mark.parametrize("n", [2, 5, 20])
-def test_the_interval_ends_where_the_corrected_test_is_at_five_percent(n):
-    differences = RNG.normal(0.1, 0.2, n)
-    tests = paired_tests(table(A=differences, B=np.zeros(n)))
-    assert isinstance(tests, pd.DataFrame)
-    n_train = int(table(A=differences)["n_train_subjects"].min())
-    for end in (tests["ci_low"].item(), tests["ci_high"].item()):
-        assert corrected_t_test(differences - end, n_train) == pytest.approx(0.05)
-    middle = (tests["ci_low"].item() + tests["ci_high"].item()) / 2
-    assert middle == pytest.approx(differences.mean())
-    of_one = paired_tests(table(A=[0.5], B=[0.4]))
-    assert of_one[["ci_low", "ci_high"]].isna().all(axis=None)
+def test_pretrainings_are_a_third_factor():
+    """A baseline has the same scores for all pretrainings; two encoders have theirs in common."""
+    a, b = RNG.normal(0.3, 0.1, (3, 4, 6)), RNG.normal(0.2, 0.1, (4, 6))
+    (row,) = paired_tests(table(A=a, B=b)).to_dict("records")
+    expected = crossed_mean((a - b).T)
+    assert (row["test"], row["n_draws"], row["n_subjects"]) == ("three-way", 4, 6)
+    assert (row["p"], row["df"]) == (pytest.approx(expected.p), pytest.approx(expected.df))
+    (turned,) = paired_tests(table(B=b, A=a)).to_dict("records")
+    assert turned["mean_difference"] == pytest.approx(-row["mean_difference"])
+    assert turned["p"] == pytest.approx(row["p"])
+    c = RNG.normal(0.2, 0.1, (2, 4, 6))
+    (both,) = paired_tests(table(A=a, C=c)).to_dict("records")
+    assert both["p"] == pytest.approx(crossed_mean((a[:2] - c).T).p)
+    # A seed that one pretraining lacks is left out of all.
+    scores = table(A=a, B=b)
+    missing = scores["pretraining_seed"].eq(2) & scores["seed"].eq(3)
+    (without,) = paired_tests(scores[~missing]).to_dict("records")
+    assert (without["n_draws"], without["n_subjects"]) == (3, 6)
+    assert without["p"] == pytest.approx(crossed_mean((a[:, :3] - b[:3]).T).p)
 
 
-def test_both_tests_must_be_significant():
-    """Ten small differences of one sign: significant for Wilcoxon's test alone."""
-    differences = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.3, 0.4])
-    tests = paired_tests(table(A=differences, B=np.zeros(10)))
-    assert tests["p"].item() < 0.01
-    assert tests["p_corrected"].item() > 0.05
-    assert "Not established in kappa: A and B (+0.074, p = " in describe_differences(tests)
+@pytest.mark.parametrize("protocol", ["label_efficiency", "compare"])
+def test_one_seed_and_cross_validation_have_the_corrected_test(protocol):
+    a, b = RNG.normal(0.3, 0.1, (3, 6)), RNG.normal(0.2, 0.1, (3, 6))
+    n_seeds = 3 if protocol == "compare" else 1
+    scores = table(protocol, A=a[:n_seeds], B=b[:n_seeds])
+    (row,) = paired_tests(scores).to_dict("records")
+    expected = corrected_mean((a - b)[:n_seeds].mean(axis=0), 5)
+    assert (row["test"], row["df"], row["n_draws"]) == ("corrected", 5, n_seeds)
+    assert row["p"] == pytest.approx(expected.p)
+    assert row["ci_high"] == pytest.approx(expected.ci_high)
+
+
+def test_the_test_can_be_chosen():
+    a, b = RNG.normal(0.3, 0.1, (3, 6)), RNG.normal(0.2, 0.1, (3, 6))
+    chosen = paired_tests(table("compare", A=a, B=b), test="two-way")
+    pd.testing.assert_frame_equal(chosen, paired_tests(table(A=a, B=b)))
+    chosen = paired_tests(table(A=a, B=b), test="corrected")
+    assert chosen["p"].item() == pytest.approx(corrected_mean((a - b).mean(axis=0), 5).p)
+    with pytest.raises(ValueError, match=r"A and B have 1 in common.* test=\"corrected\""):
+        paired_tests(table(A=a[:1], B=b), test="two-way")
+    with pytest.raises(ValueError, match="test must be one of 'auto', 'two-way', 'corrected'"):
+        paired_tests(table(A=a, B=b), test="wilcoxon")
+
+
+def test_subjects_of_their_own_are_nested_in_seeds():
+    a, b = RNG.normal(0.3, 0.1, (3, 4)), RNG.normal(0.2, 0.1, (3, 4))
+    scores = table(A=a, B=b)
+    scores["subject"] = scores["seed"].astype(str) + "-" + scores["subject"].astype(str)
+    (row,) = paired_tests(scores).to_dict("records")
+    of_seeds = (a - b).mean(axis=1)
+    assert (row["test"], row["df"]) == ("nested", 2)
+    assert row["p"] == pytest.approx(stats.ttest_1samp(of_seeds, 0).pvalue)
+    assert (row["n_subjects"], row["n_draws"]) == (12, 3)
+    assert row["wins"] == (a > b).sum()
+    of_subjects = paired_tests(scores, test="corrected")["p"].item()
+    assert of_subjects == pytest.approx(corrected_mean((a - b).ravel(), 5).p)
+
+
+def test_methods_are_compared_on_their_common_seeds():
+    a, b = RNG.normal(0.3, 0.1, (4, 6)), RNG.normal(0.2, 0.1, (3, 6))
+    tests = paired_tests(table(A=a, B=b))
+    assert tests["n_draws"].item() == 3
+    assert tests["p"].item() == pytest.approx(crossed_mean((a[:3] - b).T).p)
+    other = table(A=a, B=b)
+    other.loc[other["method"] == "B", "seed"] += 10
+    none = paired_tests(other)
+    assert none[["n_subjects", "n_draws", "n_dropped"]].to_numpy().tolist() == [[0, 0, 6]]
+    assert np.isnan(none["p"].item())
+
+
+def test_a_subject_with_an_undefined_or_missing_score_is_dropped_and_counted():
+    a, b = RNG.normal(0.3, 0.1, (3, 6)), RNG.normal(0.2, 0.1, (3, 6))
+    a[1, 2] = np.nan
+    scores = table(A=a, B=b)
+    missing = scores["method"].eq("B") & scores["subject"].eq(4) & scores["seed"].eq(0)
+    tests = paired_tests(scores[~missing])
+    assert tests[["n_subjects", "n_dropped", "n_draws"]].to_numpy().tolist() == [[4, 2, 3]]
+    known = [0, 1, 3, 5]
+    assert tests["p"].item() == pytest.approx(crossed_mean((a - b).T[known]).p)
+    assert "Up to 2 subjects per pair lack a defined score" in describe_differences(tests)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 10])
@@ -105,7 +169,7 @@ def test_one_method_is_tested_against_the_others():
     scores = table(A=a, B=b, C=c)
     tests = paired_tests(scores, against="B")
     assert tests[["method_a", "method_b"]].to_numpy().tolist() == [["A", "B"], ["C", "B"]]
-    p_values = [reference_wilcoxon((x - b).round(9)) for x in (a, c)]
+    p_values = [corrected_mean(x - b, 5).p for x in (a, c)]
     assert tests["p"].tolist() == pytest.approx(p_values)
     assert tests["p_holm"].tolist() == pytest.approx(reference_holm(p_values))
     assert "p-values after Holm's correction for 2 pairs" in describe_differences(tests)
@@ -120,32 +184,15 @@ def test_all_pairs_are_tested_and_corrected_together():
     assert pairs == [["A", "B"], ["A", "C"], ["B", "C"]]
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     assert " ".join(tests) == (
-        "method_a method_b n_subjects mean_difference sd_difference ci_low ci_high wins p p_holm "
-        "p_corrected p_corrected_holm detectable n_dropped"
+        "method_a method_b n_subjects n_draws mean_difference sd_difference ci_low ci_high wins p "
+        "p_holm df detectable n_dropped test"
     )
 
 
-def test_seeds_are_averaged_before_the_test():
-    seeds = RNG.random((3, 6))
-    b = RNG.random(6)
-    with_seeds = paired_tests(table(A=seeds, B=b))
-    averaged = paired_tests(table(A=seeds.mean(axis=0), B=b))
-    pd.testing.assert_frame_equal(with_seeds, averaged)
-
-
 def test_pooled_rows_are_not_subjects():
-    scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
-    pooled = scores.iloc[[0, 2]].assign(subject="all")
+    scores = table(A=RNG.random((3, 4)), B=RNG.random((3, 4)))
+    pooled = scores[scores["subject"] == 0].assign(subject="all")
     pd.testing.assert_frame_equal(paired_tests(pd.concat([scores, pooled])), paired_tests(scores))
-
-
-def test_undefined_scores_are_dropped_and_counted():
-    tests = paired_tests(table(A=[0.5, np.nan, 0.7, 0.9], B=[0.1, 0.2, np.nan, 0.3]))
-    assert tests[["n_subjects", "n_dropped", "wins"]].to_numpy().tolist() == [[2, 2, 2]]
-    assert "Up to 2 subjects per pair have no defined score" in describe_differences(tests)
-    without_subjects = paired_tests(table(A=[np.nan], B=[0.1]))
-    assert np.isnan(without_subjects["p"].item())
-    assert "no p" in describe_differences(without_subjects)
 
 
 def test_equal_scores_have_a_p_value_of_one():
@@ -153,47 +200,58 @@ def test_equal_scores_have_a_p_value_of_one():
     assert (row["p"], row["wins"]) == (1, 0)
     # Rounding errors of the mean over seeds are not differences.
     seeds = np.array([[0.1, 0.3], [0.2, 0.1], [0.3, 0.2]])
-    (row,) = paired_tests(table(A=seeds, B=seeds[::-1])).to_dict("records")
-    assert row["p"] == 1
+    (row,) = paired_tests(table(A=seeds, B=seeds[::-1]), test="corrected").to_dict("records")
+    assert (row["p"], row["wins"]) == (1, 0)
 
 
 def test_significant_and_other_differences_are_described():
-    base = np.linspace(0.2, 0.6, 10)
-    jitter = np.tile([0.01, -0.011], 5) * np.arange(1, 11)
-    tests = paired_tests(table(weak=base, twin=base + jitter, strong=base + 0.2))
+    base = RNG.normal(0.4, 0.02, (5, 10))
+    tests = paired_tests(table(weak=base, twin=base[::-1], strong=base + 0.2), against="weak")
     description = describe_differences(tests)
-    assert "strong is better than weak in kappa by 0.200 ± 0.000 " in description
-    assert "(weak ahead in 0 of 10 subjects, p = 0.0059 of Wilcoxon's and 0 of " in description
-    assert "Not established in kappa: weak and twin (" in description
-    assert "p-values after Holm's correction for 3 pairs." in description
-    assert "could have been significant" not in description
+    assert (
+        "strong is better than weak in kappa by 0.200 (95 % interval 0.200 to 0.200, p = 0; "
+        in (description)
+    )
+    assert "strong ahead in 10 of 10 subjects)" in description
+    assert re.search(
+        r"Not established in kappa: twin and weak \([+-]0\.\d{3}, 95 % interval -0\.\d{3} to "
+        r"\+0\.\d{3}, p = 1, detectable 0\.\d{3}\)\. Detectable is ",
+        description,
+    )
+    assert "The test takes subjects and draws of labelled people as random." in description
+    assert "p-values after Holm's correction for 2 pairs." in description
+
+
+def test_the_better_method_is_named_first():
+    low = RNG.normal(0.2, 0.01, (4, 8))
+    description = describe_differences(paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01))))
+    found = re.match(
+        r"B is better than A in kappa by (.+) \(95 % interval (.+) to (.+), p", description
+    )
+    difference, low, high = map(float, found.groups())
+    assert 0 < low <= difference <= high
+    assert "A ahead in 0 of 8 subjects" in description
 
 
 @pytest.mark.parametrize(
-    ("n", "methods", "message"),
+    ("kind", "values"),
     [
-        (
-            5,
-            "AB",
-            r"With 5 subjects no difference could have been significant: the smallest "
-            r"possible p is 0\.062\.",
-        ),
-        (1, "AB", r"With 1 subject no difference .* is 1\."),
-        (7, "ABCD", r"With 7 subjects no .* is 0\.016, or 0\.094 after the correction\."),
-        (6, "AB", None),
+        ("corrected", RNG.random((2, 1, 6))),
+        ("two-way", RNG.random((2, 3, 6))),
+        ("three-way", RNG.random((2, 3, 3, 6))),
+        ("none", RNG.random((2, 3, 1))),
     ],
 )
-def test_too_few_subjects_are_reported(n, methods, message):
-    values = {m: np.linspace(0.1, 0.2, n) * (i + 1) for i, m in enumerate(methods)}
-    tests = paired_tests(table(**values))
-    description = describe_differences(tests)
-    if message is None:
-        assert tests["p"].item() == 2 / 2**6
-        assert "is better than" in description
-    else:
-        assert pytest.approx(2 / 2**n) == tests["p"].min()
-        assert "is better than" not in description
-        assert re.search(message, description)
+def test_the_description_names_the_test(kind, values):
+    tests = paired_tests(table(A=values[0], B=values[1]))
+    assert tests["test"].tolist() == [kind]
+    words = {
+        "corrected": "allows for training subjects in common",
+        "two-way": "subjects and draws of labelled people as random",
+        "three-way": "draws of labelled people and pretrainings",
+        "none": r"\(not tested\).*A test needs two subjects",
+    }
+    assert re.search(words[kind], describe_differences(tests))
 
 
 def test_invalid_scores_raise():
@@ -208,53 +266,58 @@ def test_invalid_scores_raise():
         describe_differences(paired_tests(scores), level=5)
 
 
-def test_pairs_without_subjects_are_reported():
-    tests = paired_tests(table(A=[np.nan, np.nan], B=[np.nan, 0.3]))
-    description = describe_differences(tests)
-    assert "no pair could be tested" in description
-    assert "smallest possible p" not in description
+def crossed(n_subjects: int = 12, n_draws: int = 10, **sds: float) -> pd.DataFrame:
+    """Scores whose differences have effects of subjects and draws with these sample SDs."""
+    rng = np.random.default_rng(3)
+    subject, draw = rng.normal(size=(1, n_subjects)), rng.normal(size=(n_draws, 1))
+    subject, draw = ((x - x.mean()) / x.std(ddof=1) for x in (subject, draw))
+    rest = rng.normal(0, 0.02, (n_draws, n_subjects))
+    a = sds.get("subject", 0) * subject + sds.get("draw", 0) * draw + rest
+    return table(A=a + 0.05, B=np.zeros_like(a))
 
 
-def test_both_follow_their_formulas():
-    differences = np.random.default_rng(0).normal(0.1, 0.1, 12)
-    mean = sum(differences) / 12
-    variance = sum((d - mean) ** 2 for d in differences) / 11
-    error = np.sqrt((1 / 12 + 1 / 5) * variance)
-    p = corrected_t_test(differences, 5)
-    assert p == pytest.approx(2 * stats.t(11).sf(abs(mean) / error))
-    quantiles = stats.t(11).ppf(0.975) + stats.t(11).ppf(0.8)
-    assert detectable_difference(differences, 5) == pytest.approx(quantiles * error)
-    # It is stricter than the paired t-test, and approaches it with many training subjects.
-    plain = stats.ttest_1samp(differences, 0).pvalue
-    assert p > plain
-    assert corrected_t_test(differences, 10**9) == pytest.approx(plain)
+def test_the_power_of_the_design_at_hand_is_that_of_its_test():
+    scores = crossed(subject=0.05, draw=0.04)
+    (row,) = power(scores).to_dict("records")
+    assert row["detectable"] == pytest.approx(paired_tests(scores)["detectable"].item())
+    assert (row["n_subjects"], row["n_draws"]) == (12, 10)
+    assert row["sd_subject"] == pytest.approx(0.05, abs=0.005)
+    assert row["sd_draw"] == pytest.approx(0.04, abs=0.005)
+    assert row["sd_rest"] == pytest.approx(0.02, abs=0.003)
+    assert math.isnan(row["sd_pretraining"])
 
 
-def shared_training(n: int, n_train: int, shift: float) -> list[np.ndarray]:
-    """Differences with an error in common: a shared training set adds 1 / n_train of the variance.
-
-    Returns 400 draws of the differences of ``n`` subjects, with variance 1.
-    """
-    rng = np.random.default_rng(0)
-    common = rng.normal(0, np.sqrt(1 / n_train), 400)
-    return [shift + error + rng.normal(0, 1, n) for error in common]
-
-
-def test_the_level_is_kept_where_folds_share_training_subjects():
-    draws = shared_training(n=10, n_train=9, shift=0.0)
-    assert np.mean([corrected_t_test(draw, 9) < 0.05 for draw in draws]) < 0.08
-    assert np.mean([stats.ttest_1samp(draw, 0).pvalue < 0.05 for draw in draws]) > 0.1
+def test_the_number_of_draws_is_the_smallest_that_is_enough():
+    scores = crossed(subject=0.03, draw=0.08)
+    needed = power(scores, difference=0.05)["draws_needed"].item()
+    enough = power(scores, n_draws=[int(needed) - 1, int(needed)])["detectable"].tolist()
+    assert enough[0] > 0.05 >= enough[1]
+    # More draws cannot make up for subjects who differ too much, but more subjects do.
+    found = power(crossed(subject=0.1, draw=0.01), n_subjects=[12, 60])
+    assert found["draws_needed"].tolist()[0] == math.inf
+    assert math.isfinite(found["draws_needed"].tolist()[1])
 
 
-def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
-    n, n_train = 12, 11
-    unit = np.resize([1.0, -1.0], n) * np.sqrt((n - 1) / n)  # standard deviation 1
-    draws = shared_training(n, n_train, shift=detectable_difference(unit, n_train))
-    assert 0.72 < np.mean([corrected_t_test(draw, n_train) < 0.05 for draw in draws]) < 0.88
+def test_power_has_a_row_for_each_pair_and_design():
+    a, b, c = RNG.normal(0.3, 0.1, (3, 4, 6))
+    scores = table(A=np.stack([a, a + RNG.normal(0, 0.1, a.shape)]), B=b, C=c)
+    found = power(scores, against="C", n_subjects=[6, 20], n_draws=[4, 8])
+    assert found[["method_a", "n_subjects", "n_draws"]].to_numpy().tolist() == [
+        [method, subjects, draws] for method in "AB" for subjects in (6, 20) for draws in (4, 8)
+    ]
+    assert found["sd_pretraining"].isna().tolist() == [False] * 4 + [True] * 4
+    tests = paired_tests(scores, against="C")
+    assert tests["test"].tolist() == ["three-way", "two-way"]
 
 
-def test_few_subjects_and_equal_differences():
-    assert np.isnan(corrected_t_test(np.array([0.1]), 4))
-    assert np.isnan(detectable_difference(np.array([]), 4))
-    assert corrected_t_test(np.zeros(5), 4) == 1
-    assert corrected_t_test(np.full(5, 0.1), 4) == 0
+def test_power_needs_crossed_draws():
+    a, b = RNG.normal(0.3, 0.1, (2, 3, 6))
+    with pytest.raises(ValueError, match=r"A and B have 6 subjects .* each of 1 seeds\. "):
+        power(table(A=a[:1], B=b[:1]))
+    scores = table(A=a, B=b)
+    scores["subject"] += 10 * scores["seed"]
+    with pytest.raises(ValueError, match="each seed has subjects of its own"):
+        power(scores)
+    for wrong in (dict(n_draws=[1]), dict(n_subjects=[]), dict(difference=0)):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            power(table(A=a, B=b), **wrong)

@@ -254,6 +254,11 @@ def scores() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def crossed() -> pd.DataFrame:
+    """Scores with two draws, as ``power`` needs them."""
+    return pd.concat([scores(), scores().assign(seed=1)], ignore_index=True)
+
+
 def grid_scores() -> pd.DataFrame:
     frames = [
         scores().assign(mask=m, n=n, method=f"mask={m}, n={n}") for m in (0.5, 0.8) for n in (4, 8)
@@ -880,6 +885,7 @@ target(
     evaluation.describe_differences,
     lambda f: dict(tests=evaluation.paired_tests(scores())),
 )
+target("power", evaluation.power, lambda f: dict(scores=crossed()), scores=frames(crossed))
 BANDS = lambda: next(iter(make_methods(["band-power"]).values()))  # noqa: E731
 
 
@@ -1057,7 +1063,9 @@ TAKES_ANYTHING += (
 )
 
 #: NaN is the documented result: of a night without sleep, of a metric that is not defined.
-NAN_IS_RIGHT = ("sleep_statistics", "score_predictions", "paired_tests", "summarize", "compare")
+NAN_IS_RIGHT = (
+    *("sleep_statistics", "score_predictions", "paired_tests", "power", "summarize", "compare"),
+)
 NAN_IS_RIGHT += ("leave_one_subject_out", "label_efficiency", "transfer", "ablation")
 
 

@@ -1,0 +1,380 @@
+"""What is left of a gain in each control: a table with intervals, and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from braindecode_pars._common.checks import checked
+from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, with_numbers
+from braindecode_pars.evaluation.controls import UNCHANGED
+from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean
+
+__all__ = ["control_gains", "describe_controls"]
+
+#: Level of all tests here; the intervals are of 95 %.
+LEVEL = 0.05
+
+_KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
+
+
+@checked()
+def control_gains(
+    scores: pd.DataFrame, metric: str | None = None, *, against: str = "scratch"
+) -> pd.DataFrame:
+    r"""Return the gain of each method on windows as they are, and what is left of it.
+
+    The gain of a method for subject :math:`s` and draw :math:`d` is its score minus that of the
+    method ``against``, :math:`g_{sd}`, and :math:`g'_{sd}` on the windows of a control. The table
+    has the means of :math:`g`, of :math:`g'` and of what is lost, :math:`g - g'`, each with an
+    interval of 95 % that allows for subjects and draws
+    (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`). The share that remains is
+    :math:`\bar g' / \bar g`.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of :func:`~braindecode_pars.evaluation.controls`.
+    metric : str | None
+        Metric of the gains; None means the first one of the scores.
+    against : str
+        Method that the others are compared with.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each dataset, number of training subjects, method and control:
+
+        - ``dataset``, ``n_train_subjects``, ``method``, ``against``, ``control``;
+        - ``n_subjects`` and ``n_draws``: subjects without a defined score are left out;
+        - ``gain``, ``without`` and ``lost``, each with its interval and p-value: ``gain_low``,
+          ``gain_high``, ``gain_p``, ...;
+        - ``share``: the share that remains; NaN where the gain is not significantly above zero at
+          the level of 5 %, with the reason in ``reason``;
+        - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, and
+          ``chance_p``, the p-value of its difference from chance level, where that is known.
+
+        For the control ``"labels"`` there is also a row of the method ``against``, without gains.
+        The metric is in ``attrs["metric"]``, and ``attrs["lacks"]`` is that of the scores.
+
+    Raises
+    ------
+    ValueError
+        When the scores lack a column, the metric or the method ``against``, or have no control.
+
+    Notes
+    -----
+    The p-values are not corrected for several methods and controls. Subjects of a cross-validation
+    have training subjects in common, which the intervals do not allow for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import control_gains
+    >>> same = dict(protocol="label_efficiency", dataset="", n_train_subjects=4)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method=method, subject=subject, seed=seed, metric="balanced_accuracy",
+    ...          value=0.6 + gain * (control == "none") + 0.01 * (subject + seed) * gain,
+    ...          control=control)
+    ...     for control in ("none", "slow")
+    ...     for method, gain in [("PARS", 0.05), ("scratch", 0.0)]
+    ...     for subject in range(6)
+    ...     for seed in range(4)
+    ... ])
+    >>> gains = control_gains(scores)
+    >>> gains[["method", "control", "gain", "without", "share"]].round(3)
+      method control   gain  without  share
+    0   PARS    slow  0.052    0.002  0.038
+    """
+    check_table(scores, "scores", [*SCORES, "control"])
+    metric = scores["metric"].iloc[0] if metric is None else metric
+    rows = with_numbers(scores[scores["metric"] == metric], ["value"])
+    for what, wanted, known in (
+        ("metric", metric, scores["metric"]),
+        ("method", against, rows["method"]),
+        ("control", UNCHANGED, rows["control"]),
+    ):
+        if wanted not in known.tolist():
+            found = ", ".join(map(str, dict.fromkeys(known)))
+            raise ValueError(f"The scores have no {what} {wanted!r}; they have {found}.")
+    table = pd.DataFrame(_rows(rows, scores, metric, against))
+    if table.empty:
+        raise ValueError(
+            "The scores have no control and no other method to compare: they have the methods "
+            f"{', '.join(map(str, dict.fromkeys(rows['method'])))} and the controls "
+            f"{', '.join(map(str, dict.fromkeys(rows['control'])))}."
+        )
+    table.attrs = {"metric": metric, "lacks": scores.attrs.get("lacks", {})}
+    return table
+
+
+def _rows(
+    rows: pd.DataFrame, scores: pd.DataFrame, metric: str, against: str
+) -> Iterator[dict[str, Any]]:
+    rows = rows[rows["subject"] != POOLED]
+    # Folds of a cross-validation may differ by one in their number of training subjects.
+    drawn = rows["protocol"] == "label_efficiency"
+    smallest = rows.groupby("dataset")["n_train_subjects"].transform("min")
+    rows = rows.assign(n_train_subjects=rows["n_train_subjects"].where(drawn, smallest))
+    controls = [name for name in dict.fromkeys(rows["control"]) if name != UNCHANGED]
+    methods = list(dict.fromkeys(rows["method"]))
+    for (dataset, n), group in rows.groupby(["dataset", "n_train_subjects"], sort=False):
+        chance = chance_level(scores, metric, dataset)
+        values = group.pivot_table(
+            "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
+        )
+        for method in methods:
+            for control in controls:
+                if method == against and control != "labels":
+                    continue
+                yield {
+                    **dict(zip(_KEYS, (dataset, n, method, against, control), strict=True)),
+                    **_measured(values, method, against, control, chance),
+                }
+
+
+def _measured(
+    values: pd.DataFrame, method: str, against: str, control: str, chance: float | None
+) -> dict[str, Any]:
+    """Return the numbers of one row; ``values`` has subjects as rows."""
+    unchanged, changed = values[UNCHANGED], values[control]
+    gains = unchanged[method] - unchanged[against], changed[method] - changed[against]
+    own = changed[method]
+    complete = np.isfinite(pd.concat([*gains, own], axis=1)).all(axis=1)
+    gain, without = (each[complete].to_numpy() for each in gains)
+    score = crossed_mean(own[complete].to_numpy())
+    row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])
+    found = {"gain": gain, "without": without, "lost": gain - without}
+    for name, each in found.items():
+        mean = crossed_mean(np.full_like(each, np.nan) if method == against else each)
+        row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
+        row[f"{name}_p"] = mean.p
+    share, reason = _share(row["gain"], row["gain_p"], row["without"])
+    if method == against:
+        reason = "it is the method that the others are compared with"
+    row |= dict(share=share, reason=reason)
+    row |= dict(score=score.mean, score_low=score.ci_low, score_high=score.ci_high)
+    row["chance_p"] = math.nan if chance is None else _shifted(own[complete], chance).p
+    return row
+
+
+def _shifted(values: pd.DataFrame, chance: float) -> MeanTest:
+    return crossed_mean(values.to_numpy() - chance)
+
+
+def _share(gain: float, p: float, without: float) -> tuple[float, str]:
+    """Return the share of a gain that remains, or why there is none."""
+    if not np.isfinite(p):
+        return math.nan, "two subjects or draws are needed"
+    if p >= LEVEL:
+        return math.nan, "the gain is not significant"
+    if gain <= 0:
+        return math.nan, "the method is worse"
+    return without / gain, ""
+
+
+# Sentences ------------------------------------------------------------------------------------
+
+#: What the windows of a control lack, where the scores do not say.
+_LACKS = {
+    "slow": "slow voltages",
+    "detrended": "a line in each window",
+    "eyes": "what channels near the eyes predict",
+    "phase": "waveform and timing",
+    "amplitude": "the amplitudes of channels and windows",
+    "order": "the order of patches",
+}
+#: What a gain is that is not there in a control.
+_NATURE = {
+    "slow": "slow",
+    "detrended": "a drift within the window",
+    "eyes": "frontal",
+    "phase": "in waveform or timing",
+    "amplitude": "in the amplitude",
+    "order": "in the time course",
+}
+_OCULAR = "in the EOG channels"
+_LIMITS = {
+    "slow": "Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does "
+    "not tell which.",
+    "eyes": "Frontal channels record the brain, too, so a loss without them does not prove that it "
+    "is the eyes.",
+}
+
+
+@checked()
+def describe_controls(gains: pd.DataFrame) -> str:
+    """Say in plain sentences what each gain needs.
+
+    A gain is established when it is significantly above zero. It is said to be gone in a control
+    when what is lost is significant, and what is left is not. The level is 5 %, without a
+    correction for several controls; that the scores with permuted labels are at chance level is
+    tested with Holm's correction.
+
+    Parameters
+    ----------
+    gains : DataFrame
+        Table of :func:`~braindecode_pars.evaluation.control_gains`.
+
+    Returns
+    -------
+    str
+        Sentences, one paragraph for each method and number of training subjects with a gain. Then
+        follow the methods without one, the limits of the controls, and the permuted labels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import describe_controls
+    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="scratch",
+    ...             gain=0.04, gain_low=0.02, gain_high=0.06, gain_p=0.001, chance_p=0.01)
+    >>> gains = pd.DataFrame([
+    ...     dict(same, control="slow", without=0.003, without_low=-0.01, without_high=0.02,
+    ...          without_p=0.6, lost=0.037, lost_low=0.02, lost_high=0.05, lost_p=0.001,
+    ...          share=0.075),
+    ...     dict(same, control="order", without=0.041, without_low=0.02, without_high=0.06,
+    ...          without_p=0.001, lost=-0.001, lost_low=-0.02, lost_high=0.02, lost_p=0.9,
+    ...          share=1.0),
+    ... ])
+    >>> print(describe_controls(gains))
+    With 4 training subjects, PARS is ahead of scratch by +0.040 (0.020 to 0.060). The gain is not \
+there without slow voltages (+0.003, -0.010 to 0.020): it is slow. It remains without the order \
+of patches (+0.041, 0.020 to 0.060).
+    Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does not tell \
+which.
+    """
+    check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
+    lacks = {**_LACKS, **gains.attrs.get("lacks", {})}
+    signals = gains[gains["control"] != "labels"]
+    paragraphs, others, gone = [], [], set()
+    for _, rows in signals.groupby(["dataset", "n_train_subjects", "method"], sort=False):
+        first = rows.iloc[0]
+        if not (first["gain_p"] < LEVEL and first["gain"] > 0):
+            others.append(_no_gain(first))
+            continue
+        paragraph, lost_in = _of_gain(rows, lacks, len(set(signals["dataset"])) > 1)
+        paragraphs.append(paragraph)
+        gone |= lost_in
+    if others:
+        against = signals["against"].iloc[0]
+        paragraphs.append(
+            f"No gain over {against} is established for {'; '.join(others)}; so there is nothing "
+            "to explain."
+        )
+    is_ocular = _is_ocular(lacks)
+    limits = [text for name, text in _LIMITS.items() if name in gone]
+    paragraphs += [text for text in limits if not (is_ocular and text == _LIMITS["eyes"])]
+    return "\n".join([*paragraphs, *_of_labels(gains[gains["control"] == "labels"])])
+
+
+def _of_gain(
+    rows: pd.DataFrame, lacks: dict[str, str], names_dataset: bool
+) -> tuple[str, set[str]]:
+    """Return the sentences about one gain, and the controls in which it is gone."""
+    first = rows.iloc[0]
+    kinds: dict[str, list[pd.Series]] = {}
+    for _, row in rows.iterrows():
+        kinds.setdefault(_kind(row), []).append(row)
+    where = f"On {first['dataset']}, with" if names_dataset else "With"
+    text = (
+        f"{where} {first['n_train_subjects']:g} training subjects, {first['method']} is ahead of "
+        f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
+    )
+    gone = [row["control"] for row in kinds.get("gone", [])]
+    for kind, verb in _VERBS.items():
+        if kind in kinds:
+            named = [_named(row, lacks) for row in kinds[kind]]
+            joined = _joined(named, " nor without " if kind == "gone" else " and ")
+            end = _conclusion(kinds[kind], lacks) if kind == "gone" else "."
+            text += f" {verb} without {joined}{end}"
+    return text, set(gone)
+
+
+#: What is said of each kind of control.
+_VERBS = {
+    "gone": "The gain is not there",
+    "smaller": "It is smaller",
+    "kept": "It remains",
+    "larger": "It is larger",
+    "unclear": "It is unclear whether it remains",
+}
+
+
+def _kind(row: pd.Series) -> str:
+    """Return what a control shows of an established gain."""
+    is_left = row["without_p"] < LEVEL and row["without"] > 0
+    if row["lost_p"] < LEVEL:
+        if row["lost"] < 0:
+            return "larger"
+        return "smaller" if is_left else "gone"
+    return "kept" if is_left else "unclear"
+
+
+def _named(row: pd.Series, lacks: dict[str, str]) -> str:
+    """Return what the windows of a control lack, and what is left of the gain."""
+    return f"{lacks[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
+
+
+def _conclusion(gone: Sequence[pd.Series], lacks: dict[str, str]) -> str:
+    """Return what kind of gain it is, and in which controls the method is at chance level."""
+    nature = _joined([_nature(row["control"], lacks) for row in gone], " and ")
+    text = f": it is {nature}."
+    if guesses := [lacks[row["control"]] for row in gone if row["chance_p"] >= LEVEL]:
+        text += (
+            f" {gone[0]['method']} itself is not above chance level without "
+            f"{_joined(guesses, ' or without ')}."
+        )
+    return text
+
+
+def _nature(control: str, lacks: dict[str, str]) -> str:
+    return _OCULAR if control == "eyes" and _is_ocular(lacks) else _NATURE[control]
+
+
+def _is_ocular(lacks: dict[str, str]) -> bool:
+    """Whether channels of EOG were at hand, and not only frontal ones."""
+    text = lacks["eyes"].upper()
+    return text != _LACKS["eyes"].upper() and not any(name in text for name in ("FP1", "F7"))
+
+
+def _no_gain(row: pd.Series) -> str:
+    n = f"{row['n_train_subjects']:g}"
+    return f"{row['method']} with {n} ({row['gain']:+.3f}, {_interval(row, 'gain')})"
+
+
+def _interval(row: pd.Series, name: str) -> str:
+    return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
+
+
+def _joined(texts: Sequence[str], last: str) -> str:
+    return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def _of_labels(rows: pd.DataFrame) -> list[str]:
+    """Return the sentence about scores with permuted labels."""
+    if rows.empty:
+        return []
+    if rows["chance_p"].isna().all():
+        return ["The chance level is unknown, so the scores with permuted labels are not tested."]
+    leaked = rows[holm(rows["chance_p"]) < LEVEL]
+    if leaked.empty:
+        return [
+            "With labels permuted within each subject, the scores of all methods are at chance "
+            f"level ({rows['score'].min():.3f} to {rows['score'].max():.3f})."
+            if "score" in rows
+            else "With labels permuted within each subject, all scores are at chance level."
+        ]
+    named = [
+        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
+        f"({row['score']:.3f}, {_interval(row, 'score')})"
+        for _, row in leaked.iterrows()
+    ]
+    return [
+        f"With labels permuted within each subject, not at chance level: {'; '.join(named)}. The "
+        "other scores cannot be trusted: look for a leak."
+    ]

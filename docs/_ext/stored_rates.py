@@ -1,0 +1,91 @@
+"""The table and the figure of ``docs/measured/test_rates.csv``: rates of significant tests."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from stored_scores import MEASURED
+
+from braindecode_pars.plotting.style import remove_frame, series_style
+
+__all__ = ["by_design", "by_variances", "rates", "rates_figure"]
+
+#: Columns of rates without a difference, and their names on the page.
+TESTS = {
+    "two_way": "subjects x draws",
+    "corrected": "corrected t-test of means",
+    "wilcoxon": "Wilcoxon's test of means",
+}
+#: Variances that were measured in stored scores; the others are extremes.
+_MEASURED = r"^(?:arithmetic|imagery|hands|development|control|nights)"
+_CROSSED = "crossed"
+
+
+def rates() -> pd.DataFrame:
+    """Return the stored rates, with the columns ``design`` and ``measured``."""
+    stored = pd.read_csv(MEASURED / "test_rates.csv", comment="#")
+    sizes = [stored[name].astype(str) for name in ("n_subjects", "n_draws", "n_pretrainings")]
+    design = (sizes[0] + " x " + sizes[1] + " x " + sizes[2]).str.removesuffix(" x 1")
+    kind = stored["kind"].where(stored["kind"] != _CROSSED, "")
+    stored["design"] = (design + ", " + kind).str.removesuffix(", ")
+    stored["measured"] = stored["variances"].str.contains(_MEASURED)
+    return stored
+
+
+def by_design() -> pd.DataFrame:
+    """Return the lowest and the highest rate of each design, with measured variances."""
+    stored = rates()
+    shown = stored[stored["measured"] | stored["kind"].eq("cross-validation")]
+    return _table(shown.groupby("design", sort=False), "subjects x draws x pretrainings")
+
+
+def by_variances() -> pd.DataFrame:
+    """Return the lowest and the highest rate of each extreme, over all designs."""
+    stored = rates()
+    shown = stored[~stored["measured"] & stored["kind"].eq(_CROSSED)]
+    return _table(shown.groupby("variances", sort=False), "variances")
+
+
+def _table(groups: pd.core.groupby.DataFrameGroupBy, title: str) -> pd.DataFrame:
+    columns = {**TESTS, "power": "power, subjects x draws"}
+    return pd.DataFrame(
+        [
+            {title: name, **{shown: _range(part[column]) for column, shown in columns.items()}}
+            for name, part in groups
+        ]
+    )
+
+
+def _range(values: pd.Series) -> str:
+    if values.isna().all():
+        return ""
+    low, high = (f"{value:.3f}".removeprefix("0") for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def rates_figure() -> Figure:
+    """Draw a dot for each design and its variances: measured ones left, extremes right."""
+    stored = rates()
+    stored = stored[stored["kind"] == _CROSSED]
+    designs = list(dict.fromkeys(stored["design"]))
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 4.8), sharey=True, layout="constrained")
+    for ax, is_measured in zip(axes, (True, False), strict=True):
+        part = stored[stored["measured"] == is_measured]
+        ax.axvspan(0.03, 0.07, color="0.9", label=".03 to .07")
+        for number, (column, name) in enumerate(TESTS.items()):
+            y = part["design"].map(designs.index) + 0.22 * (number - 1)
+            style = {**series_style(number), "linestyle": "none", "markersize": 5}
+            ax.plot(part[column], y, label=name, alpha=0.8, clip_on=False, **style)
+        remove_frame(ax, grid="x")
+        ax.set(title="measured variances" if is_measured else "extremes")
+    axes[0].set_xlim(0, 0.12)
+    axes[1].set_xlim(0, 1)
+    axes[0].set_yticks(np.arange(len(designs)), designs)
+    axes[0].invert_yaxis()
+    axes[0].set_ylabel("subjects x draws (x pretrainings)")
+    figure.supxlabel("share of significant tests without a difference", fontsize="medium")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+    return figure

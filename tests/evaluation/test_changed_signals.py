@@ -1,0 +1,144 @@
+"""Windows that lack one thing: each change against a slow recomputation, and from any source."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+
+from braindecode_pars.evaluation.changed_signals import (
+    detrended,
+    equal_amplitudes,
+    eye_coefficients,
+    high_passed,
+    permuted_labels,
+    random_phases,
+    shuffled_patches,
+    without_eyes,
+)
+
+SFREQ = 100.0
+
+
+@pytest.fixture
+def X():  # noqa: N802
+    """Four windows of three channels, with an offset and a drift."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(4, 3, 250)) + 2 + np.linspace(0, 3, 250)
+
+
+# Functions of arrays ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frequency", [1.0, 3.0, 7.0, 12.0, 30.0])
+def test_a_sine_keeps_the_share_of_the_equation_and_its_phase(frequency):
+    times = np.arange(3000) / SFREQ
+    sine = np.sin(2 * np.pi * frequency * times)
+    ratio = np.tan(np.pi * 7.0 / SFREQ) / np.tan(np.pi * frequency / SFREQ)
+    found = high_passed(sine[None, None], SFREQ, edge=7.0)[0, 0]
+    middle = slice(1000, 2000)
+    np.testing.assert_allclose(found[middle], sine[middle] / (1 + ratio**8), atol=1e-6)
+
+
+def test_short_windows_are_filtered():
+    assert np.isfinite(high_passed(np.ones((1, 1, 20)), SFREQ)).all()
+
+
+@pytest.mark.parametrize("patch_size", [None, 100, 60])
+def test_lines_are_those_of_polyfit(X, patch_size):
+    expected = X.copy()
+    for window in expected:
+        for channel in window:
+            for start in range(0, 250, patch_size or 250):
+                patch = channel[start : start + (patch_size or 250)]
+                times = np.arange(len(patch))
+                patch -= np.polyval(np.polyfit(times, patch, 1), times)
+    np.testing.assert_allclose(detrended(X, patch_size), expected, atol=1e-9)
+
+
+def test_eye_movements_are_regressed_as_in_mne():
+    rng = np.random.default_rng(0)
+    signals = np.cumsum(rng.normal(size=(4, 2000)), axis=1) @ np.diag(rng.uniform(size=2000)) * 1e-6
+    info = mne.create_info(["Cz", "Oz", "H", "V"], SFREQ, ["eeg", "eeg", "eog", "eog"])
+    raw = mne.io.RawArray(signals, info, verbose=False)
+    raw.set_eeg_reference("average", verbose=False)
+    signals = raw.get_data()
+    by_mne = mne.preprocessing.EOGRegression(picks="eeg", picks_artifact="eog").fit(raw)
+    coefficients = eye_coefficients(signals[None, :2], signals[None, 2:])
+    np.testing.assert_allclose(coefficients, by_mne.coef_, rtol=1e-6)
+    found = without_eyes(signals[None, :2], signals[None, 2:])[0]
+    np.testing.assert_allclose(found, by_mne.apply(raw).get_data("eeg"), atol=1e-12)
+
+
+def test_one_regression_for_all_windows(X):
+    brain, eyes = X[:, :2], X[:, 2:]
+    flat = np.concatenate(list(X), axis=1)
+    design = np.stack([flat[2], np.ones(1000)], axis=1)
+    for c in range(2):
+        (slope, _), *_ = np.linalg.lstsq(design, flat[c])
+        expected = brain[:, c] - slope * (eyes[:, 0] - flat[2].mean())
+        np.testing.assert_allclose(without_eyes(brain, eyes)[:, c], expected)
+
+
+@pytest.mark.parametrize("n_times", [40, 41])
+def test_phases_change_and_amplitudes_do_not(n_times):
+    X = np.random.default_rng(1).normal(size=(2, 3, n_times)) + 1
+    changed = random_phases(X, 3)
+    times = np.arange(n_times)
+    for k in range(n_times):
+        wave = np.exp(-2j * np.pi * k * times / n_times)
+        before, after = X @ wave, changed @ wave  # (n, n_chans)
+        np.testing.assert_allclose(abs(after), abs(before), atol=1e-9)
+        rotated = after / before
+        np.testing.assert_allclose(rotated, rotated[:, :1] * np.ones(3))  # the same in all channels
+        if k in (0, n_times / 2):
+            np.testing.assert_allclose(rotated.imag, 0, atol=1e-9)
+    assert not np.allclose(changed, X)
+
+
+def test_phases_are_uniform_and_signs_are_random():
+    X = np.random.default_rng(1).normal(size=(400, 1, 20)) + 1
+    rotated = np.fft.rfft(random_phases(X))[:, 0] / np.fft.rfft(X)[:, 0]
+    assert abs(rotated[:, 5].mean()) < 0.15
+    assert abs((rotated[:, 0].real > 0).mean() - 0.5) < 0.1
+    assert abs((rotated[:, 10].real > 0).mean() - 0.5) < 0.1
+
+
+def test_amplitudes_are_equal(X):
+    X[1, 2] = 3.0  # a flat channel
+    changed = equal_amplitudes(X)
+    for before, after in zip(X.reshape(12, -1), changed.reshape(12, -1), strict=True):
+        spread = np.sqrt(np.mean((before - before.mean()) ** 2))
+        np.testing.assert_allclose(after, before * 1e-5 / spread if np.ptp(before) else 0)
+
+
+def test_patches_are_the_same_in_another_order(X):
+    changed = shuffled_patches(X, 60)
+    orders = set()
+    for before, after in zip(X, changed, strict=True):
+        np.testing.assert_array_equal(after[:, 240:], before[:, 240:])
+        pieces = [before[:, start : start + 60] for start in range(0, 240, 60)]
+        found = [after[:, start : start + 60] for start in range(0, 240, 60)]
+        order = [next(i for i, p in enumerate(pieces) if np.array_equal(p, f)) for f in found]
+        assert sorted(order) == [0, 1, 2, 3]
+        orders.add(tuple(order))
+    assert len(orders) > 1
+    with pytest.raises(ValueError, match=r"no two patches of 126 samples.*patch_seconds"):
+        shuffled_patches(X, 126)
+
+
+@pytest.mark.parametrize("change", [random_phases, lambda X, s: shuffled_patches(X, 60, s)])
+def test_random_changes_depend_on_the_window_and_the_seed_only(X, change):
+    np.testing.assert_array_equal(change(X[[2, 0]], 1), change(X, 1)[[2, 0]])
+    assert not np.array_equal(change(X, 1), change(X, 2))
+
+
+def test_labels_are_permuted_within_subjects():
+    y, subjects = np.arange(60) % 4, np.repeat(["a", "b", "c"], 20)
+    found = permuted_labels(y, subjects)
+    assert not np.array_equal(found, y)
+    for subject in "abc":
+        own = subjects == subject
+        np.testing.assert_array_equal(np.sort(found[own]), np.sort(y[own]))
+    # A subject's own permutation, not that of another one
+    assert not np.array_equal(found[:20], found[20:40])

@@ -1,0 +1,330 @@
+"""The same comparison on windows that lack one thing, where it is known what the gain needs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from braindecode_pars import datasets
+from braindecode_pars._common.tables import SCORES
+from braindecode_pars.evaluation import (
+    ChangedSignals,
+    LogBandPower,
+    compare,
+    control_gains,
+    controls,
+    describe_controls,
+    label_efficiency,
+)
+from braindecode_pars.evaluation.controls import CONTROLS
+from braindecode_pars.evaluation.random_effects import crossed_mean
+from braindecode_pars.windows.door import as_windows
+
+SFREQ, N_SUBJECTS, N_WINDOWS = 100, 12, 20
+
+
+def slopes(X):
+    """Slope of each channel of each window."""
+    signals = np.array(X)
+    times = np.linspace(-1, 1, signals.shape[-1])
+    return signals @ times / (signals @ signals.transpose(0, 2, 1)).trace(axis1=1, axis2=2)[:, None]
+
+
+def powers(X):
+    """Log power of each channel of each window."""
+    return np.log(np.array(X).var(axis=-1))
+
+
+def classifier(features):
+    return make_pipeline(FunctionTransformer(features), StandardScaler(), LogisticRegression())
+
+
+METHODS = {
+    "slopes": classifier(slopes),
+    "powers": classifier(powers),
+    "chance": make_pipeline(FunctionTransformer(powers), DummyClassifier(strategy="uniform")),
+}
+
+
+def simulated(kind):
+    """Windows whose class is in the direction of a drift, or in the amplitude, of noise."""
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 1], N_SUBJECTS * N_WINDOWS // 2)
+    groups = np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)
+    X = rng.normal(size=(len(y), 2, 3 * SFREQ))
+    times = np.linspace(-1, 1, 3 * SFREQ)
+    if kind == "drift":
+        X += (2 * y - 1)[:, None, None] * np.stack([times, -times])
+    else:
+        X *= 1 + 0.5 * y[:, None, None]
+    return as_windows(1e-5 * X, y, groups, sfreq=SFREQ)
+
+
+TESTED = dict(test_subjects=range(6), n_train_subjects=[3], seeds=range(4), verbose=0)
+
+
+def kinds_in(kind):
+    """Return the scores, the gains by method and control, and the sentences."""
+    with pytest.warns(UserWarning, match="'eyes' is left out: Eye movements cannot be estimated"):
+        scores = controls(METHODS, simulated(kind), **TESTED)
+    gains = control_gains(scores, against="chance")
+    return scores, gains, describe_controls(gains)
+
+
+def left(gains, method):
+    """Return the share that is left of the gain of a method, by control."""
+    rows = gains[(gains["method"] == method) & (gains["control"] != "labels")]
+    return rows.set_index("control")["share"]
+
+
+def test_a_gain_in_a_drift_is_found_to_be_slow():
+    scores, gains, sentences = kinds_in("drift")
+    share = left(gains, "slopes")
+    assert share.loc[["slow", "detrended", "phase"]].abs().max() < 0.25
+    assert share["amplitude"] > 0.9
+    first = sentences.splitlines()[0]
+    assert first.startswith("With 3 training subjects, slopes is ahead of chance by +0.")
+    gone, rest = first.split(": it is ", 1)
+    assert "not there without voltages below 7 Hz (" in gone
+    assert "waveform and timing (" in gone
+    assert "nor without the order of patches of 1 s (" in gone
+    assert "a line in each window (" in gone
+    assert rest.startswith("slow, a drift within the window")
+    assert ". slopes itself is not above chance level without voltages below 7 Hz, a line" in rest
+    assert "It remains without the amplitudes of channels and windows (+" in rest
+    assert "No gain over chance is established for powers with 3 (" in sentences
+    assert "eyes, sweat, movement and the brain" in sentences
+    assert "Frontal" not in sentences
+    assert sentences.splitlines()[-1].startswith("With labels permuted within each subject, the")
+    assert list(scores) == [*SCORES, "control"]
+    assert list(dict.fromkeys(scores["control"])) == ["none", *(c for c in CONTROLS if c != "eyes")]
+    assert scores.attrs["n_classes"] == {"": 2}
+    assert scores.attrs["notes"]["slow"].startswith("0 of 12 recordings were filtered before")
+
+
+def test_a_gain_in_amplitude_is_found_to_be_in_amplitude():
+    _, gains, sentences = kinds_in("amplitude")
+    share = left(gains, "powers")
+    assert abs(share["amplitude"]) < 0.1
+    assert share.drop("amplitude").min() > 0.9
+    first = sentences.splitlines()[0]
+    assert ": it is in the amplitude. powers itself is not above chance level without the" in first
+    assert "It remains without voltages below 7 Hz (" in first
+    assert "cannot be trusted" not in sentences
+
+
+class Peeks(ClassifierMixin, BaseEstimator):
+    """A classifier with a leak: it reads the labels of the test windows."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return X.y
+
+
+def test_a_leak_is_found_by_permuted_labels():
+    methods = {"peeks": Peeks(), "chance": METHODS["chance"]}
+    scores = controls(methods, simulated("drift"), controls=["labels"], **TESTED)
+    sentence = describe_controls(control_gains(scores, against="chance"))
+    assert "not at chance level: peeks with 3 training subjects (1.000, 1.000 to 1.000)" in sentence
+    assert "cannot be trusted: look for a leak" in sentence
+    assert "chance with 3" not in sentence
+
+
+def test_scores_are_those_of_the_protocols():
+    windows = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(6)])
+    probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
+    methods = {"probe": probe, "chance": METHODS["chance"]}
+    settings = dict(cv=2, n_train_subjects=[2], seeds=[0, 1], metrics=["kappa"], verbose=0)
+    found = controls(methods, windows, controls=["slow", "amplitude"], dataset="d", **settings)
+    for control, rows in found.groupby("control", sort=False):
+        changed = windows if control == "none" else ChangedSignals(control).transform(windows)
+        expected = label_efficiency(methods, changed, dataset="d", **settings)
+        rows = rows.drop(columns="control").reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, expected, check_like=True)
+    assert found.attrs["notes"]["slow"] == "12 of 12 recordings were filtered before they were cut"
+    # Without numbers of training subjects: one held-out subject at a time
+    once = controls(methods, windows, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
+    expected = compare(methods, windows, metrics=["kappa"], verbose=0)
+    found = once[once["control"] == "none"].drop(columns="control")
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
+    gains = control_gains(once, against="chance")
+    assert gains[["n_train_subjects", "n_subjects", "n_draws"]].to_numpy().tolist() == [[5, 6, 1]]
+
+
+def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
+    fits = []
+    fit = LogisticRegression.fit
+    monkeypatch.setattr(
+        LogisticRegression, "fit", lambda self, *a, **k: fits.append(1) or fit(self, *a, **k)
+    )
+    run = dict(TESTED, out=tmp_path / "run")
+    first = controls(METHODS, simulated("drift"), controls=["phase"], **run)
+    assert len(fits) == 2 * 2 * 4
+    again = controls(METHODS, simulated("drift"), controls=["phase", "labels"], **run)
+    assert len(fits) == 2 * 3 * 4
+    pd.testing.assert_frame_equal(again[again["control"] != "labels"], first)
+    stored = pd.read_csv(tmp_path / "run" / "scores.csv")
+    np.testing.assert_allclose(stored["value"], again["value"])
+    assert sorted(path.name for path in (tmp_path / "run").iterdir() if path.is_dir()) == [
+        *("labels", "none", "phase")
+    ]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").touch()
+    with pytest.raises(ValueError, match=r"contains mine\.txt, and is not the folder of controls"):
+        controls(METHODS, simulated("drift"), **dict(run, out=tmp_path / "other"))
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_scores():
+    methods = {
+        "probe": make_pipeline(LogBandPower(), LogisticRegression(C=0.01)),
+        "chance": make_pipeline(LogBandPower(), DummyClassifier()),
+    }
+    windows = simulated("drift")
+    one = controls(methods, windows, controls=["order"], **TESTED)
+    two = controls(methods, windows, controls=["order"], n_jobs=2, **TESTED)
+    pd.testing.assert_frame_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(controls=["blinks"]), ValueError, "controls must be one of 'slow'"),
+        (dict(controls="slow"), TypeError, "controls must be a list, got 'slow'"),
+        (dict(controls=["slow", "slow"]), ValueError, "controls has an entry twice: slow, slow"),
+        (dict(estimators={"A": DummyClassifier()}), ValueError, "but there is only A"),
+        (dict(edge=0), ValueError, "edge must be a positive number"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        controls(**{"estimators": METHODS, "windows_ds": simulated("drift"), **arguments})
+
+
+def test_labels_of_subjects_with_one_class_cannot_be_permuted():
+    windows = simulated("drift")
+    windows = windows.with_labels(windows.subjects % 2)
+    with pytest.warns(UserWarning, match="'labels' is left out: every subject has windows of one"):
+        scores = controls(METHODS, windows, controls=["labels"], **TESTED)
+    with pytest.raises(ValueError, match=r"no control and no other method.*the controls none"):
+        control_gains(scores, against="chance")
+
+
+# Gains ----------------------------------------------------------------------------------------
+
+
+def scores_of(values, **more):
+    """Return scores from arrays of shape (n_subjects, n_draws) by control and method."""
+    same = dict(protocol="label_efficiency", dataset="d", n_train_subjects=4, metric="kappa")
+    return pd.DataFrame(
+        [
+            dict(same, method=method, subject=s, seed=d, value=value, control=control, **more)
+            for (control, method), array in values.items()
+            for (s, d), value in np.ndenumerate(array)
+        ]
+    )
+
+
+@pytest.fixture
+def values():
+    rng = np.random.default_rng(0)
+    levels = {("none", "A"): 0.3, ("none", "B"): 0.1, ("slow", "A"): 0.2, ("slow", "B"): 0.1}
+    return {key: level + rng.normal(0, 0.05, (8, 5)) for key, level in levels.items()}
+
+
+def test_gains_are_means_of_crossed_differences(values):
+    [row] = control_gains(scores_of(values), "kappa", against="B").to_dict("records")
+    gain = values["none", "A"] - values["none", "B"]
+    without = values["slow", "A"] - values["slow", "B"]
+    for name, array in dict(gain=gain, without=without, lost=gain - without).items():
+        expected = crossed_mean(array)
+        found = [row[f"{name}{end}"] for end in ("", "_low", "_high", "_p")]
+        assert found == pytest.approx(
+            [expected.mean, expected.ci_low, expected.ci_high, expected.p]
+        )
+    assert row["share"] == pytest.approx(without.mean() / gain.mean())
+    assert (row["reason"], row["n_subjects"], row["n_draws"]) == ("", 8, 5)
+    expected = crossed_mean(values["slow", "A"])
+    assert [row["score"], row["score_low"]] == pytest.approx([expected.mean, expected.ci_low])
+    assert row["chance_p"] == pytest.approx(expected.p)  # chance level of kappa is zero
+
+
+def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
+    values["slow", "B"][2, 3] = np.nan
+    scores = scores_of(values)
+    pooled = scores[scores["subject"] == 0].assign(subject="all", value=9.0)
+    [row] = control_gains(pd.concat([scores, pooled]), against="B").to_dict("records")
+    kept = [0, 1, 3, 4, 5, 6, 7]
+    assert row["n_subjects"] == 7
+    assert row["gain"] == pytest.approx((values["none", "A"] - values["none", "B"])[kept].mean())
+
+
+@pytest.mark.parametrize(
+    ("shift", "reason"),
+    [(-0.2, "the gain is not significant"), (-0.4, "the method is worse")],
+)
+def test_a_share_needs_a_gain(values, shift, reason):
+    values["none", "A"] += shift
+    [row] = control_gains(scores_of(values), against="B").to_dict("records")
+    assert np.isnan(row["share"])
+    assert row["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(against="C"), "no method 'C'; they have A, B"),
+        (dict(metric="f1"), "no metric 'f1'; they have kappa"),
+    ],
+)
+def test_what_is_missing_in_scores_is_named(values, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        control_gains(scores_of(values), **{"against": "B", **arguments})
+
+
+def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
+    """Return a row of a gain of 0.1 in one control."""
+    row = dict(dataset="d", n_train_subjects=4, method="A", against="B", control=control)
+    for name, mean, p in (
+        ("gain", 0.1, 0.001),
+        ("without", without, p_without),
+        ("lost", lost, p_lost),
+    ):
+        row |= {name: mean, f"{name}_low": mean - 0.01, f"{name}_high": mean + 0.01}
+        row |= {f"{name}_p": p}
+    return dict(row, share=without / 0.1, chance_p=chance_p)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (gain_of("eyes", 0.0, 0.1, 0.9, 0.001), "not there without what channels near the eyes"),
+        (gain_of("eyes", 0.05, 0.05, 0.001, 0.001), "It is smaller without what channels"),
+        (gain_of("eyes", 0.1, 0.0, 0.001, 0.9), "It remains without what channels near"),
+        (gain_of("eyes", 0.2, -0.1, 0.001, 0.001), "It is larger without what channels near"),
+        (gain_of("eyes", 0.05, 0.05, 0.2, 0.2), "It is unclear whether it remains without what"),
+    ],
+)
+def test_each_kind_of_result_has_its_sentence(row, sentence):
+    text = describe_controls(pd.DataFrame([row]))
+    assert sentence in text
+    assert ("it is frontal" in text) == ("not there" in text)
+    assert ("does not prove that it is the eyes" in text) == ("not there" in text)
+
+
+def test_eog_channels_are_not_called_frontal():
+    gains = pd.DataFrame([gain_of("eyes", 0.0, 0.1, 0.9, 0.001, chance_p=0.6)])
+    gains.attrs["lacks"] = {"eyes": "what EOG1, EOG2 predict"}
+    text = describe_controls(gains)
+    assert "without what EOG1, EOG2 predict" in text
+    assert "): it is in the EOG channels. A itself is not above chance level without what" in text
+    assert "Frontal" not in text

@@ -1,0 +1,292 @@
+"""Mean squares, variances and tests of crossed factors against slow loops, and simulated rates."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from braindecode_pars.evaluation.random_effects import (
+    corrected_mean,
+    crossed_mean,
+    detectable_in,
+    mean_squares,
+    variance_components,
+)
+
+RNG = np.random.default_rng(0)
+#: Subjects and draws of the protocols of the results with frozen features.
+CROSSED = ((12, 20), (20, 20), (20, 10), (20, 5))
+
+
+def two_factors(values) -> tuple[float, float, float]:
+    """Mean squares of subjects, draws and the rest from their definitions, with loops."""
+    n_s, n_d = len(values), len(values[0])
+    grand = sum(sum(row) for row in values) / (n_s * n_d)
+    of_subject = [sum(row) / n_d for row in values]
+    of_draw = [sum(row[d] for row in values) / n_s for d in range(n_d)]
+    subjects = n_d * sum((mean - grand) ** 2 for mean in of_subject) / (n_s - 1)
+    draws = n_s * sum((mean - grand) ** 2 for mean in of_draw) / (n_d - 1)
+    rest = 0.0
+    for s in range(n_s):
+        for d in range(n_d):
+            rest += (values[s][d] - of_subject[s] - of_draw[d] + grand) ** 2
+    return subjects, draws, rest / ((n_s - 1) * (n_d - 1))
+
+
+def three_factors(values: np.ndarray) -> dict[tuple[int, ...], float]:
+    """Mean squares from the effects of textbooks, with loops over all levels."""
+    shape = values.shape
+    cells = list(product(*map(range, shape)))
+
+    def mean(**fixed) -> float:
+        """Mean over the cells whose index on each fixed axis (a0, a1, a2) is the given one."""
+        chosen = [c for c in cells if all(c[int(axis[1])] == i for axis, i in fixed.items())]
+        return sum(values[c] for c in chosen) / len(chosen)
+
+    grand = mean()
+    one = {(k, i): mean(**{f"a{k}": i}) - grand for k in range(3) for i in range(shape[k])}
+    two = {
+        (j, k, a, b): mean(**{f"a{j}": a, f"a{k}": b}) - grand - one[j, a] - one[k, b]
+        for j, k in ((0, 1), (0, 2), (1, 2))
+        for a in range(shape[j])
+        for b in range(shape[k])
+    }
+    sums = dict.fromkeys(((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)), 0.0)
+    for c in cells:
+        rest = values[c] - grand
+        for k in range(3):
+            sums[(k,)] += one[k, c[k]] ** 2
+            rest -= one[k, c[k]]
+        for j, k in ((0, 1), (0, 2), (1, 2)):
+            sums[j, k] += two[j, k, c[j], c[k]] ** 2
+            rest -= two[j, k, c[j], c[k]]
+        sums[0, 1, 2] += rest**2
+    return {
+        factors: total / math.prod(shape[axis] - 1 for axis in factors)
+        for factors, total in sums.items()
+    }
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (12, 20)])
+def test_two_factors_against_loops(shape):
+    values = RNG.normal(0.1, 1, shape) + 2 * RNG.normal(size=(shape[0], 1))
+    subjects, draws, rest = two_factors(values.tolist())
+    n_s, n_d = shape
+    found = mean_squares(values)
+    assert [found[(0,)], found[(1,)], found[0, 1]] == [
+        (pytest.approx(subjects), n_s - 1),
+        (pytest.approx(draws), n_d - 1),
+        (pytest.approx(rest), (n_s - 1) * (n_d - 1)),
+    ]
+    total, df = subjects + draws - rest, None
+    squares = [(subjects, n_s - 1), (draws, n_d - 1), (rest, (n_s - 1) * (n_d - 1))]
+    if total > max(subjects, draws):
+        df = total**2 / sum(ms**2 / n for ms, n in squares)
+    else:
+        total, df = max(squares[:2])
+    error = math.sqrt(total / (n_s * n_d))
+    t = abs(values.mean()) / error
+    test = crossed_mean(values)
+    assert test.mean == pytest.approx(values.mean())
+    assert test.standard_error == pytest.approx(error)
+    assert test.df == pytest.approx(df)
+    assert test.p == pytest.approx(2 * stats.t.sf(t, df))
+    half = stats.t.ppf(0.975, df) * error
+    assert (test.ci_low, test.ci_high) == pytest.approx((test.mean - half, test.mean + half))
+    quantiles = stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df)
+    assert test.detectable() == pytest.approx(quantiles * error)
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (4, 3, 2)])
+def test_three_factors_against_loops(shape):
+    values = RNG.normal(size=shape) + 2 * RNG.normal(size=(shape[0], 1, 1))
+    values += RNG.normal(size=(1, shape[1], shape[2]))
+    slow = three_factors(values)
+    found = mean_squares(values)
+    assert {factors: ms for factors, (ms, _) in found.items()} == pytest.approx(slow)
+    s, d, p, sd, sp, dp, sdp = slow.values()
+    total = max(s + d + p - sd - sp - dp + sdp, s, d, p)
+    assert crossed_mean(values).standard_error == pytest.approx(math.sqrt(total / values.size))
+
+
+def test_the_smallest_variance_is_that_of_one_factor():
+    """Rows that are alike on average, and a rest: MS_s + MS_d - MS_e is below MS_d."""
+    rest = np.resize([1.0, -1.0], (4, 4)) * np.array([[1], [-1], [1], [-1]])
+    values = rest - rest.mean() + np.array([0.0, 1.0, 2.0, 3.0])
+    squares = mean_squares(values)
+    assert squares[(0,)][0] < squares[0, 1][0] < squares[(1,)][0]
+    test = crossed_mean(values)
+    largest, df = max(squares[(0,)], squares[(1,)])
+    assert (test.standard_error, test.df) == (pytest.approx(math.sqrt(largest / 16)), df)
+
+
+def test_one_factor_is_the_t_test():
+    values = RNG.normal(0.5, 1, 9)
+    for shape in ((9,), (9, 1), (1, 9, 1)):
+        test = crossed_mean(values.reshape(shape))
+        assert test.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+        assert test.df == 8
+
+
+def test_the_variance_is_unbiased_where_each_fold_has_its_own_draw():
+    """As the notes of crossed_mean say: the draws of the two halves of the subjects differ."""
+    n_s, n_d, n = 6, 4, 4000
+    rng = np.random.default_rng(0)
+    draws = np.repeat(rng.normal(0, 1, (n, 2, n_d)), 3, axis=1)
+    values = rng.normal(0, 0.5, (n, n_s, 1)) + draws + rng.normal(0, 1, (n, n_s, n_d))
+    signs = {(0,): 1, (1,): 1, (0, 1): -1}
+    estimates = [
+        sum(signs[factors] * ms for factors, (ms, _) in mean_squares(each).items()) / (n_s * n_d)
+        for each in values
+    ]
+    true = 0.5**2 / n_s + 1 / (2 * n_d) + 1 / (n_s * n_d)
+    assert np.mean(estimates) == pytest.approx(true, rel=0.03)
+    assert values.mean(axis=(1, 2)).var() == pytest.approx(true, rel=0.06)
+
+
+def test_no_and_equal_differences():
+    for nothing in (np.empty((0, 3)), np.array([[0.1]])):
+        assert np.isnan([*crossed_mean(nothing)][1:]).all()
+    assert crossed_mean(np.zeros((4, 3))).p == 1
+    assert crossed_mean(np.full((4, 3), 0.1)).p == 0
+    # Rounding errors are no differences.
+    assert crossed_mean(np.full((4, 3), 0.1 + 0.2) - 0.3).p == 1
+
+
+def with_all_factors(shape: tuple[int, ...]) -> np.ndarray:
+    """Values in which the variance of each factor alone is large."""
+    values = RNG.normal(size=shape)
+    for axis, n in enumerate(shape):
+        values += 5 * RNG.normal(size=[n if k == axis else 1 for k in range(len(shape))])
+    return values
+
+
+def test_variances_follow_from_the_mean_squares():
+    values = with_all_factors((6, 4))
+    s, d, e = two_factors(values.tolist())
+    expected = {(0,): (s - e) / 4, (1,): (d - e) / 6, (0, 1): e}
+    assert variance_components(mean_squares(values)) == pytest.approx(expected)
+    values = with_all_factors((5, 4, 3))
+    s, d, p, sd, sp, dp, sdp = three_factors(values).values()
+    expected = {
+        (0,): (s - sd - sp + sdp) / (4 * 3),
+        (1,): (d - sd - dp + sdp) / (5 * 3),
+        (2,): (p - sp - dp + sdp) / (5 * 4),
+        (0, 1): (sd - sdp) / 3,
+        (0, 2): (sp - sdp) / 4,
+        (1, 2): (dp - sdp) / 5,
+        (0, 1, 2): sdp,
+    }
+    found = variance_components(mean_squares(values))
+    assert found == pytest.approx({k: max(0, variance) for k, variance in expected.items()})
+
+
+def test_the_detectable_difference_of_another_design():
+    values = with_all_factors((6, 4))
+    components = variance_components(mean_squares(values))
+    assert detectable_in(components, (6, 4)) == pytest.approx(crossed_mean(values).detectable())
+    s, d, e = components.values()
+    squares = [(30 * s + e, 9), (10 * d + e, 29), (e, 9 * 29)]
+    total = sum(sign * ms for sign, (ms, _) in zip((1, 1, -1), squares, strict=True))
+    df = total**2 / sum(ms**2 / n for ms, n in squares)
+    error = math.sqrt(s / 10 + d / 30 + e / 300)
+    assert total / 300 == pytest.approx(error**2)
+    quantiles = stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df)
+    assert detectable_in(components, (10, 30)) == pytest.approx(quantiles * error)
+
+
+def test_the_corrected_test_follows_its_formula():
+    differences = np.random.default_rng(0).normal(0.1, 0.1, 12)
+    mean = sum(differences) / 12
+    variance = sum((d - mean) ** 2 for d in differences) / 11
+    error = np.sqrt((1 / 12 + 1 / 5) * variance)
+    test = corrected_mean(differences, 5)
+    assert test.p == pytest.approx(2 * stats.t(11).sf(abs(mean) / error))
+    quantiles = stats.t(11).ppf(0.975) + stats.t(11).ppf(0.8)
+    assert test.detectable() == pytest.approx(quantiles * error)
+    # It is stricter than the paired t-test, and approaches it with many training subjects.
+    plain = stats.ttest_1samp(differences, 0).pvalue
+    assert test.p > plain
+    assert corrected_mean(differences, 10**9).p == pytest.approx(plain)
+    # Zero is at the end of the interval where the test is at the level of 5 %.
+    for end in (test.ci_low, test.ci_high):
+        assert corrected_mean(differences - end, 5).p == pytest.approx(0.05)
+
+
+def shared_training(n: int, n_train: int, shift: float) -> list[np.ndarray]:
+    """Differences with an error in common: a shared training set adds 1 / n_train of the variance.
+
+    Returns 400 draws of the differences of ``n`` subjects, with variance 1.
+    """
+    rng = np.random.default_rng(0)
+    common = rng.normal(0, np.sqrt(1 / n_train), 400)
+    return [shift + error + rng.normal(0, 1, n) for error in common]
+
+
+def test_the_level_is_kept_where_folds_share_training_subjects():
+    draws = shared_training(n=10, n_train=9, shift=0.0)
+    assert np.mean([corrected_mean(draw, 9).p < 0.05 for draw in draws]) < 0.08
+    assert np.mean([stats.ttest_1samp(draw, 0).pvalue < 0.05 for draw in draws]) > 0.1
+
+
+def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
+    n, n_train = 12, 11
+    unit = np.resize([1.0, -1.0], n) * np.sqrt((n - 1) / n)  # standard deviation 1
+    draws = shared_training(n, n_train, shift=corrected_mean(unit, n_train).detectable())
+    assert 0.72 < np.mean([corrected_mean(draw, n_train).p < 0.05 for draw in draws]) < 0.88
+
+
+def test_few_subjects_and_equal_differences():
+    for few in (np.array([0.1]), np.array([])):
+        assert np.isnan([*corrected_mean(few, 4)][1:]).all()
+    assert corrected_mean(np.zeros(5), 4).p == 1
+    assert corrected_mean(np.full(5, 0.1), 4).p == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "names"),
+    [
+        *((shape, ("arithmetic", "imagery", "hands")) for shape in CROSSED),
+        ((12, 3), ("arithmetic, fine-tuned",)),
+        ((20, 3), ("imagery, fine-tuned", "hands, fine-tuned")),
+    ],
+)
+def test_five_of_a_hundred_tests_find_a_difference_where_there_is_none(shape, names, monkeypatch):
+    """With the variances that were measured in such designs."""
+    test_rates = rates_of(monkeypatch)
+    measured = test_rates.measured()
+    for name in names:
+        found = test_rates.rates("crossed", name, shape, measured[name])
+        assert 0.03 < found["two_way"] < 0.07, name
+        assert 0.7 < found["power"] < 0.87, name
+
+
+@pytest.mark.slow
+def test_the_rate_with_three_pretrainings(monkeypatch):
+    test_rates = rates_of(monkeypatch)
+    for name, components in test_rates.measured_pretrainings().items():
+        found = test_rates.rates("crossed", name, (12, 20, 3), components)
+        assert 0.03 < found["two_way"] < 0.07, name
+
+
+@pytest.mark.slow
+def test_the_rate_where_each_draw_has_its_own_subjects(monkeypatch):
+    test_rates = rates_of(monkeypatch)
+    components = test_rates.measured_nested()["nights"]
+    found = test_rates.rates("own subjects of each draw", "nights", (36, 3), components)
+    assert 0.03 < found["two_way"] < 0.07
+    assert found["corrected"] < 0.03
+    assert found["wilcoxon"] > 0.1
+
+
+def rates_of(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "experiments")
+    import test_rates
+
+    return test_rates

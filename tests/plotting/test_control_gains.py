@@ -1,0 +1,79 @@
+"""Gains on windows as they are, and what is left of them in each control."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars import plotting
+
+GAIN = {"A": 0.05, "B": 0.02}
+LEFT = {("A", "slow"): 0.01, ("A", "labels"): 0.0, ("B", "slow"): 0.03, ("B", "labels"): -0.01}
+
+
+@pytest.fixture
+def gains():
+    rows = []
+    for n, (method, control) in product((4, 16), LEFT):
+        row = dict(method=method, against="scratch", control=control, n_train_subjects=n)
+        means = dict(gain=GAIN[method] + n / 1000, without=LEFT[method, control])
+        for name, mean in means.items():
+            row |= {name: mean, f"{name}_low": mean - 0.01, f"{name}_high": mean + 0.02}
+        rows.append(row)
+    # The method that the others are compared with has a row for permuted labels, without gains.
+    rows.append(dict(rows[-1], method="scratch", gain=np.nan, without=np.nan))
+    table = pd.DataFrame(rows)
+    table.attrs = dict(metric="balanced_accuracy", lacks=dict(slow="voltages below 7 Hz"))
+    return table
+
+
+def points(ax):
+    """Return the value in each row, by method."""
+    drawn = {}
+    for container in ax.containers:
+        x, y = container.lines[0].get_data()
+        drawn[container.get_label()] = dict(zip(np.round(y).astype(int), x, strict=True))
+    return drawn
+
+
+def test_gains_are_in_their_rows_and_panels(gains):
+    panels = plotting.control_gains(gains)
+    for ax, n in zip(panels, (4, 16), strict=True):
+        assert points(ax) == {
+            "A": {0: pytest.approx(0.05 + n / 1000), 1: 0.01, 2: 0.0},
+            "B": {0: pytest.approx(0.02 + n / 1000), 1: 0.03, 2: -0.01},
+        }
+        assert ax.get_title() == f"{n} training subjects"
+        assert ax.get_xlabel() == "gain in balanced accuracy\nover scratch"
+        for container in ax.containers:
+            [bars] = container.lines[2]
+            x, _ = container.lines[0].get_data()
+            for value, segment in zip(x, bars.get_segments(), strict=True):
+                np.testing.assert_allclose(segment[:, 0], [value - 0.01, value + 0.02])
+    texts = [text.get_text() for text in panels[0].get_yticklabels()]
+    assert texts == ["unchanged", "without voltages below 7 Hz", "labels permuted"]
+    bottom, top = panels[0].get_ylim()
+    assert bottom > top  # the unchanged windows are on top
+    [legend] = panels[0].figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["A", "B"]
+
+
+def test_a_method_keeps_its_style(gains):
+    both, one = plotting.control_gains(gains)[0], plotting.control_gains(gains, methods=["B"])[0]
+    colors = {c.get_label(): c.lines[0].get_color() for c in both.containers}
+    assert [c.lines[0].get_color() for c in one.containers] == [colors["B"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda gains: gains.drop(columns="without_low"), "gains lacks without_low"),
+        (lambda gains: gains.assign(dataset=["a", "b"] * 4 + ["a"]), "several datasets"),
+    ],
+)
+def test_wrong_tables_are_named(gains, change, message):
+    with pytest.raises(ValueError, match=message):
+        plotting.control_gains(change(gains))
