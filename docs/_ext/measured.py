@@ -13,6 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_audits import FILE as AUDITS
 from stored_audits import audit_rows
+from stored_controls import FOLDER as CONTROLS
+from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import pretraining_table, temporal_cue
@@ -33,10 +35,11 @@ from stored_scores import (
 )
 from stored_settings import settings_table
 
-from braindecode_pars.evaluation import summarize
+from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
-    *("Audits", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort", "Measured"),
+    *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort"),
+    "Measured",
     *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "TestRates", "Variants"),
 ]
 
@@ -162,9 +165,8 @@ class FewLabels(_Computed):
             lines += [title, "", *_list_table(means(name, centred=centred)), ""]
             tests = _list_table(against_baselines(name, centred=centred))
             shown = f"The encoder small, {'centred' if centred else 'plain'}, against baselines"
-            lines += [f".. dropdown:: {shown}", "", *(f"   {line}" for line in tests), ""]
-        lines += [".. rst-class:: origin", "", *(f"| ``{line}``" for line in provenance([file]))]
-        return self.parse([*lines, ""], [file])
+            lines += _dropdown(shown, tests)
+        return self.parse([*lines, *_origin(file)], [file])
 
 
 class FewLabelsTuned(_Computed):
@@ -178,12 +180,18 @@ class FewLabelsTuned(_Computed):
         return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
 
 
-class Pretrainings(_Computed):
-    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people."""
-
-
 class Audits(_Computed):
     """Show what the features of the encoders hold: ``.. audits:: WINDOWS``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        table = _list_table(audit_rows(self.arguments[0]))
+        return self.parse([*table, "", *_origin(AUDITS)], [AUDITS])
+
+
+class Pretrainings(_Computed):
+    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people."""
 
     required_arguments = 1
 
@@ -194,22 +202,32 @@ class Audits(_Computed):
         for n, centred in ((4, True), (16, True), (4, False), (16, False)):
             title = f"With {n} labelled people, {'centred by subject' if centred else 'plain'}"
             rows = _list_table(pretraining_table(name, n, centred=centred))
-            if lines:
-                lines += [f".. dropdown:: {title}", "", *(f"   {line}" for line in rows), ""]
-            else:
-                lines += [f"{title}:", "", *rows, ""]
-        lines += [".. rst-class:: origin", "", *(f"| ``{line}``" for line in provenance([file]))]
-        return self.parse([*lines, ""], [file])
+            lines += _dropdown(title, rows) if lines else [f"{title}:", "", *rows, ""]
+        return self.parse([*lines, *_origin(file)], [file])
 
 
 class TemporalCue(_Computed):
     """Show ``temporal_cue.csv``: what PARS learns of windows with a cue."""
 
     def run(self) -> list[nodes.Node]:
-        return self.parse(_list_table(temporal_cue()), [MEASURED / "temporal_cue.csv"])
-        table = _list_table(audit_rows(self.arguments[0]))
-        origin = [f"| ``{line}``" for line in provenance([AUDITS])]
-        return self.parse([*table, "", ".. rst-class:: origin", "", *origin, ""], [AUDITS])
+        file = MEASURED / "temporal_cue.csv"
+        return self.parse([*_list_table(temporal_cue()), "", *_origin(file)], [file])
+
+
+class Controls(_Computed):
+    """Show ``controls/TASK.csv``: ``.. controls:: TASK``, scores and what is said of the gains."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = CONTROLS / f"{name}.csv"
+        said = [f"   | {line}" for line in describe_controls(gains(name)).splitlines()]
+        lines = ["What the package says of the gains over a random encoder:", "", *said, ""]
+        for n in numbers(name):
+            title = f"Scores with {n} labelled people"
+            lines += _dropdown(title, _list_table(control_means(name, n)))
+        return self.parse([*lines, *_origin(file)], [file])
 
 
 class Costs(_Computed):
@@ -244,8 +262,7 @@ class SettingsTable(_Computed):
     def run(self) -> list[nodes.Node]:
         file = MEASURED / self.arguments[0]
         table = _list_table(settings_table(file), widths=(32, 18, 14, 18, 18))
-        origin = [f"| ``{line}``" for line in provenance([file])]
-        return self.parse([*table, "", *origin, ""], [file])
+        return self.parse([*table, "", *_origin(file)], [file])
 
 
 class TestRates(_Computed):
@@ -253,10 +270,9 @@ class TestRates(_Computed):
 
     def run(self) -> list[nodes.Node]:
         file = MEASURED / "test_rates.csv"
-        extremes = [f"   {line}" for line in _list_table(by_variances())]
-        lines = [*_list_table(by_design()), "", ".. dropdown:: Extreme variances", "", *extremes]
-        lines += ["", ".. rst-class:: origin", "", *(f"| ``{x}``" for x in provenance([file]))]
-        return self.parse([*lines, ""], [file])
+        extremes = _dropdown("Extreme variances", _list_table(by_variances()))
+        lines = [*_list_table(by_design()), "", *extremes, *_origin(file)]
+        return self.parse(lines, [file])
 
 
 class Score(SphinxRole):
@@ -284,6 +300,14 @@ def _cost_table(rows: pd.DataFrame) -> list[str]:
     return _list_table(shown)
 
 
+def _dropdown(title: str, lines: Iterable[str]) -> list[str]:
+    return [f".. dropdown:: {title}", "", *(f"   {line}" for line in lines), ""]
+
+
+def _origin(file: Path) -> list[str]:
+    return [".. rst-class:: origin", "", *(f"| ``{line}``" for line in provenance([file])), ""]
+
+
 def _list_table(rows: pd.DataFrame, widths: tuple[int, ...] = ()) -> list[str]:
     """Return a table as reStructuredText. A cell is not broken at "±" or "="."""
     lines = [".. list-table::", "   :header-rows: 1"]
@@ -305,6 +329,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("few-labels", FewLabels)
     app.add_directive("few-labels-tuned", FewLabelsTuned)
     app.add_directive("fine-tuning", FineTuning)
+    app.add_directive("controls", Controls)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
