@@ -449,11 +449,11 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
 
 def test_a_method_is_called_by_either_of_its_names():
     methods = dict.fromkeys(["scratch", "band power", "PARS"])
-    called = [report._method_called(name, methods) for name in ("band-power", "band power")]
+    called = [report.method_called(name, methods) for name in ("band-power", "band power")]
     assert called == ["band power", "band power"]
-    assert report._method_called("pars", methods) == "PARS"
+    assert report.method_called("pars", methods) == "PARS"
     with pytest.raises(ValueError, match=r"mae.* scratch, band power"):
-        report._method_called("mae", methods)
+        report.method_called("mae", methods)
 
 
 CONFIG = """
