@@ -215,32 +215,13 @@ def test_the_code_of_the_readme_runs_and_prints(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "model").is_dir()
 
 
-def test_differences_use_the_seeds_that_both_methods_have(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_scores import against
-
-    values = {("scratch", 0): 0.1, ("scratch", 1): 0.9, ("one seed", 0): 0.3, ("both", 0): 0.0}
-    values["both", 1] = 0.8
-    rows = [
-        dict(method=method, seed=seed, subject=subject, value=value + subject / 100)
-        for (method, seed), value in values.items()
-        for subject in range(6)
-    ]
-    same = dict(protocol="p", dataset="d", n_train_subjects=5, metric="kappa")
-    found = against(pd.DataFrame(rows).assign(**same), "scratch")
-    assert found.to_dict() == {
-        "one seed": "+0.200 (+0.200 to +0.200), ahead in 6 of 6, p = 0",
-        "both": "-0.100 (-0.100 to -0.100), ahead in 0 of 6, p = 0",
-    }
-
-
 def test_subjects_of_each_seed_are_their_own(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_scores import read_scores
 
     rows = [dict(seed=seed, subject=subject) for seed in (0, 1) for subject in (7, "all")]
     pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
-    found = read_scores([tmp_path / "scores.csv"], own_subjects=True)
+    found = read_scores(tmp_path / "scores.csv", own_subjects=True)
     assert found["subject"].tolist() == ["0-7", "all", "1-7", "all"]
 
 
@@ -254,7 +235,7 @@ def test_a_method_without_some_number_of_subjects_has_an_empty_cell(monkeypatch)
         for method, n in [("A", 2), ("A", 4), ("B", 4)]
         for subject in (1, 2)
     ]
-    found = table(pd.DataFrame(rows), "subjects")
+    found = table(pd.DataFrame(rows))
     assert found.loc["B"].tolist() == ["", "0.500 ± 0.000"]
 
 

@@ -142,6 +142,21 @@ def test_the_table_in_short_says_what_the_tests_say(monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_no_gain_over_scratch_is_significant_as_the_pages_say(name):
+    from stored_scores import differences, gain, result_scores
+
+    tests = differences(result_scores(name), "scratch")
+    encoders = tests["method"].str.contains("PARS|MAE")
+    assert (tests.loc[encoders, "p"].astype(float) > 0.05).all()
+    # The first row of an encoder, as the text of a page shows it.
+    row = tests[encoders].iloc[0]
+    shown = gain(name, row["method"], int(row["labelled subjects"]))
+    low, high = row["difference"][8:-1].replace("0.", ".").split(" to ")
+    assert shown.startswith(f"{row['difference'][:6].replace('0.', '.')} ({low} to {high}; p = ")
+    assert shown.endswith(f"detectable {row['detectable'][1:]})")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_figures_have_the_chance_level_and_alt_texts(name):
     import matplotlib.pyplot as plt
     from stored_scores import RESULTS

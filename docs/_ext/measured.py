@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_audits import FILE as AUDITS
@@ -22,9 +21,9 @@ from stored_rates import by_design, by_variances
 from stored_scores import (
     MEASURED,
     RESULTS,
-    against,
     differences,
     fine_tuning,
+    gain,
     in_short,
     provenance,
     read_scores,
@@ -38,7 +37,8 @@ from stored_settings import settings_table
 from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
-    *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "InShort"),
+    *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "Gain"),
+    "InShort",
     "Measured",
     *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "TestRates", "Variants"),
 ]
@@ -58,58 +58,40 @@ class _Computed(SphinxDirective):
 
 
 class Measured(_Computed):
-    """Show stored scores: ``.. measured:: RESULT``, or a glob pattern below ``docs/measured``.
+    """Show stored scores: ``.. measured:: RESULT``, or the name of a file below ``docs/measured``.
 
-    Options: ``:own-subjects:`` when each seed has other subjects, ``:against: METHOD`` for paired
-    differences, ``:over: subjects | seeds`` for the units of mean and SD. A result is compared
-    with scratch. The differences are a column, or a table of their own where there are several
-    numbers of training subjects.
+    A result is compared with scratch, in a table of its own.
     """
 
     required_arguments = 1
-    option_spec = {  # noqa: RUF012  docutils reads a class attribute
-        "own-subjects": directives.flag,
-        "against": directives.unchanged,
-        "over": lambda text: directives.choice(text, ("subjects", "seeds")),
-    }
 
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
-        result = RESULTS.get(name)
-        files = sorted(MEASURED.glob(f"{name}.csv" if result else name))
-        if not files:
+        is_result = name in RESULTS
+        file = MEASURED / (f"{name}.csv" if is_result else name)
+        if not file.exists():
             raise self.error(f"No stored table is named {name}.")
-        over = self.options.get("over", "subjects")
-        own = result.own_subjects if result else "own-subjects" in self.options
-        other = self.options.get("against", "scratch" if result else None)
-        origin = provenance(files)
-        if result:  # its page has the command
+        origin = provenance([file])
+        if is_result:  # its page has the command
             origin = [line for line in origin if not line.startswith("python")]
-        return self.parse(_measured(read_scores(files, own), origin, over, other), files)
+        scores = result_scores(name) if is_result else read_scores(file)
+        return self.parse(_measured(scores, origin, compared=is_result), [file])
 
 
-def _measured(
-    scores: pd.DataFrame, origin: list[str], over: str, other: str | None
-) -> Iterator[str]:
-    # Means and spreads, and the differences to one method.
-    rows = table(scores, over)
-    several = scores["n_train_subjects"].nunique() > 1
-    if other and not several:
-        rows[f"against {other}"] = against(scores, other)
-        rows = rows.fillna("")
-    yield from _list_table(rows.reset_index())
+def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Iterator[str]:
+    # Means and spreads, and the differences to scratch.
+    yield from _list_table(table(scores).reset_index())
     # Below the table: the number of units, and the origin of the scores.
-    n = summarize(scores, over=over)["n"].max()
-    unit = "held-out subjects" if over == "subjects" else "seeds, of the score over all windows"
-    averaged = scores.groupby("subject")["seed"].nunique().min() if over == "subjects" else 1
+    n = summarize(scores)["n"].max()
+    averaged = scores.groupby("subject")["seed"].nunique().min()
     seeds = f"; the {averaged} seeds of each are averaged first" if averaged > 1 else ""
-    yield from ("", f"Mean ± SD over {n} {unit}{seeds}.", "")
+    yield from ("", f"Mean ± SD over {n} held-out subjects{seeds}.", "")
     yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)
-    if other and several:
-        yield from ("", f".. dropdown:: Each method against {other}, with tests", "")
-        yield from (f"   {line}" for line in _list_table(differences(scores, other)))
     yield ""
+    if compared:
+        tests = _list_table(differences(scores, "scratch"))
+        yield from _dropdown("Each method against scratch, with the test", tests)
 
 
 class InShort(_Computed):
@@ -285,6 +267,15 @@ class Score(SphinxRole):
         return [nodes.Text(f"{value:.2f}".replace("0.", ".", 1))], []
 
 
+class Gain(SphinxRole):
+    """A difference to scratch, with its test: ``:gain:`RESULT/METHOD/LABELLED SUBJECTS```."""
+
+    def run(self) -> tuple[list[nodes.Node], list]:
+        name, method, n = self.text.split("/")
+        self.env.note_dependency(str(MEASURED / f"{name}.csv"))
+        return [nodes.Text(gain(name, method, int(n)))], []
+
+
 #: Titles of columns that are not their names.
 _TITLES = {"finetuning_steps": "fine-tuning steps", "flops": "FLOPs"}
 
@@ -335,4 +326,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("settings-table", SettingsTable)
     app.add_directive("test-rates", TestRates)
     app.add_role("score", Score())
+    app.add_role("gain", Gain())
     return {"parallel_read_safe": True}

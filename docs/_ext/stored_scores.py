@@ -6,7 +6,9 @@ with ``#`` give the command that made them, the date and the machine.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -17,9 +19,9 @@ from braindecode_pars.evaluation.paired_tests import holm
 __all__ = [
     "RESULTS",
     "Result",
-    "against",
     "differences",
     "fine_tuning",
+    "gain",
     "in_short",
     "provenance",
     "read_scores",
@@ -66,15 +68,12 @@ SIMPLE = ("band power", "tangent space")
 
 def result_scores(name: str) -> pd.DataFrame:
     """Return the stored scores of a result."""
-    return read_scores([MEASURED / f"{name}.csv"], RESULTS[name].own_subjects)
+    return read_scores(MEASURED / f"{name}.csv", RESULTS[name].own_subjects)
 
 
-def read_scores(files: list[Path], own_subjects: bool = False) -> pd.DataFrame:
+def read_scores(file: Path, own_subjects: bool = False) -> pd.DataFrame:
     """Read stored scores; with ``own_subjects``, each seed has subjects of its own."""
-    scores = pd.concat(
-        [pd.read_csv(file, comment="#", dtype={"subject": str}) for file in files],
-        ignore_index=True,
-    )
+    scores = pd.read_csv(file, comment="#", dtype={"subject": str})
     if own_subjects:
         # Rows of "all" subjects stay: they are no subjects.
         each = scores["subject"] != "all"
@@ -94,43 +93,12 @@ def provenance(files: list[Path]) -> list[str]:
     return sorted(dict.fromkeys(lines), key=lambda line: line[:1].isdigit())
 
 
-def table(scores: pd.DataFrame, over: str) -> pd.DataFrame:
-    """Return one row per method, and one column per metric or number of training subjects.
-
-    Over subjects the columns are metrics. Over seeds, and where there are several numbers of
-    training subjects, they are these numbers, for the first metric.
-    """
-    wide = score_table(scores, over)
-    first = scores["metric"].iloc[0]
-    if over == "seeds" or scores["n_train_subjects"].nunique() > 1:
-        wide = wide.droplevel("dataset")[first].unstack("n_train_subjects", sort=False)
-        wide.columns = [f"{n} subjects" for n in wide.columns]
-        return wide.fillna("")  # not every method was run with every number
-    wide = wide.droplevel(["dataset", "n_train_subjects"])
-    wide.columns = [metric.replace("_", " ") for metric in wide.columns]
-    if scores["seed"].nunique() > 1:
-        means = scores[scores["metric"] == first].groupby(["method", "seed"])["value"].mean()
-        wide[f"{first} by seed"] = [
-            ", ".join(f"{value:.3f}" for value in means[method]) for method in wide.index
-        ]
-    return wide
-
-
-def against(scores: pd.DataFrame, other: str) -> pd.Series:
-    """Compare each method with another one in the first metric, with Holm's correction.
-
-    Two methods are compared on the seeds that both have.
-    """
-    methods = [method for method in dict.fromkeys(scores["method"]) if method != other]
-    tests = [_test(scores, method, other) for method in methods]
-    # All of them are corrected together.
-    corrected = holm([test["p"] for test in tests])
-    return pd.Series(
-        {
-            method: f"{_mean_difference(test)}, ahead in {_ahead(test)}, p = {p:.2g}"
-            for method, test, p in zip(methods, tests, corrected, strict=True)
-        }
-    )
+def table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return means and spreads of the first metric: methods by numbers of training subjects."""
+    first = score_table(scores)[scores["metric"].iloc[0]]
+    wide = first.droplevel("dataset").unstack("n_train_subjects", sort=False)
+    wide.columns = [f"{n} subjects" for n in wide.columns]
+    return wide.fillna("")  # not every method was run with every number
 
 
 def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
@@ -195,6 +163,20 @@ def in_short(name: str, method: str, n: int) -> dict[str, str]:
         "difference to scratch": f"{test['difference']}; ahead in {test['ahead in']}",
         "test": verdict,
     }
+
+
+@cache
+def _result_differences(name: str) -> pd.DataFrame:
+    """Return the differences of a result to scratch, by method and number of labelled subjects."""
+    tests = differences(result_scores(name), "scratch")
+    return tests.set_index(["method", "labelled subjects"])
+
+
+def gain(name: str, method: str, n: int) -> str:
+    """Return the difference to scratch with its interval, p and what would be detectable."""
+    test = _result_differences(name).loc[(method, str(n))]
+    said = f"{test['difference'][:-1]}; p = {test['p']}, detectable {test['detectable']})"
+    return re.sub(r"\b0\.", ".", said)
 
 
 def variants(rows: list[list[str]]) -> pd.DataFrame:

@@ -150,8 +150,7 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # %%
 # PARS and slow voltages are then near chance, and band power, which did not need them, keeps its
 # score. The recordings were made without electrodes at the eyes, so slow voltages of the cortex
-# cannot be told from those of the eyes. The published networks can use them too, above all with the
-# first second: see EEGNet in :doc:`/results/earlier`.
+# cannot be told from those of the eyes. Any other network can use them too.
 #
 # A whole run
 # -----------
