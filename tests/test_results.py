@@ -152,7 +152,7 @@ def test_no_gain_over_scratch_is_significant_as_the_pages_say(name):
     row = tests[encoders].iloc[0]
     shown = gain(name, row["method"], int(row["labelled subjects"]))
     low, high = row["difference"][8:-1].replace("0.", ".").split(" to ")
-    assert shown.startswith(f"{row['difference'][:6].replace('0.', '.')} ({low} to {high}; p = ")
+    assert shown.startswith(f"{row['difference'][:6].replace('0.', '.')} (95 %: {low} to {high}; p = ")
     assert shown.endswith(f"detectable {row['detectable'][1:]})")
 
 

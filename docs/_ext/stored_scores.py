@@ -175,7 +175,8 @@ def _result_differences(name: str) -> pd.DataFrame:
 def gain(name: str, method: str, n: int) -> str:
     """Return the difference to scratch with its interval, p and what would be detectable."""
     test = _result_differences(name).loc[(method, str(n))]
-    said = f"{test['difference'][:-1]}; p = {test['p']}, detectable {test['detectable']})"
+    difference, interval = test["difference"][:-1].split(" (")
+    said = f"{difference} (95 %: {interval}; p = {test['p']}; detectable {test['detectable']})"
     return re.sub(r"\b0\.", ".", said)
 
 
