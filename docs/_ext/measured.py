@@ -181,7 +181,7 @@ class Pretrainings(_Computed):
         [name] = self.arguments
         file = PRETRAINING / f"{name}.csv"
         lines: list[str] = []
-        for n, centred in ((4, True), (16, True), (4, False), (16, False)):
+        for n, centred in ((16, False), (4, False), (16, True), (4, True)):
             title = f"With {n} labelled people, {'centred by subject' if centred else 'plain'}"
             rows = _list_table(pretraining_table(name, n, centred=centred))
             lines += _dropdown(title, rows) if lines else [f"{title}:", "", *rows, ""]
