@@ -142,7 +142,7 @@ def _rows(
 
 def _tested(values: np.ndarray, n_train: int, averages: bool) -> MeanTest:
     """Test the mean of values of subjects and draws as ``paired_tests`` does."""
-    if averages or values.shape[1] == 1:
+    if averages or min(values.shape) < 2:
         return corrected_mean(values.mean(axis=1), n_train)
     return crossed_mean(values)
 
@@ -179,7 +179,7 @@ def _measured(
 def _share(gain: float, p: float, without: float) -> tuple[float, str]:
     """Return the share of a gain that remains, or why there is none."""
     if not np.isfinite(p):
-        return math.nan, "two subjects or draws are needed"
+        return math.nan, "two subjects are needed"
     if p >= LEVEL:
         return math.nan, "the gain is not significant"
     if gain <= 0:
