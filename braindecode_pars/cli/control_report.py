@@ -1,8 +1,8 @@
-"""Behind ``evaluate controls``: its methods and subjects, and the tables, sentences and figure."""
+"""Behind ``evaluate controls``: methods and subjects, then tables, sentences and a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from braindecode_pars import evaluation, plotting
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import POOLED
+from braindecode_pars.baselines import CENTRED
 from braindecode_pars.cli.evaluation_report import encoders_of, method_called, methods_of
 from braindecode_pars.cli.terminal import make_console, print_table
 from braindecode_pars.plotting.style import save_figure
@@ -39,6 +40,17 @@ def control_methods(
     return methods
 
 
+def default_against(methods: Iterable[str]) -> str:
+    """Return the name of the method from scratch, or else of the random encoder."""
+    names = {name.removesuffix(CENTRED): name for name in methods}
+    for name in AGAINST:
+        if name in names:
+            return names[name]
+    raise ValueError(
+        f"--against is missing: the method to compare with, of {', '.join(names.values())}."
+    )
+
+
 def run_controls(
     methods: Mapping[str, BaseEstimator],
     windows: BaseConcatDataset,
@@ -49,13 +61,7 @@ def run_controls(
     **arguments: Any,
 ) -> None:
     """Score the methods in each control; show and write scores, gains, sentences and figure."""
-    if against is None:
-        against = next((name for name in AGAINST if name in methods), None)
-        if against is None:
-            raise ValueError(
-                f"--against is missing: the method to compare with, of {', '.join(methods)}."
-            )
-    against = method_called(against, methods)
+    against = default_against(methods) if against is None else method_called(against, methods)
     if arguments.get("n_train_subjects") and not arguments["test_subjects"]:
         split = windows.description.get("split", pd.Series(dtype=str))
         arguments["cv"] = None if (split == "test").any() else N_FOLDS

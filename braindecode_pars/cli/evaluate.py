@@ -182,8 +182,8 @@ def evaluate(
     seeds: Annotated[
         int | None,
         typer.Option(
-            help="Number of seeds; seeds are 0, 1, ... Default: 1 where each subject is held out "
-            "once, otherwise 5.",
+            help="Number of seeds; seeds are 0, 1, ... Default: 5; for compare, "
+            "leave-one-subject-out, and controls without --n, 1.",
             min=1,
         ),
     ] = None,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score, recall_score
 from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
@@ -23,6 +23,7 @@ from braindecode_pars._common.seeding import seeded
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSEmbedder
+from braindecode_pars.estimators.linear_probe import logistic_regression
 from braindecode_pars.estimators.window_features import ChannelFeatures
 from braindecode_pars.evaluation.folds import leak_sentences, seen_before
 from braindecode_pars.windows.door import as_windows
@@ -327,8 +328,7 @@ def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.
 
 
 def _accuracy(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> float:
-    regression = LogisticRegression(C=_C, class_weight="balanced", max_iter=1000)
-    predicted = make_pipeline(StandardScaler(), regression).fit(X, y).predict(test)
+    predicted = logistic_regression(_C, "balanced").fit(X, y).predict(test)
     return recall_score(true, predicted, labels=np.unique(true), average="macro")
 
 

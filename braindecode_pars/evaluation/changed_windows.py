@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
-from braindecode_pars._common.channel_names import electrode_name, signal_kind
+from braindecode_pars._common.channel_names import match_channels, signal_kind
 from braindecode_pars._common.checks import (
     check_parameters,
     choice,
@@ -22,6 +22,7 @@ from braindecode_pars._common.checks import (
     optional,
     positive,
 )
+from braindecode_pars.estimators.window_features import FRONTAL
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator
 from braindecode_pars.evaluation.changed_signals import (
     detrended,
@@ -40,9 +41,6 @@ __all__ = ["ChangedSignals"]
 #: Changes of signals that :class:`ChangedSignals` knows.
 CHANGES = ("slow", "detrended", "eyes", "phase", "amplitude", "order")
 
-#: Pairs of electrodes near the eyes, whose differences and sums show eye movements and blinks.
-FRONTAL = (("FP1", "FP2"), ("F7", "F8"))
-
 
 class ChangedSignals(TransformerMixin, WindowsEstimator):
     """Return windows that lack one thing, for any estimator of this package.
@@ -54,8 +52,8 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
 
         - ``"slow"``: frequencies below ``edge``. The recording is filtered before it is cut where
           it is at hand, which is so for windows of braindecode that are cut from a ``Raw``. Other
-          windows are filtered one by one, which leaves a rest of slow voltages near their ends,
-          over about one period of the edge;
+          windows are filtered one by one, so that some slow voltages remain near their ends, over
+          about one period of the edge;
         - ``"detrended"``: a line in each window, or in each patch of ``patch_seconds``;
         - ``"eyes"``: what EOG channels predict, which must be among the channels of the windows.
           Without EOG channels, frontal channels stand for them: Fp1 - Fp2, Fp1 + Fp2, F7 - F8 and
@@ -284,7 +282,7 @@ class _EyesRemoved:
 
 
 def whole_recording(windows: Windows, row: int) -> np.ndarray | None:
-    """Return the signals of a whole recording, if windows are read from it as they are.
+    """Return the signals of a whole recording, if the windows are its unchanged samples.
 
     Parameters
     ----------
@@ -296,8 +294,8 @@ def whole_recording(windows: Windows, row: int) -> np.ndarray | None:
     Returns
     -------
     ndarray, shape (n_chans, n_samples) | None
-        Channels as in the windows. None where the recording is not at hand: windows of arrays,
-        Epochs and stores, and those that a function changes when they are read.
+        Channels as in the windows. None for windows of arrays, Epochs and stores, which do not have
+        the recording, and for those that a function changes when they are read.
     """
     recording = windows.recordings.iloc[row]
     dataset: Any = getattr(recording["reader"], "source", None)
@@ -337,9 +335,14 @@ def eye_signals(montage: Montage) -> tuple[list[str], np.ndarray, np.ndarray]:
     eog = [i for i, ch in enumerate(channels) if signal_kind(ch) == "EOG"]
     if eog:
         return [montage.names[i] for i in eog], unit[eog], np.array(eog)
-    place = {electrode_name(name): i for i, name in enumerate(montage.names)}
-    good = place.keys() - {electrode_name(name) for name in montage.bads}
-    pairs = [(place[a], place[b]) for a, b in FRONTAL if a in good and b in good]
+    good = [i for i, name in enumerate(montage.names) if name not in montage.bads]
+    places = match_channels(FRONTAL, [montage.names[i] for i in good])
+    # Differences and sums of Fp1 and Fp2, and of F7 and F8, show eye movements and blinks.
+    pairs = [
+        (good[left], good[right])
+        for left, right in zip(places[::2], places[1::2], strict=True)
+        if left is not None and right is not None
+    ]
     if not pairs:
         found = listed(montage.names, most=8) or "none with a name"
         raise ValueError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ import pandas as pd
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, with_numbers
 from braindecode_pars.evaluation.controls import UNCHANGED
-from braindecode_pars.evaluation.paired_tests import holm
-from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean
+from braindecode_pars.evaluation.paired_tests import CROSS_VALIDATION, holm
+from braindecode_pars.evaluation.random_effects import MeanTest, corrected_mean, crossed_mean
 
 __all__ = ["control_gains", "describe_controls"]
 
@@ -32,9 +33,9 @@ def control_gains(
     The gain of a method for subject :math:`s` and draw :math:`d` is its score minus that of the
     method ``against``, :math:`g_{sd}`, and :math:`g'_{sd}` on the windows of a control. The table
     has the means of :math:`g`, of :math:`g'` and of what is lost, :math:`g - g'`, each with an
-    interval of 95 % that allows for subjects and draws
-    (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`). The share that remains is
-    :math:`\bar g' / \bar g`.
+    interval of 95 %. The test is that of :func:`~braindecode_pars.evaluation.paired_tests`:
+    subjects and draws are random; with one draw, and in a cross-validation, it is the corrected
+    t-test. The share that remains is :math:`\bar g' / \bar g`.
 
     Parameters
     ----------
@@ -69,8 +70,7 @@ def control_gains(
 
     Notes
     -----
-    The p-values are not corrected for several methods and controls. Subjects of a cross-validation
-    have training subjects in common, which the intervals do not allow for.
+    The p-values are not corrected for several methods and controls.
 
     Examples
     --------
@@ -118,13 +118,15 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     rows = rows[rows["subject"] != POOLED]
     # Folds of a cross-validation may differ by one in their number of training subjects.
-    drawn = rows["protocol"] == "label_efficiency"
-    smallest = rows.groupby("dataset")["n_train_subjects"].transform("min")
-    rows = rows.assign(n_train_subjects=rows["n_train_subjects"].where(drawn, smallest))
+    in_folds = rows["protocol"].isin(CROSS_VALIDATION)
+    smallest = rows.groupby("dataset", dropna=False)["n_train_subjects"].transform("min")
+    rows = rows.assign(n_train_subjects=rows["n_train_subjects"].mask(in_folds, smallest))
     controls = [name for name in dict.fromkeys(rows["control"]) if name != UNCHANGED]
     methods = list(dict.fromkeys(rows["method"]))
-    for (dataset, n), group in rows.groupby(["dataset", "n_train_subjects"], sort=False):
+    # The name "" of a dataset is NaN in a file that was read.
+    for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False, dropna=False):
         chance = chance_level(scores, metric, dataset)
+        test = partial(_tested, n_train=int(n), averages=in_folds[group.index].any())
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
@@ -134,24 +136,35 @@ def _rows(
                     continue
                 yield {
                     **dict(zip(_KEYS, (dataset, n, method, against, control), strict=True)),
-                    **_measured(values, method, against, control, chance),
+                    **_measured(values, method, against, control, chance, test),
                 }
 
 
+def _tested(values: np.ndarray, n_train: int, averages: bool) -> MeanTest:
+    """Test the mean of values of subjects and draws as ``paired_tests`` does."""
+    if averages or min(values.shape) < 2:
+        return corrected_mean(values.mean(axis=1), n_train)
+    return crossed_mean(values)
+
+
 def _measured(
-    values: pd.DataFrame, method: str, against: str, control: str, chance: float | None
+    values: pd.DataFrame,
+    method: str,
+    against: str,
+    control: str,
+    chance: float | None,
+    test: Callable[[np.ndarray], MeanTest],
 ) -> dict[str, Any]:
     """Return the numbers of one row; ``values`` has subjects as rows."""
     unchanged, changed = values[UNCHANGED], values[control]
     gains = unchanged[method] - unchanged[against], changed[method] - changed[against]
-    own = changed[method]
-    complete = np.isfinite(pd.concat([*gains, own], axis=1)).all(axis=1)
-    gain, without = (each[complete].to_numpy() for each in gains)
-    score = crossed_mean(own[complete].to_numpy())
+    complete = np.isfinite(pd.concat([*gains, changed[method]], axis=1)).all(axis=1)
+    gain, without, own = (each[complete].to_numpy() for each in (*gains, changed[method]))
+    score = test(own)
     row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])
     found = {"gain": gain, "without": without, "lost": gain - without}
     for name, each in found.items():
-        mean = crossed_mean(np.full_like(each, np.nan) if method == against else each)
+        mean = test(np.full_like(each, np.nan) if method == against else each)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
     share, reason = _share(row["gain"], row["gain_p"], row["without"])
@@ -159,18 +172,14 @@ def _measured(
         reason = "it is the method that the others are compared with"
     row |= dict(share=share, reason=reason)
     row |= dict(score=score.mean, score_low=score.ci_low, score_high=score.ci_high)
-    row["chance_p"] = math.nan if chance is None else _shifted(own[complete], chance).p
+    row["chance_p"] = math.nan if chance is None else test(own - chance).p
     return row
-
-
-def _shifted(values: pd.DataFrame, chance: float) -> MeanTest:
-    return crossed_mean(values.to_numpy() - chance)
 
 
 def _share(gain: float, p: float, without: float) -> tuple[float, str]:
     """Return the share of a gain that remains, or why there is none."""
     if not np.isfinite(p):
-        return math.nan, "two subjects or draws are needed"
+        return math.nan, "two subjects are needed"
     if p >= LEVEL:
         return math.nan, "the gain is not significant"
     if gain <= 0:
@@ -209,12 +218,12 @@ _LIMITS = {
 
 @checked()
 def describe_controls(gains: pd.DataFrame) -> str:
-    """Say in plain sentences what each gain needs.
+    """Describe in plain sentences what each gain needs.
 
-    A gain is established when it is significantly above zero. It is said to be gone in a control
-    when what is lost is significant, and what is left is not. The level is 5 %, without a
-    correction for several controls; that the scores with permuted labels are at chance level is
-    tested with Holm's correction.
+    A gain is established when it is significantly above zero. A control removes it when the loss is
+    significant, and what is left is not. The level is 5 %, without a correction for several
+    controls. Whether the scores with permuted labels are at chance level is tested with Holm's
+    correction.
 
     Parameters
     ----------
@@ -251,15 +260,15 @@ which.
     check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
     lacks = {**_LACKS, **gains.attrs.get("lacks", {})}
     signals = gains[gains["control"] != "labels"]
-    paragraphs, others, gone = [], [], set()
-    for _, rows in signals.groupby(["dataset", "n_train_subjects", "method"], sort=False):
+    paragraphs, others, removing = [], [], set()
+    for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
         first = rows.iloc[0]
         if not (first["gain_p"] < LEVEL and first["gain"] > 0):
             others.append(_no_gain(first))
             continue
-        paragraph, lost_in = _of_gain(rows, lacks, len(set(signals["dataset"])) > 1)
+        paragraph, controls = _of_gain(rows, lacks, signals["dataset"].nunique() > 1)
         paragraphs.append(paragraph)
-        gone |= lost_in
+        removing |= controls
     if others:
         against = signals["against"].iloc[0]
         paragraphs.append(
@@ -267,7 +276,7 @@ which.
             "to explain."
         )
     is_ocular = _is_ocular(lacks)
-    limits = [text for name, text in _LIMITS.items() if name in gone]
+    limits = [text for name, text in _LIMITS.items() if name in removing]
     paragraphs += [text for text in limits if not (is_ocular and text == _LIMITS["eyes"])]
     return "\n".join([*paragraphs, *_of_labels(gains[gains["control"] == "labels"])])
 
@@ -275,7 +284,7 @@ which.
 def _of_gain(
     rows: pd.DataFrame, lacks: dict[str, str], names_dataset: bool
 ) -> tuple[str, set[str]]:
-    """Return the sentences about one gain, and the controls in which it is gone."""
+    """Return the sentences about one gain, and the controls that remove it."""
     first = rows.iloc[0]
     kinds: dict[str, list[pd.Series]] = {}
     for _, row in rows.iterrows():
@@ -285,19 +294,18 @@ def _of_gain(
         f"{where} {first['n_train_subjects']:g} training subjects, {first['method']} is ahead of "
         f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
     )
-    gone = [row["control"] for row in kinds.get("gone", [])]
     for kind, verb in _VERBS.items():
         if kind in kinds:
             named = [_named(row, lacks) for row in kinds[kind]]
-            joined = _joined(named, " nor without " if kind == "gone" else " and ")
-            end = _conclusion(kinds[kind], lacks) if kind == "gone" else "."
+            joined = _joined(named, " nor without " if kind == "removed" else " and ")
+            end = _conclusion(kinds[kind], lacks) if kind == "removed" else "."
             text += f" {verb} without {joined}{end}"
-    return text, set(gone)
+    return text, {row["control"] for row in kinds.get("removed", [])}
 
 
-#: What is said of each kind of control.
+#: Beginning of the sentence about each kind of control.
 _VERBS = {
-    "gone": "The gain is not there",
+    "removed": "The gain is not there",
     "smaller": "It is smaller",
     "kept": "It remains",
     "larger": "It is larger",
@@ -311,7 +319,7 @@ def _kind(row: pd.Series) -> str:
     if row["lost_p"] < LEVEL:
         if row["lost"] < 0:
             return "larger"
-        return "smaller" if is_left else "gone"
+        return "smaller" if is_left else "removed"
     return "kept" if is_left else "unclear"
 
 
@@ -320,13 +328,13 @@ def _named(row: pd.Series, lacks: dict[str, str]) -> str:
     return f"{lacks[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
 
 
-def _conclusion(gone: Sequence[pd.Series], lacks: dict[str, str]) -> str:
+def _conclusion(rows: Sequence[pd.Series], lacks: dict[str, str]) -> str:
     """Return what kind of gain it is, and in which controls the method is at chance level."""
-    nature = _joined([_nature(row["control"], lacks) for row in gone], " and ")
+    nature = _joined([_nature(row["control"], lacks) for row in rows], " and ")
     text = f": it is {nature}."
-    if guesses := [lacks[row["control"]] for row in gone if row["chance_p"] >= LEVEL]:
+    if guesses := [lacks[row["control"]] for row in rows if row["chance_p"] >= LEVEL]:
         text += (
-            f" {gone[0]['method']} itself is not above chance level without "
+            f" {rows[0]['method']} itself is not above chance level without "
             f"{_joined(guesses, ' or without ')}."
         )
     return text
@@ -366,8 +374,6 @@ def _of_labels(rows: pd.DataFrame) -> list[str]:
         return [
             "With labels permuted within each subject, the scores of all methods are at chance "
             f"level ({rows['score'].min():.3f} to {rows['score'].max():.3f})."
-            if "score" in rows
-            else "With labels permuted within each subject, all scores are at chance level."
         ]
     named = [
         f"{row['method']} with {row['n_train_subjects']:g} training subjects "

@@ -35,7 +35,7 @@ from braindecode_pars.evaluation.random_effects import (
 )
 
 #: Protocols whose seeds draw no training subjects: each fold trains on all others.
-_CROSS_VALIDATION = ("compare", "leave_one_subject_out")
+CROSS_VALIDATION = ("compare", "leave_one_subject_out")
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
@@ -156,7 +156,7 @@ def paired_tests(
     """
     chosen, pairs = pairs_of(scores, metric, against)
     n_train = int(numbers_of("n_train_subjects", chosen["n_train_subjects"]).min())
-    if test == "auto" and chosen["protocol"].isin(_CROSS_VALIDATION).any():
+    if test == "auto" and chosen["protocol"].isin(CROSS_VALIDATION).any():
         test = "corrected"
     rows = [_test(differences_of(chosen, *pair), pair, n_train, test) for pair in pairs]
     tests = pd.DataFrame(rows)

@@ -145,7 +145,8 @@ def compare(
     """Score at least two classifiers on the same held-out subjects.
 
     By default the folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-    :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between the methods, and
+    :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between the methods,
+    with the corrected t-test over subjects, also where there are several seeds, and
     :func:`~braindecode_pars.evaluation.describe_differences` summarises the tests in sentences.
     The paper reports no such tests.
 

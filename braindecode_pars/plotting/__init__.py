@@ -6,10 +6,9 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.audit_figures import audit_map
 from braindecode_pars.plotting.channel_figures import embedding, spatial_attention
 from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
-from braindecode_pars.plotting.evidence_figures import control_gains
+from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
 from braindecode_pars.plotting.loss_figures import lag_losses, shift_matrices, training_curves
 from braindecode_pars.plotting.score_figures import (
     ablation_grid,

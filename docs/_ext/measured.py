@@ -197,15 +197,15 @@ class TemporalCue(_Computed):
 
 
 class Controls(_Computed):
-    """Show ``controls/TASK.csv``: ``.. controls:: TASK``, scores and what is said of the gains."""
+    """Show ``controls/TASK.csv``: ``.. controls:: TASK``, sentences about the gains, and scores."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
         file = CONTROLS / f"{name}.csv"
-        said = [f"   | {line}" for line in describe_controls(gains(name)).splitlines()]
-        lines = ["What the package says of the gains over a random encoder:", "", *said, ""]
+        sentences = [f"   | {line}" for line in describe_controls(gains(name)).splitlines()]
+        lines = ["``describe_controls`` of the gains over a random encoder:", "", *sentences, ""]
         for n in numbers(name):
             title = f"Scores with {n} labelled people"
             lines += _dropdown(title, _list_table(control_means(name, n)))

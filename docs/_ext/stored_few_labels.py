@@ -12,7 +12,10 @@ from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation import paired_tests
 from braindecode_pars.evaluation.paired_tests import holm
 
-__all__ = ["BASELINES", "against_baselines", "few_labels_scores", "fine_tuned", "means"]
+__all__ = [
+    *("BASELINES", "against_baselines", "few_labels_scores", "fine_tuned", "long_scores", "means"),
+    "score_cell",
+]
 
 FOLDER = MEASURED / "few_labels"
 
@@ -57,7 +60,7 @@ def means(name: str, *, centred: bool) -> pd.DataFrame:
     for method in _METHODS:
         own = scores[scores["method"] == method]
         rows[_title(method, own)] = {
-            f"{n} people": _cell(part) for n, part in own.groupby("n_train_subjects")
+            f"{n} people": score_cell(part) for n, part in own.groupby("n_train_subjects")
         }
     return pd.DataFrame(rows).T.rename_axis("method").reset_index()
 
@@ -67,7 +70,8 @@ def _title(method: str, own: pd.DataFrame) -> str:
     return f"{method} ({n} pretrainings)" if n > 1 else method
 
 
-def _cell(part: pd.DataFrame) -> str:
+def score_cell(part: pd.DataFrame) -> str:
+    """Return mean and SD over subjects, and the range over several pretrainings."""
     subjects = part.groupby("subject")["value"].mean()
     text = f"{subjects.mean():.3f} ± {subjects.std():.3f}"
     if part["pretraining_seed"].nunique() > 1:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
-from stored_few_labels import long_scores
+from stored_few_labels import long_scores, score_cell
 from stored_scores import MEASURED
 
-from braindecode_pars.evaluation.paired_tests import holm
-from braindecode_pars.evaluation.random_effects import crossed_mean
+from braindecode_pars.evaluation import paired_tests
 
 __all__ = ["FOLDER", "pretraining_scores", "pretraining_table", "pretrainings", "temporal_cue"]
 
@@ -36,7 +35,7 @@ BASELINES = ("classical features", "tangent space", "band power")
 
 def pretraining_scores(name: str, *, centred: bool) -> pd.DataFrame:
     """Return tidy scores of a task, with the column ``pretraining_seed``."""
-    scores = long_scores(FOLDER / f"{name}.csv").fillna({"pretraining_seed": 0})
+    scores = long_scores(FOLDER / f"{name}.csv")
     return scores[scores["centred"] == centred]
 
 
@@ -48,37 +47,24 @@ def pretraining_table(name: str, n: int, *, centred: bool) -> pd.DataFrame:
     """
     scores = pretraining_scores(name, centred=centred)
     scores = scores[scores["n_train_subjects"] == n]
-    cubes = {method: _cube(part) for method, part in scores.groupby("method")}
-    rows, tests = {}, {}
+    tests = paired_tests(scores, "balanced_accuracy", against=RANDOM)
+    tests = tests.set_index("method_a").to_dict("index")
+    rows = []
     for method in (*METHODS, *BASELINES):
-        if method not in cubes:
+        own = scores[scores["method"] == method]
+        if own.empty:
             continue
-        cube = cubes[method]
-        of_seeds = cube.mean(axis=(0, 1))
-        text = f"{cube.mean():.3f} ± {cube.mean(axis=(1, 2)).std(ddof=1):.3f}"
-        if len(of_seeds) > 1:
-            text += f" ({of_seeds.min():.3f} to {of_seeds.max():.3f})"
-        steps = METHODS.get(method)
-        shown = "" if steps is None else f"{steps:,}"
-        rows[method] = {"pretraining": method, "steps": shown, "balanced accuracy": text}
-        if method != RANDOM:
-            tests[method] = crossed_mean(cube - cubes[RANDOM])
-    corrected = holm([test.p for test in tests.values()])
-    for (method, test), p in zip(tests.items(), corrected, strict=True):
-        rows[method] |= {
-            "minus random encoder (95 %)": f"{test.mean:+.3f} ({test.ci_low:+.3f} to "
-            f"{test.ci_high:+.3f})",
-            "p": f"{p:.2g}",
-            "detectable": f"{test.detectable():.3f}",
-        }
-    return pd.DataFrame(rows.values()).fillna("")
-
-
-def _cube(part: pd.DataFrame) -> object:
-    """Return the scores of a method, (n_subjects, n_draws, n_pretrainings)."""
-    keys = ["subject", "seed", "pretraining_seed"]
-    ordered = part.set_index(keys)["value"].sort_index()
-    return ordered.to_numpy().reshape([part[key].nunique() for key in keys])
+        steps = f"{METHODS[method]:,}" if method in METHODS else ""
+        row = {"pretraining": method, "steps": steps, "balanced accuracy": score_cell(own)}
+        if test := tests.get(method):
+            row |= {
+                "minus random encoder (95 %)": f"{test['mean_difference']:+.3f} "
+                f"({test['ci_low']:+.3f} to {test['ci_high']:+.3f})",
+                "p": f"{test['p_holm']:.2g}",
+                "detectable": f"{test['detectable']:.3f}",
+            }
+        rows.append(row)
+    return pd.DataFrame(rows).fillna("")
 
 
 def pretrainings(names: tuple[str, ...], n: int, *, centred: bool) -> Figure:
@@ -91,7 +77,7 @@ def pretrainings(names: tuple[str, ...], n: int, *, centred: bool) -> Figure:
     for ax, name in zip(axes, names, strict=True):
         scores = pretraining_scores(name, centred=centred)
         scores = scores[scores["n_train_subjects"] == n]
-        means = scores.groupby(["method", "pretraining_seed"])["value"].mean()
+        means = scores.groupby(["method", "pretraining_seed"], dropna=False)["value"].mean()
         shown = [method for method in order if method in means.index.levels[0]]
         for y, method in enumerate(shown):
             color = "tab:gray" if method in (RANDOM, *BASELINES) else "tab:blue"

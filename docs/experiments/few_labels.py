@@ -30,9 +30,7 @@ from pyriemann.tangentspace import TangentSpace
 from question import Question
 from real_recordings import arithmetic, hands, imagery
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from stored_table import store_table
 
 from braindecode_pars import (
@@ -43,6 +41,7 @@ from braindecode_pars import (
     datasets,
 )
 from braindecode_pars.baselines import CENTRED
+from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogBandPower,
@@ -127,9 +126,7 @@ def _methods(encoders: Path) -> Iterator[tuple[str, BaseEstimator]]:
     for centred in (False, True):
         for name, features in _features(encoders):
             taken: Any = SubjectCentering(features) if centred else features
-            regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
-            probe = make_pipeline(taken, StandardScaler(), regression)
-            yield name + CENTRED * centred, probe
+            yield name + CENTRED * centred, LinearProbe(taken, C=C)
         vote = FewLabelsClassifier(recenter="subject" if centred else None, C=C, verbose=0)
         yield "few labels" + CENTRED * centred, vote
 

@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation, paper
 from braindecode_pars._common.tables import SCORES
-from braindecode_pars.baselines import make_methods
+from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.cli import app
 from braindecode_pars.cli import evaluation_report as report
+from braindecode_pars.cli.control_report import default_against
 from braindecode_pars.cli.evaluation_report import (
     encoders_of,
     load_arguments,
@@ -344,6 +345,12 @@ def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
     )
     assert result.exit_code == 1
     assert "--against is missing" in one_line(result.output)
+
+
+def test_the_default_of_against_is_found_among_centred_methods():
+    assert default_against(["band power", "random encoder", "scratch"]) == "scratch"
+    methods = make_methods(["band-power", "random-encoder"], subject_centering=True)
+    assert default_against(methods) == f"random encoder{CENTRED}"
 
 
 def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):

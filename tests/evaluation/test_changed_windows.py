@@ -23,7 +23,7 @@ from braindecode_pars.evaluation.changed_signals import (
     shuffled_patches,
     without_eyes,
 )
-from braindecode_pars.evaluation.changed_windows import CHANGES, FRONTAL
+from braindecode_pars.evaluation.changed_windows import CHANGES
 from braindecode_pars.windows.door import as_windows
 
 SFREQ = 100.0
@@ -125,7 +125,10 @@ def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
     assert pair[0][2:].any(axis=1).all()
     with pytest.raises(ValueError, match="channels are F7, Fp2, Cz"):
         ChangedSignals("eyes").transform(recording(["F7", "Fp2", "Cz"]))
-    assert FRONTAL == (("FP1", "FP2"), ("F7", "F8"))
+    bad = recording(["Fp1.", "EEG FP2-REF", "F7", "F8", "Cz"])
+    bad.datasets[0].raw.info["bads"] = ["F8"]
+    assert not ChangedSignals("eyes").transform(bad)[0][:2].any()
+    assert ChangedSignals("eyes").transform(bad)[0][2:].any(axis=1).all()
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ from braindecode_pars.evaluation import (
     controls,
     describe_controls,
     label_efficiency,
+    paired_tests,
 )
 from braindecode_pars.evaluation.controls import CONTROLS
-from braindecode_pars.evaluation.random_effects import crossed_mean
+from braindecode_pars.evaluation.random_effects import corrected_mean, crossed_mean
 from braindecode_pars.windows.door import as_windows
 
 SFREQ, N_SUBJECTS, N_WINDOWS = 100, 12, 20
@@ -256,6 +257,39 @@ def test_gains_are_means_of_crossed_differences(values):
     expected = crossed_mean(values["slow", "A"])
     assert [row["score"], row["score_low"]] == pytest.approx([expected.mean, expected.ci_low])
     assert row["chance_p"] == pytest.approx(expected.p)  # chance level of kappa is zero
+
+
+@pytest.mark.parametrize(
+    ("protocol", "n_draws"), [("label_efficiency", 5), ("label_efficiency", 1), ("compare", 5)]
+)
+def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
+    scores = scores_of({key: array[:, :n_draws] for key, array in values.items()})
+    scores["protocol"] = protocol
+    # The folds of a cross-validation may have one training subject less.
+    if protocol == "compare":
+        scores.loc[scores["subject"] < 4, "n_train_subjects"] = 3
+    [row] = control_gains(scores, against="B").to_dict("records")
+    for name, control in (("gain", "none"), ("without", "slow")):
+        own = scores[scores["control"] == control].drop(columns="control")
+        [expected] = paired_tests(own, against="B").to_dict("records")
+        assert [row[name], row[f"{name}_low"], row[f"{name}_p"]] == pytest.approx(
+            [expected["mean_difference"], expected["ci_low"], expected["p"]]
+        )
+    if protocol == "compare":
+        expected = corrected_mean(values["slow", "A"].mean(axis=1), 3)
+        assert row["chance_p"] == pytest.approx(expected.p)
+
+
+def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_path):
+    scores = scores_of(values).assign(dataset="")
+    expected = control_gains(scores, against="B")
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    found = control_gains(pd.read_csv(tmp_path / "scores.csv"), against="B")
+    pd.testing.assert_frame_equal(found.assign(dataset=""), expected)
+    found.to_csv(tmp_path / "gains.csv", index=False)
+    read = pd.read_csv(tmp_path / "gains.csv")
+    assert describe_controls(read) == describe_controls(expected)
+    assert "A is ahead of B" in describe_controls(read)
 
 
 def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
