@@ -16,8 +16,6 @@ FOLDER = MEASURED / "controls"
 ENCODERS = ("small", "noise", "spectral-eegmmidb", "pars-eegmmidb")
 #: What the encoders are compared with.
 RANDOM = "random encoder"
-#: What the windows lack, as in ``evaluation.controls``.
-LACKS = {"slow": "voltages below 7 Hz"}
 
 
 def control_scores(name: str) -> pd.DataFrame:
@@ -30,7 +28,7 @@ def control_scores(name: str) -> pd.DataFrame:
     # The file is sorted by name.
     order = [UNCHANGED, *CONTROLS]
     scores = scores.sort_values("control", key=lambda each: each.map(order.index), kind="stable")
-    scores.attrs = {"n_classes": {name: 2}, "lacks": LACKS}
+    scores.attrs = {"n_classes": {name: 2}}
     return scores
 
 
