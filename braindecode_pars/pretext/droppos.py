@@ -22,7 +22,9 @@ class DropPos(GridTask):
     The task removes a random share of the patches. The others are visible. Most visible patches
     get a learnable mask token instead of their position. The task classifies these patches into
     the places of the grid, with cross-entropy as loss. There is one class for each place. The
-    number of classes in the paper is that of the classified patches, which is a slip.
+    number of classes in the paper is that of the classified patches, which is a slip. As in the
+    paper, targets are not smoothed over neighbouring positions, and the loss has no weights for
+    similar patches: Wang et al. have both.
 
     Parameters
     ----------
