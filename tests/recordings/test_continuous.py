@@ -105,7 +105,7 @@ def test_a_corpus_without_splits_is_stored_whole(tmp_path):
     assert corpus.summary == "eesm17: 1 subject (1 recording) of the 9 published."
 
 
-def test_people_whom_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
+def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
     """Test subjects and excluded subjects of TUAB are in TUEG too, and the other way round."""
     for subject in ("aaaaaaaa", "aaaaaaab", "aaaaaaac", "aaaaaaad", "aaaaaaae"):
         touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")

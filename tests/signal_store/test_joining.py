@@ -304,7 +304,7 @@ def test_stores_of_other_labels_are_refused(nights, tmp_path):
         SignalStore.join(tmp_path / "all", stores)
 
 
-def test_people_whom_another_corpus_leaves_out_are_refused(corpora, tmp_path):
+def test_people_that_another_corpus_leaves_out_are_refused(corpora, tmp_path):
     a, b = corpora
     own_recipe.write(tmp_path / "c", "P4_train", 10)  # a test subject of a
     c = own_recipe.corpus_of(tmp_path / "c", "c")
