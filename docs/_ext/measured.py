@@ -205,7 +205,8 @@ class Controls(_Computed):
         [name] = self.arguments
         file = CONTROLS / f"{name}.csv"
         sentences = [f"   | {line}" for line in describe_controls(gains(name)).splitlines()]
-        lines = ["``describe_controls`` of the gains over a random encoder:", "", *sentences, ""]
+        title = "What ``describe_controls`` says of the gains over a random encoder:"
+        lines = [title, "", *sentences, ""]
         for n in numbers(name):
             title = f"Scores with {n} labelled people"
             lines += _dropdown(title, _list_table(control_means(name, n)))
