@@ -358,3 +358,70 @@ def test_the_page_of_rates_has_those_that_were_stored():
     n_dots = len(left.lines[0].get_xdata()) + len(right.lines[0].get_xdata())
     assert n_dots == stored["kind"].eq("crossed").sum()
     plt.close("all")
+
+
+def _text(path: Path) -> str:
+    return " ".join(path.read_text(encoding="utf-8").split())
+
+
+def test_what_the_gains_need_is_what_was_measured():
+    """In the README and in the first lines of the page on controls."""
+    from stored_controls import control_scores, gains
+
+    keys = ["n_train_subjects", "method", "control"]
+    means = control_scores("hands").groupby(keys)["value"].mean()
+
+    def two(method: str, control: str, join: str) -> str:
+        values = (means[n, method, control] for n in (4, 16))
+        return join.join(f"{value:.2f}".removeprefix("0") for value in values)
+
+    readme = _text(DOCS.parent / "README.md")
+    assert f"has {two('slow voltages', 'none', ' and ')} with 4 and 16 people" in readme
+    assert f"`small` {two('small', 'none', ' and ')}; from 7 Hz up" in readme
+    assert f"`small` has {two('small', 'slow', ' and ')}, as band power" in readme
+
+    page = _text(DOCS / "results" / "controls.rst")
+    table = gains("hands").set_index(["n_train_subjects", "method", "control"])
+
+    def shown(method: str, control: str, column: str) -> str:
+        row = table.loc[(16, method, control)]
+        ends = (row[column], row[f"{column}_low"], row[f"{column}_high"])
+        mean, low, high = (f"{value:.3f}".replace("0.", ".") for value in ends)
+        return f"{mean} ({low} to {high})"
+
+    assert f"random encoder by {shown('pars-eegmmidb', 'slow', 'gain')}" in page
+    assert f"from 7 Hz up by {shown('pars-eegmmidb', 'slow', 'without')}" in page
+    assert f"predict by {shown('pars-eegmmidb', 'eyes', 'without')}" in page
+    assert f"has {means[16, 'slow voltages', 'none']:.3f}, ``small``".replace("0.", ".") in page
+    small = table.loc[(16, "small")]
+    left = (small.loc["slow", "gain"], small.loc["slow", "without"], small.loc["eyes", "without"])
+    whole, slow, eyes = (f"{value:.3f}".removeprefix("0") for value in left)
+    assert f"gain of ``small``, {whole}, a third is left, {slow} and {eyes}." in page
+
+
+def test_what_pretraining_needs_is_what_was_measured():
+    """In the first lines of the page, and "PARS adds nothing" as the README says."""
+    from stored_pretraining import pretraining_table
+
+    table = pretraining_table("hands", 16, centred=False).set_index("pretraining")
+    page = _text(DOCS / "results" / "pretraining.rst")
+
+    def shown(name: str) -> str:
+        text = table.loc[name, "minus random encoder (95 %)"]
+        return text.replace("+0.", ".").replace("-0.", "-.")
+
+    alone = "PARS without overlap"
+    assert f"ahead of a random encoder by {shown(alone)}, on crops" in page
+    assert f"random phases by {shown(f'{alone}, random phases')}" in page
+    assert f"on 1/f noise by {shown(f'{alone}, synthetic noise')}" in page
+    assert f"gains {shown('slope')}." in page
+    assert float(table.loc[f"{alone}, detrended", "p"]) > 0.05
+    for name in ("hands", "imagery", "arithmetic"):
+        for n in (4, 16):
+            for centred in (False, True):
+                rows = pretraining_table(name, n, centred=centred).set_index("pretraining")
+                scores = [
+                    float(rows.loc[method, "balanced accuracy"].split()[0])
+                    for method in ("features and spectra", "features, spectra and PARS")
+                ]
+                assert abs(scores[0] - scores[1]) < 0.0035

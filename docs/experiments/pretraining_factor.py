@@ -29,14 +29,13 @@ from pyriemann.tangentspace import TangentSpace
 from question import Question
 from real_recordings import PRETRAINING, TASKS, _store, arithmetic, hands, imagery
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, runs
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.datasets import SyntheticSignals
+from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogBandPower,
@@ -201,9 +200,8 @@ def _plain_and_centred(
     for seed, features in enumerate(several):
         shown = f"{name}, seed {seed}" if len(several) > 1 else name
         for taken in (features, SubjectCentering(features)):
-            regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
             centred = CENTRED if isinstance(taken, SubjectCentering) else ""
-            yield shown + centred, make_pipeline(taken, StandardScaler(), regression)
+            yield shown + centred, LinearProbe(taken, C=C)
 
 
 def _random(seed: int, encoders: Path, question: Question) -> PARSEmbedder:

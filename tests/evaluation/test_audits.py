@@ -122,7 +122,7 @@ def test_features_and_properties_are_of_the_same_channel_and_window():
 
 
 def test_subjects_are_held_out():
-    """A feature that only tells who it is reads a property of people on nobody else."""
+    """A feature that only tells who it is reads no property of other people."""
     rng = np.random.default_rng(0)
     subjects = np.repeat(np.arange(10), 20)
     of_subject = rng.standard_normal((10, 30))
