@@ -60,8 +60,8 @@ def development(encoders: Path, eeg: Path | None) -> Question:
 
 
 TASKS = dict(development=development, arithmetic=arithmetic, imagery=imagery, hands=hands)
-#: Draws of labelled people; those of motor imagery take minutes.
-N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 10, "hands": 5}
+#: Draws of labelled people.
+N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 20, "hands": 20}
 N_LABELLED = (2, 4, 8, 16)
 C = 0.01
 
@@ -93,7 +93,7 @@ def main() -> None:
     if given.task == "development":
         numbers = N_LABELLED[:3]
     if given.fine_tuned:
-        numbers, n_draws = (4, 16), 3
+        numbers = N_LABELLED[1:2]
         methods = {"small, fine-tuned": PARSClassifier(encoder="small", verbose=0)}
         name += "_fine_tuned"
     with features_computed_once():

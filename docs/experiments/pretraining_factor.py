@@ -2,11 +2,14 @@
 
     python docs/experiments/pretraining_factor.py pretrain OUT --eeg FOLDER
     python docs/experiments/pretraining_factor.py score TASK OUT --eeg FOLDER
+    python docs/experiments/pretraining_factor.py fine-tune TASK OUT --eeg FOLDER
 
 The first command pretrains every variant with three seeds into OUT/encoders, with the same steps
 and the same initial weights for each seed. An interrupted command resumes when it is given again.
 The second one scores frozen features of all of them, TASK being arithmetic, imagery or hands, and
-writes ``docs/measured/pretraining/TASK.csv``. FOLDER has PhysioNet's motor imagery recordings.
+writes ``docs/measured/pretraining/TASK.csv``. The third one fine-tunes the encoders whose features
+differ, all weights as in the network from scratch, with the labels of four people. FOLDER has
+PhysioNet's motor imagery recordings.
 
 Every encoder has the size of the estimators' defaults. PARS has seven patches of 1 s in a crop of
 10 s, with overlap as without. What its gain needs: PARS without overlap is also pretrained on the
@@ -27,12 +30,20 @@ import pandas as pd
 from few_labels import C, by_subject
 from pyriemann.tangentspace import TangentSpace
 from question import Question
-from real_recordings import PRETRAINING, TASKS, _store, arithmetic, hands, imagery
+from real_recordings import (
+    FINE_TUNING,
+    PRETRAINING,
+    TASKS,
+    _store,
+    arithmetic,
+    hands,
+    imagery,
+)
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 from stored_table import store_table
 
-from braindecode_pars import PARSEmbedder, SubjectCentering, runs
+from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, runs
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.estimators import LinearProbe
@@ -119,6 +130,13 @@ VARIANTS: dict[str, Variant] = {
 }
 SCORED = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
 N_LABELLED, N_DRAWS = (4, 16), 20
+#: Variants that are fine-tuned, the epochs of each task, and its head: those of scratch.
+FINE_TUNED = ("PARS without overlap", "slope", "features and spectra")
+TUNING: dict[str, dict[str, Any]] = dict(
+    arithmetic={},
+    imagery=dict(finetune_epochs=15),
+    hands=dict(finetune_epochs=15, head="spatial_filter"),
+)
 #: Name of the encoders with initial weights.
 RANDOM = "random encoder"
 MEASURED = Path(__file__).parents[1] / "measured" / "pretraining"
@@ -126,7 +144,7 @@ MEASURED = Path(__file__).parents[1] / "measured" / "pretraining"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=("pretrain", "score"))
+    parser.add_argument("step", choices=("pretrain", "score", "fine-tune"))
     parser.add_argument("task", nargs="?", choices=SCORED)
     parser.add_argument("out", type=Path, help="folder of the encoders and the scores")
     parser.add_argument("--eeg", type=Path, required=True, help="folder of the recordings")
@@ -136,8 +154,10 @@ def main() -> None:
         for seed in range(N_SEEDS):
             for name in given.variants:
                 pretrain(name, seed, given.out / "encoders", given.eeg)
-    else:
+    elif given.step == "score":
         score(given.task, given.out, given.eeg)
+    else:
+        fine_tune(given.task, given.out, given.eeg)
 
 
 def pretrain(name: str, seed: int, encoders: Path, eeg: Path) -> Path:
@@ -173,6 +193,30 @@ def score(task: str, out: Path, eeg: Path) -> None:
     command = f"python docs/experiments/pretraining_factor.py score {task} OUT --eeg FOLDER"
     table = by_subject(pd.concat(tables))
     store_table(table, MEASURED / f"{task}.csv", command, index=False, float_format="%.4g")
+
+
+def fine_tune(task: str, out: Path, eeg: Path) -> None:
+    """Fine-tune encoders and a new one on four people, and store one row for each draw."""
+    question = SCORED[task](out / "encoders", eeg)
+    settings = {**FINE_TUNING, **TUNING[task]}
+    methods = {"scratch": PARSClassifier(None, patch_seconds=1.0, **SIZES, **settings)}
+    for name in FINE_TUNED:
+        for seed in range(N_SEEDS):
+            encoder = pretrain(name, seed, out / "encoders", eeg)
+            methods[f"{name}, seed {seed}"] = PARSClassifier(encoder=encoder, **settings)
+    scores = label_efficiency(
+        methods,
+        question.windows,
+        n_train_subjects=N_LABELLED[:1],
+        seeds=range(N_DRAWS),
+        metrics=[question.metric],
+        dataset=question.name,
+        out=out / f"{task}, fine-tuned",
+        **question.split,
+    )
+    command = f"python docs/experiments/pretraining_factor.py fine-tune {task} OUT --eeg FOLDER"
+    file = MEASURED / f"{task}_fine_tuned.csv"
+    store_table(by_subject(scores), file, command, index=False, float_format="%.4g")
 
 
 def _probes(
