@@ -17,6 +17,7 @@ import typer
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.fitting import fit
+from braindecode_pars.cli.studying import study
 from braindecode_pars.cli.terminal import (
     CORPORA,
     TASKS,
@@ -575,7 +576,7 @@ def encoders(
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (demo, store, plan, pretrain, fit, evaluate, predict, encoders):
+for command in (study, demo, store, plan, pretrain, fit, evaluate, predict, encoders):
     app.command()(command)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _METHODS = (*TASKS, "scratch")
 
 #: Options that are arguments of ``datasets.folder.load``.
-_READING: dict[str, Any] = dict(
+READING: dict[str, Any] = dict(
     labels=option(
         str,
         "Table of files or subjects, such as participants.tsv, or template of the names of files "
@@ -78,7 +78,7 @@ _MODEL: dict[str, Any] = dict(
 )
 
 
-@with_options({**_READING, **_MODEL})
+@with_options({**READING, **_MODEL})
 def fit(
     folder: Annotated[
         str,
@@ -99,7 +99,7 @@ def fit(
 
     --class, --channel and --set may be repeated.
     """
-    reading = {name: given[name] for name in _READING if name in given}
+    reading = reading_of(given)
     if "method" in given and "encoder" in given:
         raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
     votes = given.get("few_labels", False)
@@ -110,15 +110,21 @@ def fit(
     method = "few-labels" if votes else given.get("method", "pars")
     if not votes and method not in _METHODS and not names_file(method):
         raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
-    if "classes" in reading:
-        found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
-        by_label = {label or name: name for label, name in found}
-        reading["classes" if "labels" in reading else "labels"] = by_label
     with report_failures("Nothing was written."):
         _check_out(out, overwrite, votes=votes)
         settings = {name: given[name] for name in _ARGUMENTS if name in given}
         settings |= values(given.get("settings"), "--set")
         _fit(folder, out, given.get("encoder"), method, reading, settings)
+
+
+def reading_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``datasets.folder.load`` among given options."""
+    reading = {name: given[name] for name in READING if name in given}
+    if "classes" in reading:
+        found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
+        by_label = {label or name: name for label, name in found}
+        reading["classes" if "labels" in reading else "labels"] = by_label
+    return reading
 
 
 def _check_out(out: Path, overwrite: bool, *, votes: bool) -> None:
@@ -154,7 +160,7 @@ def _fit(
     clf = _classifier(method, encoder, settings)
     check_parameters(clf)  # before hours of reading
     if clf.encoder is not None and Path(folder).is_dir() and not is_store(folder):
-        reading = _as_encoder(clf.encoder) | reading
+        reading = as_encoder(clf.encoder) | reading
     windows = load(folder, None, reading)
     n_subjects = _describe(folder, windows)
     clf.fit(windows)
@@ -211,7 +217,7 @@ def _classifier(
     return FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
 
 
-def _as_encoder(encoder: str) -> dict[str, Any]:
+def as_encoder(encoder: str) -> dict[str, Any]:
     """Return sampling rate and band of the recordings of an encoder, as far as they are known."""
     from braindecode_pars.pretrained import load_encoder
 

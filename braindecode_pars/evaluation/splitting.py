@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -143,10 +144,14 @@ def split_by(
         ) from error
 
 
-def draw_subjects(candidates: Sequence, n: int, seed: int) -> list:
+def draw_subjects(
+    candidates: Sequence, n: int, seed: int, class_of: Mapping[Any, Any] | None = None
+) -> list:
     """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
 
-    Draws with the same seed are nested: a larger draw contains every smaller draw.
+    Draws with the same seed are nested: a larger draw contains every smaller draw. Where each
+    subject has one class, ``class_of``, the classes come in turns in the list, so that few subjects
+    are not all of one class.
 
     Raises
     ------
@@ -163,7 +168,23 @@ def draw_subjects(candidates: Sequence, n: int, seed: int) -> list:
         most = f"1 to {len(candidates)}, the training subjects with labels"
         raise ValueError(f"n_train_subjects is {n}; use {most}.")
     order = np.random.RandomState(seed).permutation(len(candidates))
-    return [candidates[i] for i in order[:n]]
+    shuffled = [candidates[i] for i in order]
+    if class_of is not None:
+        seen: Counter[Any] = Counter()
+        turns = []
+        for subject in shuffled:
+            turns.append(seen[class_of[subject]])
+            seen[class_of[subject]] += 1
+        shuffled = [shuffled[i] for i in np.argsort(turns, kind="stable")]
+    return shuffled[:n]
+
+
+def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
+    """Return the class of each labelled subject; None where a subject has several."""
+    labelled = corpus.labeled
+    pairs = {*zip(corpus.groups[labelled].tolist(), corpus.y[labelled].tolist(), strict=True)}
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else None
 
 
 def make_folds(
@@ -208,6 +229,7 @@ def make_folds(
     pretrain: dict[tuple, np.ndarray] = {}
     fixed = {method: validates_by_split(estimator) for method, estimator in estimators.items()}
     labeled = set(corpus.subjects_of(corpus.labeled))
+    class_of = classes_of_subjects(corpus)
     for train, test in _train_test_windows(corpus, split):
         valid = train[:0]
         if any(fixed.values()):
@@ -234,7 +256,7 @@ def make_folds(
         )
         for n, seed in product(n_train_subjects or [len(candidates)], map(int, seeds)):
             # The same training windows for all methods
-            drawn = corpus.windows_of([*draw_subjects(candidates, n, seed), *unlabeled])
+            drawn = corpus.windows_of([*draw_subjects(candidates, n, seed, class_of), *unlabeled])
             same |= dict(train=np.intersect1d(train, drawn), n_train_subjects=n, seed=seed)
             folds += [
                 Fold(

@@ -143,6 +143,16 @@ def test_draws_are_nested_and_new_for_every_seed():
         draw_subjects(subjects, 31, 0)
 
 
+def test_a_draw_of_subjects_of_one_class_each_has_all_classes():
+    class_of = {subject: "abc"[subject % 3] for subject in range(30)}
+    for seed in range(20):
+        drawn = draw_subjects(list(class_of), 6, seed, class_of)
+        assert sorted(class_of[s] for s in drawn) == [*"aabbcc"]
+        assert drawn[:3] == draw_subjects(list(class_of), 3, seed, class_of)
+        assert sorted(class_of[s] for s in drawn[:3]) == [*"abc"]
+    assert len({tuple(draw_subjects(list(class_of), 6, seed, class_of)) for seed in range(5)}) == 5
+
+
 def test_validation_subjects_without_labels_are_not_trained_on(nights):
     splits = {1: "train", 2: "valid", 3: "test", 4: "valid"}
     labels = BaseConcatDataset(

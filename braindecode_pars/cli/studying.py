@@ -1,0 +1,144 @@
+"""``braindecode-pars study``: does pretraining help on a folder of labelled recordings?"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from braindecode_pars.cli.fitting import READING, as_encoder, reading_of
+from braindecode_pars.cli.terminal import (
+    make_console,
+    option,
+    pairs,
+    print_table,
+    report_failures,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from braindecode_pars.evaluation.study import Planned, Study
+
+_STUDY: dict[str, Any] = dict(
+    hours=option(float, "Hours that it may take; more draws, and networks. Default: minutes."),
+    encoder=option(
+        list[str], "Encoder to compare instead of small and noise.", metavar="NAME=FOLDER"
+    ),
+    n_jobs=option(int, "Number of processes.", "--jobs", show_default="1"),
+    plan_only=option(bool, "Look, plan and stop.", "--plan-only"),
+)
+
+
+@with_options(_STUDY | {name: text for name, text in READING.items() if name not in _STUDY})
+def study(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of labelled recordings, a BIDS data set, or a store with labels. "
+            "mental_arithmetic is the sample in the package.",
+            metavar="FOLDER",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the study.", metavar="STUDY")],
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Find out whether pretraining helps on labelled recordings, and write a report.
+
+    An interrupted study goes on with the same command.
+    """
+    kept = f"What is finished is kept in {out}; run the same command to go on."
+    with report_failures(kept):
+        from braindecode_pars.cli.evaluation_report import load, title
+        from braindecode_pars.evaluation.study import Study, begin_study
+        from braindecode_pars.signal_store.parts import is_store
+
+        reading = reading_of(given)
+        encoders = dict(pairs(given.get("encoder"), "--encoder", "NAME=FOLDER")) or None
+        if Path(folder).is_dir() and not is_store(folder):
+            first = next(iter((encoders or {"small": "small"}).values()))
+            reading = as_encoder(first) | reading
+        with warnings.catch_warnings(record=True) as caught:
+            windows = load(folder, None, reading)
+        for each in caught:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        begun = begin_study(
+            windows,
+            encoders=encoders,
+            hours=given.get("hours"),
+            dataset=title(folder),
+            out=out,
+        )
+        about = dict(
+            command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
+            warnings=[str(each.message) for each in caught],
+        )
+        begun.about.update(about)
+        console = make_console()
+        _show_check(console, begun)
+        if isinstance(begun, Study):
+            console.print(f"{begun.answer}\nWritten to {begun.report(out)}.")
+            return
+        _show_plan(console, begun)
+        if given.get("plan_only"):
+            console.print("Nothing was run. Leave --plan-only out to run it.")
+            return
+        found = begun.run(n_jobs=given.get("n_jobs"))
+        _show_levels(console, found)
+        console.print("\n".join([f"\n{found.answer}", *found.doubts]))
+        console.print(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
+        if found.about.get("model"):
+            console.print(
+                f"{found.about['model']}, trained on all labelled people, predicts others:\n"
+                f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
+                "--out predictions"
+            )
+
+
+def _show_check(console: Console, begun: Planned | Study) -> None:
+    check = begun.check
+    print_table(console, check.facts.items(), title="found")
+    if len(check.classes):
+        header = list(check.classes)
+        print_table(console, _texts(check.classes), header, text=("class",))
+    for finding in check.findings:
+        console.print(f"{finding.kind.capitalize()}: {finding.text}")
+
+
+def _show_plan(console: Console, begun: Planned) -> None:
+    table = begun.plan.table
+    runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
+    runs = runs.assign(
+        people=[", ".join(map(str, people)) for people in runs["people"]],
+        minutes=runs["minutes"].map("{:.1f}".format),
+    )
+    print_table(console, _texts(runs), list(runs), title="plan", text=("method", "kind"))
+    for _, row in table[table["left_out"] != ""].iterrows():
+        console.print(f"Left out: {row['method']}: {row['left_out']}.")
+    for sentence in begun.about["left_out"]:
+        console.print(sentence)
+    console.print(
+        f"About {table['minutes'].sum():.0f} minutes here, and the controls. Gains of "
+        f"{begun.plan.detectable:.3f} can be found if scores vary as in rest or arithmetic."
+    )
+
+
+def _show_levels(console: Console, found: Study) -> None:
+    levels = found.levels.assign(mean=found.levels["mean"].map("{:.3f}".format))
+    order = found.plan["method"][found.plan["left_out"] == ""]
+    wide = levels.pivot(index="method", columns="n_train_subjects", values="mean").loc[order]
+    header = ["method", *(f"{n} people" for n in wide)]
+    rows = _texts(wide.fillna("").reset_index())
+    title = f"mean {found.metric.replace('_', ' ')} by number of labelled people"
+    print_table(console, rows, header, title=title, text=("method",))
+
+
+def _texts(table: pd.DataFrame) -> list[list[str]]:
+    return table.astype(str).to_numpy().tolist()

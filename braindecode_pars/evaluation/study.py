@@ -1,0 +1,562 @@
+"""Does pretraining help on these recordings? Look at them, plan, run, doubt, and answer."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from torch.utils.data import Dataset
+
+from braindecode_pars._common.checks import integer, optional, positive
+from braindecode_pars._common.files import (
+    check_may_write,
+    read_checked,
+    read_json,
+    replace_file,
+    to_json,
+)
+from braindecode_pars._common.tables import POOLED
+from braindecode_pars.baselines import CENTRED
+from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
+from braindecode_pars.evaluation.cache import describe_corpus, digest
+from braindecode_pars.evaluation.controls import controls
+from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.data_check import DataCheck, check_data
+from braindecode_pars.evaluation.folds import seen_by
+from braindecode_pars.evaluation.gains import control_gains, describe_controls
+from braindecode_pars.evaluation.paired_tests import holm, paired_tests
+from braindecode_pars.evaluation.protocols import label_efficiency
+from braindecode_pars.evaluation.study_answer import ahead, answer_of
+from braindecode_pars.evaluation.study_plan import (
+    CENTRING_NEEDS,
+    OWN,
+    Method,
+    Plan,
+    channels_of_slow_voltages,
+    folds_of,
+    is_new_encoder,
+    make_plan,
+    numbers_of_people,
+    plan_of,
+    study_methods,
+)
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.windows.labels import class_names
+from braindecode_pars.windows.once import features_computed_once
+
+__all__ = ["Study", "study"]
+
+#: Draws of the controls: each is a comparison of its own.
+CONTROL_DRAWS = 5
+CHANCE = "chance level"
+_FORMAT = {"study": 1}
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a study found.
+
+    Attributes
+    ----------
+    dataset, metric : str
+        Names of the recordings and of the metric.
+    check : DataCheck
+        What was found in the recordings, and what is odd.
+    plan : DataFrame
+        A row for each method: ``method``, ``kind``, ``given`` (beside the labelled people),
+        ``people`` (numbers of labelled people), ``draws``, ``fits``, ``minutes`` and ``left_out``
+        (why, or nothing).
+    scores : DataFrame
+        Tidy scores, as of :func:`~braindecode_pars.evaluation.label_efficiency`.
+    levels : DataFrame
+        Mean of each method and number of people, with its interval of 95 % and the test against
+        chance level.
+    tests : DataFrame
+        Rows as of :func:`~braindecode_pars.evaluation.paired_tests`, with ``n_train_subjects`` and
+        ``question``: "pretraining" (against the same method with an encoder that was not trained)
+        or "baseline" (against the best simple method). Holm's correction is over all rows with one
+        number of people.
+    gains : DataFrame | None
+        What the controls leave of each gain, see
+        :func:`~braindecode_pars.evaluation.control_gains`.
+    doubts : list of str
+        What the controls say, in sentences.
+    answer : str
+        The answer in a sentence or two, with its interval.
+    best : str
+        Method with the highest mean at the largest number of labelled people.
+    confusion : DataFrame
+        True and predicted classes of the best method, all draws.
+    about : dict
+        Digest of the data, versions, seeds and the like.
+    """
+
+    dataset: str
+    metric: str
+    check: DataCheck
+    plan: pd.DataFrame = field(default_factory=pd.DataFrame)
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame)
+    levels: pd.DataFrame = field(default_factory=pd.DataFrame)
+    tests: pd.DataFrame = field(default_factory=pd.DataFrame)
+    gains: pd.DataFrame | None = None
+    doubts: list[str] = field(default_factory=list)
+    answer: str = ""
+    best: str = ""
+    confusion: pd.DataFrame = field(default_factory=pd.DataFrame)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def controls(self) -> pd.DataFrame | None:
+        """What the controls leave of each gain; the same as ``gains``."""
+        return self.gains
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page for readers who know EEG, without scripts or other files.
+
+        Parameters
+        ----------
+        path : path
+            File, or folder for ``report.html``.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from braindecode_pars.evaluation.study_report import write_report  # draws figures
+
+        return write_report(self, path)
+
+
+def study(
+    windows_ds: Dataset,
+    methods: Mapping[str, BaseEstimator] | None = None,
+    *,
+    encoders: Mapping[str, Any] | None = None,
+    n_train_subjects: Sequence[int] | None = None,
+    n_draws: int | None = None,
+    hours: float | None = None,
+    dataset: str = "recordings",
+    unlabeled_label: Any = "auto",
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+) -> Study:
+    """Find out whether pretraining helps to classify these windows.
+
+    It looks at the data, and ends with the reason where no answer is possible. It then compares, on
+    the same held-out people and with the labels of the same few others: simple methods, encoders
+    that were pretrained, the same encoders without pretraining, an encoder that is pretrained on
+    the people who are not tested, a vote, and networks where there is time. What is ahead is
+    compared once more on windows that lack one thing (:func:`controls`). Every method has plain
+    features, and features centred by subject.
+
+    Parameters
+    ----------
+    windows_ds : BaseConcatDataset
+        Labelled windows with ``subject`` in the descriptions; also of people without labels.
+    methods : dict of str to estimator | None
+        Further methods, which take part as simple ones.
+    encoders : dict of str to path, name or fitted estimator | None
+        Pretrained encoders by the name of their method. None means ``small`` and ``noise`` of the
+        package.
+    n_train_subjects : sequence of int | None
+        Numbers of labelled people. None means 2, 4, 8, ... as far as there are people, four at
+        least where each has one class.
+    n_draws : int | None
+        Draws of labelled people; None means 10, or 20 with ``hours``.
+    hours : float | None
+        Hours that the study may take. None runs no network that takes long.
+    dataset : str
+        Name of the recordings in tables and figures.
+    unlabeled_label, n_jobs
+        As in :func:`~braindecode_pars.evaluation.label_efficiency`.
+    out : path | None
+        Folder for ``scores.csv``, ``tests.csv``, ``study.json`` and all that is finished, from
+        which the same call goes on after an interruption, and ``model``, a classifier of all
+        labelled people.
+    verbose : int
+        Verbosity; 1 shows progress bars.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ValueError
+        When a name or an argument is unknown, or ``out`` has something else.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import study
+    >>> found = study(datasets.mental_arithmetic())  # doctest: +SKIP
+    >>> print(found.answer)  # doctest: +SKIP
+    >>> found.report("study.html")  # doctest: +SKIP
+    """
+    begun = begin_study(
+        windows_ds,
+        methods,
+        encoders=encoders,
+        n_train_subjects=n_train_subjects,
+        n_draws=n_draws,
+        hours=hours,
+        dataset=dataset,
+        unlabeled_label=unlabeled_label,
+        out=out,
+    )
+    if isinstance(begun, Study):
+        return begun
+    return begun.run(n_jobs=n_jobs, verbose=verbose)
+
+
+def begin_study(
+    windows_ds: Dataset,
+    methods: Mapping[str, BaseEstimator] | None = None,
+    *,
+    encoders: Mapping[str, Any] | None = None,
+    n_train_subjects: Sequence[int] | None = None,
+    n_draws: int | None = None,
+    hours: float | None = None,
+    dataset: str = "recordings",
+    unlabeled_label: Any = "auto",
+    out: str | Path | None = None,
+) -> Study | Planned:
+    """Look at the data and plan; a study that cannot be answered ends here."""
+    optional(integer(2)).check("n_draws", n_draws)
+    optional(positive()).check("hours", hours)
+    folder = None if out is None else Path(out).expanduser()
+    if folder is not None:
+        check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
+    encoders = {"small": "small", "noise": "noise"} if encoders is None else dict(encoders)
+    check = check_data(windows_ds, encoders=list(filter(_is_name, encoders.values())))
+    metric = "balanced_accuracy"
+    if check.stops:
+        answer = f"There is no answer. {' '.join(check.stops)}"
+        found = Study(dataset, metric, check, answer=answer)
+        if folder is not None:
+            replace_file(folder / "study.json", to_json(_FORMAT | {"answer": answer}))
+        return found
+    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    folds = folds_of(corpus, by_subject=check.by_subject)
+    people = n_train_subjects or numbers_of_people(corpus, folds, by_subject=check.by_subject)
+    _, counts = np.unique(corpus.groups.astype(str), return_counts=True)
+    may_centre = not check.by_subject and counts.min() >= CENTRING_NEEDS
+    known, reasons = _usable(encoders, corpus)
+    slow = channels_of_slow_voltages(corpus.X) if corpus.X.chs_info else None
+    found_methods = study_methods(known, slow, centred=may_centre, further=methods or {})
+    about: dict[str, Any] = dict(digest=digest(describe_corpus(corpus)), left_out=reasons)
+    if check.by_subject:
+        about["left_out"].append(
+            "Nothing was centred by subject: every subject has one class, which would be lost."
+        )
+    elif not may_centre:
+        about["left_out"].append(
+            f"Nothing was centred by subject: that needs {CENTRING_NEEDS} windows of each."
+        )
+    settings = dict(digest=about["digest"], people=list(people), draws=n_draws, hours=hours)
+    settings["methods"] = [method.name for method in found_methods]
+    before = None if folder is None else _earlier(folder / "plan.json", settings)
+    if before is None:
+        plan = make_plan(corpus, found_methods, folds, people, n_draws=n_draws, hours=hours)
+    else:
+        plan = plan_of(corpus, found_methods, folds, before)
+    if folder is not None:
+        rows = plan.table.to_dict("records")
+        replace_file(folder / "study.json", to_json(_FORMAT))
+        replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
+    return Planned(windows_ds, corpus, check, plan, metric, folder, about, unlabeled_label)
+
+
+def _is_name(encoder: Any) -> bool:
+    return isinstance(encoder, str)
+
+
+def _earlier(file: Path, settings: Mapping[str, Any]) -> pd.DataFrame | None:
+    """Return the plan of an interrupted study with these settings; another plan is made anew."""
+    try:
+        stored = read_json(file)
+    except (FileNotFoundError, ValueError):
+        return None
+    return pd.DataFrame(stored["plan"]) if stored["settings"] == dict(settings) else None
+
+
+def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
+    """Return encoders that fit the windows and know none of the people, and why not the others."""
+    usable, reasons = {}, []
+    for name, encoder in encoders.items():
+        card = load_encoder(encoder).card
+        seen = seen_by([card], corpus.people_of(corpus.subjects))
+        if card.sfreq not in (None, corpus.X.sfreq):
+            reasons.append(
+                f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
+                f"have {corpus.X.sfreq:g} Hz. Read the recordings with sfreq={card.sfreq:g}."
+            )
+        elif seen:
+            reasons.append(
+                f"The encoder {name} was left out: it was pretrained on {len(seen)} of the people."
+            )
+        else:
+            usable[name] = encoder
+    return usable, reasons
+
+
+@dataclass(eq=False)
+class Planned:
+    """A study that can be run."""
+
+    windows_ds: Dataset
+    corpus: Corpus
+    check: DataCheck
+    plan: Plan
+    metric: str
+    folder: Path | None
+    about: dict[str, Any]
+    unlabeled_label: Any
+
+    def run(self, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
+        """Score all methods, control those that are ahead, and answer."""
+        with self._place() as place:
+            self.out = Path(place)
+            self.options: dict[str, Any] = dict(
+                n_jobs=n_jobs,
+                verbose=verbose,
+                metrics=[self.metric],
+                equal_sizes=False,
+                unlabeled_label=self.unlabeled_label,
+            )
+            scores = self._scores()
+            found = self._judged(scores)
+            helped = ahead(found.tests) & (found.tests["question"] == "pretraining")
+            gains, doubts = self._doubt(found.tests[helped])
+            best, confusion = found.best, self._confusion(found.best, scores)
+        about = self.about | ({} if self.folder is None else {"model": self._save_model(found)})
+        found = Study(
+            self.corpus.name, self.metric, self.check, self.plan.table, scores, found.levels,
+            found.tests, gains, doubts, found.answer, best, confusion, about,
+        )  # fmt: skip
+        if self.folder is not None:
+            self._write(found)
+        return found
+
+    def _place(self) -> Any:
+        if self.folder is not None:
+            return nullcontext(self.folder)
+        return tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
+
+    def _scores(self) -> pd.DataFrame:
+        """Score every method: those with the same people and draws together."""
+        tables, plan = [], self.plan
+        shared = [m for m in plan.methods if not m.name.startswith(OWN)]
+        groups: dict[tuple, list[Method]] = {}
+        for method in shared:
+            key = method.trains, *plan.people[method.name], -plan.draws[method.name]
+            groups.setdefault(key, []).append(method)
+        for (trains, *people, draws), group in groups.items():
+            name = f"{'networks' if trains else 'features'}-{len(people)}x{-draws}"
+            estimators = {m.name: m.estimator for m in group}
+            tables.append(self._compare(estimators, people, -draws, plan.folds, self.out / name))
+        own = [m for m in plan.methods if m.name.startswith(OWN)]
+        for k, fold in enumerate(plan.folds if own else ()):
+            estimators = {m.name: self._with_own(m, k) for m in own}
+            people, draws = plan.people[own[0].name], plan.draws[own[0].name]
+            tables.append(self._compare(estimators, people, draws, [fold], self.out / f"own-{k}"))
+        return pd.concat(tables, ignore_index=True)
+
+    def _compare(
+        self,
+        estimators: Mapping[str, BaseEstimator],
+        people: Sequence[int],
+        draws: int,
+        folds: Sequence[tuple],
+        out: Path,
+    ) -> pd.DataFrame:
+        with features_computed_once():
+            found = label_efficiency(
+                estimators,
+                self.windows_ds,
+                n_train_subjects=people,
+                seeds=range(draws),
+                cv=list(folds),
+                dataset=self.corpus.name,
+                out=out,
+                **self.options,
+            )
+        found.attrs = {}  # so that tables can be joined
+        return found
+
+    def _with_own(self, method: Method, k: int) -> BaseEstimator:
+        """Return the method with the encoder of a fold, which is pretrained if it is not there."""
+        estimator = clone(method.estimator)
+        name = next(n for n, v in estimator.get_params().items() if is_new_encoder(v))
+        embedder = estimator.get_params()[name]
+        folder = self.out / "encoders" / f"fold-{k}"
+        if not (folder / "encoder.json").exists():
+            train, _ = self.plan.folds[k]
+            clone(embedder).fit(self.corpus.X[train]).save(folder)
+        given = dict(encoder=str(folder), pretext="pars", pretext_params=None)
+        return estimator.set_params(**{f"{name}__{key}": value for key, value in given.items()})
+
+    def _judged(self, scores: pd.DataFrame) -> Study:
+        """Test against chance level, untrained encoders and the best simple method, and answer."""
+        rows = self._weighted(scores[scores["subject"] != POOLED])
+        n_classes = len(set(self.corpus.y[self.corpus.labeled].tolist()))
+        levels, tests = [], []
+        kinds = {m.name: m for m in self.plan.methods}
+        for n, of_n in rows.groupby("n_train_subjects"):
+            chance = of_n[of_n["method"] == of_n["method"].iloc[0]]
+            chance = chance.assign(method=CHANCE, value=1 / n_classes)
+            against = paired_tests(pd.concat([of_n, chance]), self.metric, against=CHANCE)
+            levels.append(against.assign(n_train_subjects=n))
+            means = of_n.groupby("method")["value"].mean()
+            for name in means.index:
+                if kinds[name].kind not in ("pretrained", "vote"):
+                    continue
+                simple = [
+                    other
+                    for other in means.index
+                    if kinds[other].kind == "simple"
+                    and other.endswith(CENTRED) == name.endswith(CENTRED)
+                ]
+                pairs = [("baseline", means[simple].idxmax())]
+                if kinds[name].twin in means.index:
+                    pairs.append(("pretraining", kinds[name].twin))
+                for question, other in pairs:
+                    pair = of_n[of_n["method"].isin([name, other])]
+                    test = paired_tests(pair, self.metric, against=other)
+                    tests.append(test.assign(n_train_subjects=n, question=question))
+        level, test = (pd.concat(each, ignore_index=True) for each in (levels, tests))
+        level["p_holm"] = holm(level["p"])
+        test["p_holm"] = test.groupby("n_train_subjects")["p"].transform(holm)
+        level.attrs = test.attrs = {}
+        level["mean"] = level["mean_difference"] + 1 / n_classes
+        level[["ci_low", "ci_high"]] += 1 / n_classes
+        level = level.rename(columns={"method_a": "method"})
+        level = level[["method", "n_train_subjects", "mean", "ci_low", "ci_high", "p", "p_holm"]]
+        largest = level[level["n_train_subjects"] == level["n_train_subjects"].max()]
+        best = str(largest.loc[largest["mean"].idxmax(), "method"])
+        answer = answer_of(level, test, 1 / n_classes)
+        return Study(
+            self.corpus.name, self.metric, self.check, levels=level, tests=test, answer=answer,
+            best=best,
+        )  # fmt: skip
+
+    def _weighted(self, scores: pd.DataFrame) -> pd.DataFrame:
+        """Weigh subjects that have one class each so that every class counts the same."""
+        if not self.check.by_subject:
+            return scores
+        labelled = self.corpus.labeled
+        pairs = pd.DataFrame(
+            {"subject": self.corpus.groups[labelled], "label": self.corpus.y[labelled]}
+        ).drop_duplicates("subject")
+        counts = pairs["label"].map(pairs["label"].value_counts())
+        weights = len(pairs) / (pairs["label"].nunique() * counts)
+        weight_of = dict(zip(pairs["subject"].astype(str), weights, strict=True))
+        weights = scores["subject"].astype(str).map(weight_of)
+        return scores.assign(value=scores["value"] * weights)
+
+    def _doubt(self, helped: pd.DataFrame) -> tuple[pd.DataFrame | None, list[str]]:
+        """Repeat the comparison of what is ahead of its untrained twin without one thing each."""
+        methods = {m.name: m for m in self.plan.methods}
+        largest = self.plan.table["people"].map(lambda people: max(people, default=0)).max()
+        helped = helped[helped["n_train_subjects"] == largest]
+        names = [name for name in helped["method_a"] if not methods[name].trains]
+        sentences = [
+            f"The controls were not run for {name}, whose fits take long."
+            for name in helped["method_a"]
+            if methods[name].trains
+        ]
+        tables = []
+        for twin in dict.fromkeys(methods[name].twin for name in names):
+            group = [methods[n] for n in names if methods[n].twin == twin] + [methods[str(twin)]]
+            own = any(m.name.startswith(OWN) for m in group)
+            for k, folds in enumerate([[f] for f in self.plan.folds] if own else [self.plan.folds]):
+                estimators = {
+                    m.name: self._with_own(m, k) if m.name.startswith(OWN) else m.estimator
+                    for m in group
+                }
+                name = f"{twin}-{k}" if own else str(twin)
+                found = controls(
+                    estimators,
+                    self.windows_ds,
+                    n_train_subjects=[largest],
+                    cv=folds,
+                    seeds=range(min(CONTROL_DRAWS, self.plan.draws[group[0].name])),
+                    dataset=self.corpus.name,
+                    out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
+                    **self.options,
+                )
+                attrs, found.attrs = found.attrs, {}
+                tables.append((twin, found, attrs))
+        if not tables:
+            return None, sentences
+        gains = []
+        for twin in dict.fromkeys(each[0] for each in tables):
+            scores = pd.concat([found for of, found, _ in tables if of == twin], ignore_index=True)
+            scores.attrs = next(attrs for of, _, attrs in tables if of == twin)
+            gain = control_gains(scores, against=str(twin))
+            sentences.append(describe_controls(gain))
+            gains.append((gain, scores.attrs["lacks"]))
+        table = pd.concat([_plain(gain) for gain, _ in gains], ignore_index=True)
+        table.attrs = {"metric": self.metric, "lacks": gains[0][1]}
+        return table, sentences
+
+    def _confusion(self, best: str, scores: pd.DataFrame) -> pd.DataFrame:
+        """Return true and predicted classes of a method with most labelled people, all draws."""
+        n = int(scores["n_train_subjects"].max())
+        found: dict[str, list] = {"true": [], "predicted": []}
+        for file in sorted(self.out.glob("*/cache/*.json")):
+            if file.name == "settings.json" or file.parts[-3] == "controls":
+                continue
+            result = read_checked(file)
+            if result["key"]["method"] == best and result["key"]["n_train_subjects"] == n:
+                for column in found:
+                    found[column] += result[column]
+        table = pd.DataFrame(found)
+        labels = np.unique(self.corpus.y[self.corpus.labeled])
+        names = class_names(labels, self.corpus.X.label_names) or {}
+        return table.map(lambda label: str(names.get(label, label)))
+
+    def _save_model(self, found: Study) -> str:
+        """Fit the best method that ``predict`` can use on all labelled people, and save it."""
+        order = found.levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
+        by_name = {m.name: m.estimator for m in self.plan.methods}
+        of_ours = (PARSClassifier, FewLabelsClassifier)
+        name = next((n for n in order if isinstance(by_name[n], of_ours)), None)
+        if name is None or self.folder is None:
+            return ""
+        labelled = self.corpus.labeled
+        model = clone(by_name[name]).fit(self.corpus.X[labelled], self.corpus.y[labelled])
+        model.save(self.folder / "model")
+        return name
+
+    def _write(self, found: Study) -> None:
+        folder = Path(self.folder or "")
+        replace_file(folder / "scores.csv", found.scores.to_csv(index=False))
+        replace_file(folder / "tests.csv", found.tests.to_csv(index=False))
+        replace_file(folder / "levels.csv", found.levels.to_csv(index=False))
+        if found.gains is not None:
+            replace_file(folder / "gains.csv", found.gains.to_csv(index=False))
+        content = _FORMAT | dict(
+            answer=found.answer,
+            best=found.best,
+            findings=[finding._asdict() for finding in found.check.findings],
+            doubts=found.doubts,
+            about=found.about,
+        )
+        replace_file(folder / "study.json", to_json(content))
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose attributes do not stop pandas from joining it with another one."""
+    return pd.DataFrame({name: table[name] for name in table})

@@ -1,0 +1,136 @@
+"""The answer of a study in sentences, from its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from braindecode_pars.baselines import CENTRED
+
+__all__ = ["LEVEL", "ahead", "answer_of"]
+
+#: Level of the tests, after Holm's correction.
+LEVEL = 0.05
+
+
+def ahead(tests: pd.DataFrame) -> pd.Series:
+    """Whether the first method of each test is significantly ahead."""
+    return (tests["p_holm"] < LEVEL) & (tests["mean_difference"] > 0)
+
+
+def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
+    """Say whether pretraining helped, with the interval of the difference.
+
+    Parameters
+    ----------
+    levels, tests : DataFrame
+        Of a :class:`~braindecode_pars.evaluation.Study`.
+    chance : float
+        Chance level.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation.study_answer import answer_of
+    >>> levels = pd.DataFrame(
+    ...     [dict(method="small", n_train_subjects=4, mean=0.51, ci_low=0.47, ci_high=0.55,
+    ...           p=0.6, p_holm=0.6)]
+    ... )
+    >>> answer_of(levels, pd.DataFrame(), 0.5).split(":")[0]
+    'No method is above chance level, so the question has no answer here'
+    """
+    above = levels[(levels["p_holm"] < LEVEL) & (levels["mean"] > chance)]
+    n = int(levels["n_train_subjects"].max())
+    last = levels[levels["n_train_subjects"] == n].set_index("method")
+    best = last.loc[last["mean"].idxmax()]
+    if above.empty:
+        return (
+            "No method is above chance level, so the question has no answer here: there is no "
+            f"difference from chance level. With {n} labelled people the best, {best.name}, has "
+            f"{_score(best)}; chance level is {chance:.2f}."
+        )
+    if not len(tests) or not (tests["question"] == "pretraining").any():
+        return (
+            f"No pretrained encoder took part. With {n} labelled people the best method, "
+            f"{best.name}, has a balanced accuracy of {_score(best)}."
+        )
+    by_number = {
+        int(number): _kind(part) for number, part in tests.groupby("n_train_subjects", sort=True)
+    }
+    sentences = [_at(n, tests[tests["n_train_subjects"] == n], last, by_number[n])]
+    same = [number for number, kind in by_number.items() if kind == by_number[n] and number != n]
+    others = [number for number in by_number if number != n and number not in same]
+    if same:
+        sentences.append(f"The answer is the same with {_listed(same)}.")
+    for number in others:
+        sentences.append(f"With {number} {_IN_SHORT[by_number[number]]}.")
+    sentences.append(f"The best of all methods is {best.name} with {_score(best)}.")
+    return " ".join(sentences).replace(CENTRED, " (centred by subject)")
+
+
+#: What pretraining did: ahead of both, of the untrained encoder only, or of neither.
+_IN_SHORT = {
+    "both": "it is ahead of the untrained encoder and of the best simple method",
+    "untrained": "it is ahead of the untrained encoder, and not of the best simple method",
+    "none": "no difference from the untrained encoder was found",
+}
+
+
+def _kind(tests: pd.DataFrame) -> str:
+    helped, better = (_ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    if helped & better:
+        return "both"
+    return "untrained" if helped else "none"
+
+
+def _ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
+    return set(tests[ahead(tests) & (tests["question"] == question)]["method_a"])
+
+
+def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
+    """Return the answer for one number of labelled people."""
+    rows = {
+        q: tests[tests["question"] == q].set_index("method_a") for q in ("pretraining", "baseline")
+    }
+    helped, better = (_ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    names = list((helped & better) or helped or rows["pretraining"].index)
+    name = levels.loc[names, "mean"].idxmax()
+    untrained, simple = rows["pretraining"].loc[name], rows["baseline"].loc[name]
+    score = (
+        f"With {n} labelled people, {name} has a balanced accuracy of {_score(levels.loc[name])}"
+    )
+    over = f"{_difference(untrained)} without this pretraining"
+    against = f"{_difference(simple)} {simple['method_b']}, the best simple method"
+    if kind == "both":
+        return f"Yes, pretraining helps. {score}: {over}, and {against}."
+    if kind == "none":
+        return (
+            f"No, no effect of pretraining was found. {score}: {over}. A difference of "
+            f"{untrained['detectable']:.3f} would have been found with a probability of 80 %."
+        )
+    is_behind = simple["p_holm"] < LEVEL and simple["mean_difference"] < 0
+    return (
+        f"Pretraining makes the encoder better, but it is {'worse' if is_behind else 'no better'} "
+        f"than a simple method. {score}: {over}, but {against}"
+        + (
+            "."
+            if is_behind
+            else f"; a difference of {simple['detectable']:.3f} would have been found with a "
+            "probability of 80 %."
+        )
+    )
+
+
+def _score(level: pd.Series) -> str:
+    return f"{level['mean']:.3f} (95 % interval {level['ci_low']:.3f} to {level['ci_high']:.3f})"
+
+
+def _difference(test: pd.Series) -> str:
+    word = "more" if test["mean_difference"] >= 0 else "less"
+    ends = f"{test['ci_low']:+.3f} to {test['ci_high']:+.3f}"
+    return f"{abs(test['mean_difference']):.3f} {word} ({ends}) than"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])]))
