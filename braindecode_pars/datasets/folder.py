@@ -19,7 +19,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import check_positive, choice, listed, warn_user
-from braindecode_pars._common.subjects import normalized
+from braindecode_pars._common.subjects import normalized, subject_key
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
 from braindecode_pars.recordings.label_annotations import (
     annotations_of,
@@ -43,6 +43,7 @@ from braindecode_pars.recordings.preparation import (
     filter_and_resample,
     set_reference,
 )
+from braindecode_pars.recordings.preprocessing import recorded
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.search import (
     Subject,
@@ -62,6 +63,8 @@ log = logging.getLogger(__name__)
 _OF_MNE = (".vhdr", ".set")
 #: Folders of a BIDS data set that repeat its recordings.
 _COPIES = ("derivatives", "sourcedata", "code", "stimuli")
+#: Columns of participants.tsv that say where a subject was recorded.
+_SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
 
 
 def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
@@ -240,9 +243,12 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. Descriptions have ``subject``, and ``split`` where it is known. The
-        targets of the classes are in the ``window_kwargs`` of each recording, as in braindecode;
-        the classifiers read their ``class_names_`` there.
+        Signals in volts. Descriptions have ``subject``, ``file`` (path below the folder),
+        ``recorded_sfreq`` and ``recorded_reference`` (of the file, before preprocessing), and
+        ``split`` and ``site`` where they are known: the site is a column ``site``, ``center``,
+        ``scanner``, ``hospital``, ``lab`` or ``device`` of ``participants.tsv``. The targets of the
+        classes are in the ``window_kwargs`` of each recording, as in braindecode; the classifiers
+        read their ``class_names_`` there.
 
     Raises
     ------
@@ -321,7 +327,7 @@ def load(
     if labelled is not None:
         chosen, expected = _of_classes(chosen, names)
     windows = read_corpus(
-        chosen,
+        _with_origin(root, chosen),
         partial(_read, names=names, targets=targets, **cutting),
         settings,
         targets,
@@ -333,6 +339,25 @@ def load(
     if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
         splits = table
     return windows if splits is None else set_splits(windows, splits)
+
+
+def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
+    """Return recordings with their path below the folder, and with the site of the subject."""
+    table, sites = root / "participants.tsv", {}
+    if table.is_file():
+        people = pd.read_csv(table, sep="\t", dtype=str)
+        column = next((name for name in people if str(name).lower() in _SITES), None)
+        if column is not None and "participant_id" in people:
+            sites = dict(
+                zip(people["participant_id"].map(subject_key), people[column], strict=True)
+            )
+    with_origin = []
+    for each in chosen:
+        origin = {"file": each.file.relative_to(root).as_posix()}
+        if sites:
+            origin["site"] = sites.get(subject_key(each.subject))
+        with_origin.append(replace(each, description={**each.description, **origin}))
+    return with_origin
 
 
 def _of_classes(
@@ -410,6 +435,9 @@ def _read(
         omit("recordings", "without a label in the table", 1, 1, is_asked=True)
         return None
     raw = _open(recording.file)
+    origin = dict(
+        recorded_sfreq=float(raw.info["sfreq"]), recorded_reference=recorded(raw.info).reference
+    )
     if not holds_a_window(raw.duration, window_seconds):
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
@@ -429,7 +457,10 @@ def _read(
     filter_and_resample(raw, **filters)
     if reference is not None:
         set_reference(raw, reference)
-    return event_windows(raw, targets, window_seconds)
+    windows = event_windows(raw, targets, window_seconds)
+    if windows is not None:
+        windows.set_description(origin)
+    return windows
 
 
 def _open(file: Path) -> mne.io.BaseRaw:

@@ -573,6 +573,7 @@ class _CacheEntry:
         if windows is not None:
             content["windows"] = windows.metadata.to_dict(orient="list")
             content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
+            content["description"] = dict({} if (told := windows.description) is None else told)
             with written_aside(self.file.parent) as aside:
                 windows.raw.save(aside / self.signals.name, fmt="single", verbose="error")
                 # MNE splits signals of more than 2 GB into several files.
@@ -591,4 +592,5 @@ class _CacheEntry:
             return None
         raw = mne.io.read_raw_fif(self.signals, preload=False, verbose="error")
         remember_steps(raw, content["steps"])
-        return EEGWindowsDataset(raw, pd.DataFrame(content["windows"]), {})
+        table = pd.DataFrame(content["windows"])
+        return EEGWindowsDataset(raw, table, content.get("description", {}))

@@ -522,3 +522,27 @@ def test_bad_times_are_no_windows(tmp_path, caplog):
     people = pd.DataFrame({"subject": ["01", "02"], "label": ["AD", "AD"]})
     by_file = folder.load(root, **{**BIDS, "labels": people})
     assert [len(part) for part in by_file.datasets] == [13, 15]
+
+
+def test_descriptions_say_where_a_recording_comes_from(tmp_path):
+    (tmp_path / "data").mkdir()
+    root = bids(tmp_path / "data")
+    (root / "participants.tsv").write_text("participant_id\tScanner\nsub-01\tA\nsub-02\tB\n")
+    settings = dict(window_seconds=4, cache=tmp_path / "cache", **{**KEEP, "sfreq": 50.0})
+    for _ in range(2):  # read, then read from the cache
+        table = folder.load(root, **settings).description
+        files = [f"sub-0{i}/eeg/sub-0{i}_task-imagery_eeg.edf" for i in (1, 2)]
+        assert table["file"].tolist() == files
+        assert table["site"].tolist() == ["A", "B"]
+        assert table["recorded_sfreq"].tolist() == [100.0, 100.0]
+        assert table["recorded_reference"].tolist() == ["as recorded"] * 2
+    # A file with another reference, and without a table of sites
+    (tmp_path / "own").mkdir()
+    changed = recording(names=("C3", "C4"))
+    changed.set_eeg_reference(["C3"], verbose="error")
+    changed.save(tmp_path / "own" / "P01_rest.fif", verbose="error")
+    table = folder.load(
+        tmp_path / "own", labels="{subject}_{label}", window_seconds=4, **KEEP
+    ).description
+    assert table["recorded_reference"].tolist() == ["changed"]
+    assert "site" not in table

@@ -1,0 +1,571 @@
+"""What labelled recordings can tell before anything is trained: what is there, and what is odd.
+
+A score means little where the classes differ in something that is not brain activity: the site, the
+amplifier, the time of the recording, or a file that is there twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset
+from scipy.stats import chi2_contingency
+from scipy.stats.contingency import association
+from sklearn.metrics import roc_auc_score
+
+from braindecode_pars._common.checks import listed
+from braindecode_pars._common.subjects import in_corpus
+from braindecode_pars.evaluation.folds import seen_by
+from braindecode_pars.pretrained.saved import load_encoder
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.labels import class_names
+from braindecode_pars.windows.table import Windows, is_name
+
+#: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
+_FEWEST_OF_A_CLASS, _FEWEST = 4, 6
+#: Windows that are read of each recording.
+_READ = 8
+#: Probability that a window of one class has more of something than a window of another class, from
+#: which the two hardly overlap.
+_APART = 0.95
+#: Properties of recordings that classes should not follow, and what one of their values is called.
+_PROPERTIES = {
+    "site": "site",
+    "recorded_sfreq": "recorded sampling rate",
+    "recorded_reference": "recorded reference",
+    "channels": "set of channels",
+    "corpus": "corpus",
+}
+#: What a recording's description may tell besides.
+_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference")
+
+
+class Finding(NamedTuple):
+    """Something in the data that a reader of the scores has to know.
+
+    Attributes
+    ----------
+    kind : "stop" | "warning" | "note"
+        Whether no answer is possible, the scores are to be distrusted, or neither.
+    text : str
+        What was found, why it matters, and what would be needed.
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class DataCheck:
+    """What was found in labelled recordings.
+
+    Attributes
+    ----------
+    facts : dict of str to str
+        What there is, in the order of a table: subjects, recordings, hours, windows, and others.
+    classes : pandas.DataFrame
+        One row a class: ``class``, ``windows``, ``recordings``, ``subjects``.
+    by_subject : bool
+        Whether a subject has one class, such as a diagnosis. Otherwise classes change within
+        subjects. It is true if this holds for 90 % of the labelled subjects.
+    findings : list of Finding
+        What is odd, the gravest first.
+    """
+
+    facts: dict[str, str]
+    classes: pd.DataFrame
+    by_subject: bool
+    findings: list[Finding]
+
+    @property
+    def stops(self) -> list[str]:
+        """Why no answer is possible; empty if one is."""
+        return [finding.text for finding in self.findings if finding.kind == "stop"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """The tables that the checks look at.
+
+    ``recordings`` has one row a recording, ``labelled`` one row a labelled window, and ``sampled``
+    one row a window that was read, with its ``level`` (decimal logarithm of the standard deviation,
+    the median of its channels) and the ``digest`` of its samples.
+    """
+
+    windows: Windows
+    recordings: pd.DataFrame
+    labelled: pd.DataFrame
+    sampled: pd.DataFrame
+    by_subject: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the classes in their order."""
+        return list(self.labelled["class"].cat.categories)
+
+    @property
+    def one_class_each(self) -> bool:
+        """Whether every labelled recording has one class."""
+        return bool((self.labelled.groupby("recording")["class"].nunique() == 1).all())
+
+
+def check_data(windows_ds: Any, *, encoders: Sequence[str] = ()) -> DataCheck:
+    """Look at labelled windows before methods are compared on them.
+
+    At most eight windows of each recording and class are read. A check of what is not known, such
+    as the site, is left out; :func:`braindecode_pars.datasets.folder.load` tells what it knows in
+    the descriptions of the recordings.
+
+    Parameters
+    ----------
+    windows_ds : BaseConcatDataset
+        Labelled windows, or another source of windows as the estimators take it. The label -1 means
+        unlabelled, unless it is the label of a name.
+    encoders : list of str
+        Names of packaged encoders that are to be compared, such as "small". Subjects that they were
+        pretrained on are searched in the data.
+
+    Returns
+    -------
+    DataCheck
+
+    Raises
+    ------
+    ValueError
+        When there are no windows, or a window that is read has samples that are not finite.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation.data_check import check_data
+    >>> check = check_data(datasets.mental_arithmetic())
+    >>> check.facts["subjects"], check.by_subject, check.stops
+    ('24', False, [])
+    >>> [finding.text[:48] for finding in check.findings]
+    ['In all 24 subjects, the recordings come in the s']
+    """
+    windows = as_windows(windows_ds)
+    windows.check_not_empty()
+    recordings = _recordings(windows, windows_ds)
+    labelled = _labelled(windows, recordings)
+    n_classes = labelled.groupby("subject")["class"].nunique()
+    several = labelled["class"].nunique() > 1
+    by_subject = bool(several and len(n_classes) and (n_classes == 1).mean() >= 0.9)
+    data = _Data(windows, recordings, labelled, _sampled(windows, labelled), by_subject)
+    found = [
+        *_too_few(data),
+        *_classes_that_follow_a_property(data),
+        *_copies(data),
+        *_amplitudes(data),
+        *_order_of_recordings(data),
+        *_order_within_recordings(data),
+        *_subjects_of_encoders(data, encoders),
+        *_notes(data),
+    ]
+    found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
+    return DataCheck(_facts(data), _classes(data), by_subject, found)
+
+
+# The tables -------------------------------------------------------------------------------------
+
+
+def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
+    """Return what is known of each recording, None where it is unknown."""
+    table = windows.recordings
+    known = is_name(table["subject"].to_numpy())
+    found = pd.DataFrame(
+        {
+            "subject": table["subject"].astype(object).where(known, None),
+            "corpus": table["corpus"],
+            "channels": [", ".join(sorted(each.names)) or None for each in table["channels"]],
+            "date": None,
+            **dict.fromkeys(_DESCRIBED),
+        },
+        index=table.index,
+        dtype=object,
+    )
+    parts = windows_ds.datasets if isinstance(windows_ds, BaseConcatDataset) else []
+    parts = [part for part in parts if len(part)]  # as in the table of Windows
+    if len(parts) == len(found):
+        described = [{} if part.description is None else dict(part.description) for part in parts]
+        for name in _DESCRIBED:
+            found[name] = [each.get(name) for each in described]
+        infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
+        found["date"] = [info.get("meas_date") for info in infos]
+    numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(found["subject"])]
+    found["name"] = found["file"].where(found["file"].notna(), numbers)
+    return found
+
+
+def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
+    """Return the labelled windows, with their recording, subject, class and position."""
+    labels = [None] * len(windows) if windows.y is None else windows.y.tolist()
+    has_minus_one = -1 in (windows.label_names or {}).values()
+    labels = [None if not has_minus_one and label == -1 else label for label in labels]
+    table = pd.DataFrame(
+        {
+            "window": np.arange(len(windows)),
+            "recording": windows.windows["recording"].to_numpy(),
+            "label": pd.Series(labels, dtype=object),
+            "start": windows.windows["start"].to_numpy(),
+        }
+    ).dropna(subset="label")
+    classes = np.array(sorted(set(table["label"]), key=lambda one: (str(type(one)), one)), object)
+    names = class_names(classes, windows.label_names) or {}
+    texts = [str(names.get(label, label)) for label in classes]
+    codes = table.pop("label").map({label: i for i, label in enumerate(classes)})
+    table["class"] = pd.Categorical.from_codes(codes.astype(int), texts)
+    table["subject"] = recordings["subject"].reindex(table["recording"]).to_numpy()
+    return table
+
+
+def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
+    """Read some windows of each recording and class, spread over its time."""
+    chosen = []
+    for _, own in labelled.groupby("recording"):
+        n = max(2, _READ // own["class"].nunique())
+        for _, same in own.groupby("class", observed=True):
+            places = np.unique(np.linspace(0, len(same) - 1, min(n, len(same))).astype(int))
+            chosen.append(same.iloc[places])
+    table = pd.concat(chosen) if chosen else labelled
+    samples = windows.read(table["window"].to_numpy()) if len(table) else []
+    levels, digests = [], []
+    for window in samples:
+        stds = window.std(axis=1, dtype=float)
+        stds = stds[stds > 0]  # without flat channels
+        levels.append(np.log10(np.median(stds)) if len(stds) else np.nan)
+        digests.append(hashlib.sha256(window.tobytes()).hexdigest() if len(stds) else None)
+    return table.assign(
+        level=np.array(levels, float), digest=pd.Series(digests, table.index, object)
+    )
+
+
+def _classes(data: _Data) -> pd.DataFrame:
+    by_class = data.labelled.groupby("class", observed=False)
+    table = by_class.agg(
+        windows=("window", "size"),
+        recordings=("recording", "nunique"),
+        subjects=("subject", "nunique"),
+    )
+    return table.reset_index().astype({"class": object})
+
+
+def _facts(data: _Data) -> dict[str, str]:
+    windows, recordings = data.windows, data.recordings
+    steps = windows.recordings["preprocessing"].dropna()
+    length = windows[0].shape[1]
+    facts = {
+        "subjects": str(recordings["subject"].nunique()),
+        "labelled subjects": str(data.labelled["subject"].nunique()),
+        "recordings": str(len(recordings)),
+    }
+    if windows.sfreq:
+        seconds = length / windows.sfreq
+        facts["hours"] = f"{len(windows) * seconds / 3600:.3g}"
+        facts["windows"] = f"{len(windows)} of {seconds:g} s"
+        facts["sampling rate"] = f"{windows.sfreq:g} Hz"
+    else:
+        facts["windows"] = f"{len(windows)} of {length} samples"
+    names = [montage.names for montage in windows.montages]
+    same = len({tuple(sorted(each)) for each in names}) == 1
+    facts["channels"] = (
+        f"{len(names[0])}: {listed(names[0])}" if same else "differ between recordings"
+    )
+    facts["reference"] = _counted([_reference(step.reference) for step in steps])
+    facts["band"] = _counted([_band(step.band) for step in steps])
+    if recordings["recorded_sfreq"].notna().all():
+        facts["recorded sampling rate"] = _counted(
+            [f"{v:g} Hz" for v in recordings["recorded_sfreq"]]
+        )
+    for name in ("recorded_reference", "site", "corpus"):
+        if recordings[name].notna().any():
+            facts[name.replace("_", " ")] = _counted(recordings[name])
+    level = data.sampled["level"].median()
+    facts["amplitude"] = f"{1e6 * 10**level:.3g} µV (median standard deviation)"
+    facts["classes"] = "one a subject" if data.by_subject else "change within subjects"
+    return {name: text for name, text in facts.items() if text and "nan" not in text.split()}
+
+
+def _reference(reference: str | None) -> str | None:
+    n = 0 if reference is None else len(reference.split(", "))
+    return f"average of {n} channels" if n > 3 else reference
+
+
+def _band(band: tuple[float | None, float | None] | None) -> str | None:
+    if band is None:
+        return None
+    low, high = ("none" if edge is None else f"{edge:g}" for edge in band)
+    return f"{low} to {high} Hz"
+
+
+def _counted(values: Any) -> str:
+    """Return different values, with the number of recordings where there are several."""
+    counts = pd.Series(list(values), dtype=object).dropna().value_counts()
+    if len(counts) == 1:
+        return str(counts.index[0])
+    return listed([f"{value} ({n} recordings)" for value, n in counts.items()], most=6)
+
+
+# The checks -------------------------------------------------------------------------------------
+
+
+def _too_few(data: _Data) -> Iterator[Finding]:
+    """Yield why there are too few classes or subjects."""
+    labelled, names = data.labelled, data.names
+    if len(names) < 2:
+        found = f"one class, {names[0]!r}" if names else "no label"
+        yield Finding(
+            "stop",
+            f"The windows have {found}, but two classes are needed to tell them apart. Check where "
+            "the labels are read from; the label -1 means unlabelled.",
+        )
+        return
+    subjects = labelled.groupby("class", observed=False)["subject"].nunique()
+    if labelled["subject"].isna().any():
+        n = int(labelled["subject"].isna().sum())
+        yield Finding(
+            "stop",
+            f"The subject of {n} of {len(labelled)} labelled windows is not known. Scores are of "
+            "subjects that a method has not seen, so every recording needs its subject: name it in "
+            "the files, or pass subject=.",
+        )
+    elif data.by_subject and (few := subjects[subjects < _FEWEST_OF_A_CLASS]).size:
+        shown = listed([f"{name!r} has {n}" for name, n in few.items()])
+        yield Finding(
+            "stop",
+            f"Each subject has one class, and too few subjects are of one: {shown}, and at least "
+            f"{_FEWEST_OF_A_CLASS} subjects of every class are needed, so that there are some to "
+            "learn from and others to test on. Record more, or leave the class out.",
+        )
+    elif not data.by_subject:
+        n = int((labelled.groupby("subject")["class"].nunique() > 1).sum())
+        total = data.recordings["subject"].nunique()
+        if n < _FEWEST:
+            yield Finding(
+                "stop",
+                f"{n} of {total} subjects have labels of at least two classes, and at least "
+                f"{_FEWEST} are needed: with fewer, no difference between methods can be told from "
+                "chance. Label the recordings of more subjects.",
+            )
+
+
+def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
+    """Yield properties of recordings that tell the classes."""
+    for column, what in _PROPERTIES.items():
+        values = data.recordings[column].reindex(data.labelled["recording"]).to_numpy()
+        table = data.labelled[["subject", "class"]].assign(value=values).drop_duplicates()
+        n_values = table["value"].nunique()
+        # A value for each subject tells who it is, as the subject's name does.
+        if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
+            continue
+        counts = pd.crosstab(table["value"], table["class"])
+        if counts.shape[1] < 2:
+            continue
+        strength = association(counts, method="cramer")
+        p = chi2_contingency(counts, correction=False).pvalue
+        shown = listed([_classes_of(value, row) for value, row in counts.iterrows()], most=4)
+        if ((counts > 0).sum(axis=1) == 1).all() and p < 0.05:
+            yield Finding(
+                "stop",
+                f"No {what} has subjects of two classes: {shown}. A method that recognises the "
+                f"{what} instead of the brain would have the same score, and no score can tell the "
+                f"two apart. Needed are recordings of both classes with the same {what}.",
+            )
+        elif strength > 0.5 and p < 0.01:
+            yield Finding(
+                "warning",
+                f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
+                f"A part of every score may come from the {what}. Compare the classes within one "
+                f"{what} too.",
+            )
+        else:
+            yield Finding(
+                "note",
+                f"The recordings differ in their {what} ({n_values} different ones), but no class "
+                "goes with one of them.",
+            )
+
+
+def _classes_of(value: Any, counts: pd.Series) -> str:
+    """Return a value of a property with the numbers of subjects of each class."""
+    shown = f"{value:g} Hz" if isinstance(value, float) else str(value)
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+    return f"{shown} has {', '.join(f'{n} of {name!r}' for name, n in counts.items() if n)}"
+
+
+def _copies(data: _Data) -> Iterator[Finding]:
+    """Yield recordings that contain the same samples."""
+    pairs: dict[bool, list[str]] = {True: [], False: []}
+    digests = data.sampled.dropna(subset="digest")
+    seen = set()
+    for _, same in digests.groupby("digest"):
+        numbers = tuple(same["recording"].unique())
+        if len(numbers) > 1 and numbers not in seen:
+            seen.add(numbers)
+            rows = data.recordings.loc[list(numbers)]
+            pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
+    if pairs[True]:
+        yield Finding(
+            "stop",
+            f"Recordings of different subjects contain the same samples: {listed(pairs[True], 3)}. "
+            "A method could have seen in training what it is tested on. Remove the copies, or give "
+            "the two names one subject.",
+        )
+    if pairs[False]:
+        yield Finding(
+            "warning",
+            f"Recordings of one subject contain the same samples: {listed(pairs[False], 3)}. They "
+            "count twice, and if their labels differ, one of them is wrong. Remove the copies.",
+        )
+
+
+def _auc(is_class: pd.Series, values: pd.Series) -> float:
+    """Return the probability that a class has the larger value; NaN without two classes."""
+    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
+
+
+def _amplitudes(data: _Data) -> Iterator[Finding]:
+    """Yield classes of another amplitude, and recordings whose amplitude is far from the others."""
+    sampled = data.sampled.dropna(subset="level")
+    by_recording = sampled.groupby("recording")["level"].median()
+    rows = sampled
+    if data.one_class_each:
+        rows = sampled.drop_duplicates("recording").set_index("recording")
+        rows = rows.assign(level=by_recording)
+    for name in data.names:
+        is_class = rows["class"] == name
+        if data.one_class_each:
+            auc = _auc(is_class, rows["level"])
+        else:
+            own = rows.assign(is_class=is_class).groupby("recording")
+            auc = pd.Series([_auc(one["is_class"], one["level"]) for _, one in own]).mean()
+        if max(auc, 1 - auc) > _APART:
+            medians = rows.groupby(is_class)["level"].median()
+            factor = 10 ** abs(medians[True] - medians[False])
+            yield Finding(
+                "warning",
+                f"The amplitude alone tells the class {name!r} from the others: it is "
+                f"{factor:.2g} times {'larger' if auc > 0.5 else 'smaller'}, with hardly an "
+                "overlap. This may be physiology, as in deep sleep, but also another amplifier, "
+                "unit or cap. Look at scores with equal amplitudes too.",
+            )
+            if len(data.names) == 2:
+                break
+    far = (by_recording - by_recording.median()).abs() > np.log10(20)
+    if far.any():
+        shown = listed(data.recordings.loc[far.index[far], "name"].tolist(), most=5)
+        yield Finding(
+            "warning",
+            f"The amplitude of {far.sum()} of {len(far)} recordings is more than 20 times larger "
+            f"or smaller than that of the others: {shown}. Their unit may be wrong. Correct it in "
+            "the file, or leave them out.",
+        )
+
+
+def _order_of_recordings(data: _Data) -> Iterator[Finding]:
+    """Yield a finding where the classes of recordings come in the same order in every subject."""
+    if not data.one_class_each:
+        return
+    first = data.labelled.drop_duplicates("recording")[["recording", "subject", "class"]]
+    rows = first.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
+    orders, told_by = [], set()
+    for _, own in rows.groupby("subject"):
+        if own["class"].nunique() < 2:
+            continue
+        by = next((c for c in ("date", "file") if own[c].notna().all() and own[c].is_unique), None)
+        told_by.add({"date": "their dates", "file": "their file names"}.get(by, "the data set"))
+        ordered = own if by is None else own.sort_values(by)
+        orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
+    # An order in which a class comes again, such as A B A, balances what changes with time.
+    if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
+        order, told = ", then ".join(map(repr, orders[0])), " and ".join(sorted(told_by))
+        yield Finding(
+            "warning",
+            f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
+            f"{order} (by the order of {told}). If they were recorded so, fatigue or drying "
+            "electrodes tell the classes apart as well as what is studied. Needed are subjects with "
+            "the other order.",
+        )
+
+
+def _order_within_recordings(data: _Data) -> Iterator[Finding]:
+    """Yield classes that always come early, or always late, in a recording."""
+    table = data.labelled[data.labelled["start"] >= 0]
+    for name in data.names:
+        rows = table.assign(is_class=table["class"] == name)
+        aucs = np.array(
+            [
+                _auc(own["is_class"], own["start"])
+                for _, own in rows.groupby("recording")
+                if 2 <= own["is_class"].sum() <= len(own) - 2
+            ]
+        )
+        for when, are in (("late", aucs > _APART), ("early", aucs < 1 - _APART)):
+            if len(aucs) >= 3 and are.mean() >= 0.9:
+                yield Finding(
+                    "warning",
+                    f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
+                    "apart from the others. Fatigue or drying electrodes tell it from them as well "
+                    "as what is studied. Needed are recordings in which the classes alternate.",
+                )
+
+
+def subjects_on_card(windows: Windows, encoder: str) -> list[str]:
+    """Return the subjects of windows that a packaged encoder was pretrained on, by their names."""
+    table = windows.recordings[is_name(windows.recordings["subject"].to_numpy())]
+    subjects, corpora = table["subject"].tolist(), table["corpus"].tolist()
+    people = dict(zip(subjects, map(in_corpus, corpora, subjects), strict=True))
+    return seen_by([load_encoder(encoder).card], people)
+
+
+def _subjects_of_encoders(data: _Data, encoders: Sequence[str]) -> Iterator[Finding]:
+    """Yield packaged encoders that were pretrained on subjects of the data."""
+    for encoder in encoders:
+        if not (seen := subjects_on_card(data.windows, encoder)):
+            continue
+        n = f"{len(seen)} of {data.recordings['subject'].nunique()} subjects"
+        if data.recordings["corpus"].notna().any():
+            yield Finding(
+                "warning",
+                f"The encoder {encoder!r} was pretrained on {n}: {listed(seen, 5)}. Its scores on "
+                "them are not those of new people, so leave it out, or take other subjects.",
+            )
+        else:
+            yield Finding(
+                "note",
+                f"The encoder {encoder!r} was pretrained on people of a public corpus with the "
+                f"same names as {n} here ({listed(seen, 5)}). Numbers are often the same by "
+                "chance. If they are the same people, its scores are not those of new people.",
+            )
+
+
+def _notes(data: _Data) -> Iterator[Finding]:
+    """Yield what to know besides."""
+    counts = data.labelled["class"].value_counts()
+    if len(counts) > 1 and counts.iloc[0] > 5 * counts.iloc[-1]:
+        yield Finding(
+            "note",
+            f"The classes differ in size: {counts.iloc[0]} windows of {counts.index[0]!r}, "
+            f"{counts.iloc[-1]} of {counts.index[-1]!r}. Look at the balanced accuracy, in which "
+            "classes count the same.",
+        )
+    if n := len(data.windows) - len(data.labelled):
+        yield Finding(
+            "note",
+            f"{n} of {len(data.windows)} windows have no label. They are not scored, and are used "
+            "to pretrain without labels.",
+        )
+    if not data.by_subject and len(counts) > 1:
+        n_classes = data.labelled.groupby("subject")["class"].nunique()
+        if len(single := n_classes.index[n_classes == 1]):
+            yield Finding(
+                "note",
+                f"{len(single)} of {len(n_classes)} subjects have one class only, although classes "
+                f"change within the others: {listed([*map(str, single)], 5)}.",
+            )

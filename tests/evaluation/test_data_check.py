@@ -1,0 +1,231 @@
+"""What is odd in labelled recordings, in folders and in data made for each check."""
+
+from __future__ import annotations
+
+import datetime
+
+import mne
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+from support import study_folders
+
+from braindecode_pars import datasets
+from braindecode_pars.datasets import folder
+from braindecode_pars.evaluation.data_check import check_data
+from braindecode_pars.recordings.cutting import fixed_windows, name_classes
+
+SFREQ = 100.0
+FIRST = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def part(subject, targets, *, seed, scale=1.0, names=("C3", "C4"), day=None, **described):
+    """Return a recording of noise with a window of two seconds for each target."""
+    noise = 1e-5 * np.random.default_rng(seed).normal(size=(len(names), 200 * len(targets)))
+    noise *= np.repeat(np.broadcast_to(scale, len(targets)), 200)
+    raw = mne.io.RawArray(noise, mne.create_info([*names], SFREQ, "eeg"), verbose="error")
+    if day is not None:
+        raw.set_meas_date(FIRST + datetime.timedelta(days=day))
+    targets = np.asarray(targets)
+    windows = fixed_windows(raw, 2.0, target=lambda start, stop: targets[start.astype(int) // 2])
+    windows.set_description(dict(subject=subject, **described))
+    return name_classes(windows, ("rest", "task"))
+
+
+MIXED = [0, 1, 0, 1, 1, 0, 1, 0]
+
+
+def within(n=8, targets=MIXED, **options):
+    return BaseConcatDataset([part(f"P{i}", targets, seed=i, **options) for i in range(n)])
+
+
+def by_subject(n=12, **of_class):
+    """Return subjects of one class each; ``of_class`` are two values of options, by class."""
+    options = [{name: values[i % 2] for name, values in of_class.items()} for i in range(n)]
+    parts = [part(f"P{i}", [i % 2] * 6, seed=i, **options[i]) for i in range(n)]
+    return BaseConcatDataset(parts)
+
+
+def texts(windows, kind, **options):
+    found = check_data(windows, **options).findings
+    return [finding.text for finding in found if finding.kind == kind]
+
+
+def test_folders(tmp_path):
+    """The good folder and mixed files have an answer; the other two say why there is none."""
+    kinds = {}
+    for write in (study_folders.good, study_folders.mixed_files):
+        root = tmp_path / write.__name__
+        check = check_data(folder.load(root, **write(root)))
+        kinds[write.__name__] = [finding.kind for finding in check.findings]
+        assert not check.by_subject
+        assert check.facts["subjects"] == "12"
+        assert check.classes["windows"].tolist() == [72, 72]
+    assert kinds == {"good": [], "mixed_files": ["note", "note"]}
+    assert check.facts["recorded sampling rate"] == "100 Hz (6 recordings), 128 Hz (6 recordings)"
+    root = tmp_path / "sites"
+    check = check_data(folder.load(root, **study_folders.classes_of_sites(root)))
+    assert check.by_subject
+    [stop] = check.stops
+    assert stop.startswith("No site has subjects of two classes: Graz has 6 of 'healthy', Lyon has")
+    root = tmp_path / "few"
+    settings = study_folders.few_labelled(root)
+    with pytest.warns(UserWarning, match="Nothing is left of"):
+        [stop] = check_data(folder.load(root, **settings)).stops
+    assert stop.startswith("3 of 3 subjects have labels of at least two classes, and at least 6")
+
+
+@pytest.mark.parametrize("windows", [within(), by_subject()], ids=["within", "by subject"])
+def test_clean_data_have_no_finding(windows):
+    assert check_data(windows).findings == []
+
+
+def test_simulated_sleep_has_no_warning():
+    windows = datasets.simulated.sleep(n_subjects=8, hours=0.5, n_chans=2)
+    assert {finding.kind for finding in check_data(windows).findings} <= {"note"}
+
+
+def test_the_sample_is_in_one_order():
+    check = check_data(datasets.mental_arithmetic(), encoders=["small"])
+    assert [finding.kind for finding in check.findings] == ["warning"]
+    assert "same order of classes: 'rest', then 'arithmetic'" in check.findings[0].text
+    assert check.facts["reference"] == "average of 19 channels"
+    assert check.facts["hours"] == "0.8"
+    assert check.classes.to_dict("list") == {
+        "class": ["rest", "arithmetic"],
+        "windows": [144, 144],
+        "recordings": [24, 24],
+        "subjects": [24, 24],
+    }
+
+
+@pytest.mark.parametrize(
+    ("windows", "stop"),
+    [
+        (within(targets=[0] * 8), "one class, 'rest', but two classes are needed"),
+        (within(targets=[-1] * 8), "no label, but two"),
+        (within(n=5), "5 of 5 subjects have labels of at least two classes"),
+        (by_subject(n=7), "'task' has 3, and at least 4"),
+        (by_subject(n=2), "'rest' has 1, 'task' has 1, and at least 4"),
+    ],
+)
+def test_too_few_classes_or_subjects(windows, stop):
+    found = texts(windows, "stop")
+    assert len(found) == 1
+    assert stop in found[0]
+
+
+def test_subjects_have_to_be_known():
+    [stop] = texts(np.random.default_rng(0).normal(size=(4, 2, 50)), "stop")
+    assert "no label" in stop
+    windows = BaseConcatDataset([part(None, MIXED, seed=i) for i in range(8)])
+    [stop] = texts(windows, "stop")
+    assert stop.startswith("The subject of 64 of 64 labelled windows is not known.")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "what"),
+    [
+        ("site", ("A", "B"), "site"),
+        ("recorded_sfreq", (250.0, 500.0), "recorded sampling rate"),
+        ("recorded_reference", ("changed", "as recorded"), "recorded reference"),
+        ("names", (("C3", "C4"), ("C3", "Cz")), "set of channels"),
+        ("corpus", ("one", "two"), "corpus"),
+    ],
+)
+def test_classes_that_follow_a_property(name, values, what):
+    [stop] = texts(by_subject(**{name: values}), "stop")
+    assert stop.startswith(f"No {what} has subjects of two classes")
+
+
+def test_classes_that_go_with_a_site():
+    parts = [
+        part(f"P{i}", [i % 2] * 6, seed=i, site="A" if i % 2 or i == 4 else "B") for i in range(20)
+    ]
+    assert texts(BaseConcatDataset(parts), "stop") == []
+    [warning] = texts(BaseConcatDataset(parts), "warning")
+    assert warning.startswith("The classes go with the site (Cramér's V 0.90, p 5.7e-05): A has")
+    # A site for each subject says nothing of classes.
+    own = [part(f"P{i}", [i % 2] * 6, seed=i, site=f"site {i}") for i in range(20)]
+    assert check_data(BaseConcatDataset(own)).findings == []
+
+
+def test_amplitudes_that_tell_classes():
+    [warning] = texts(by_subject(scale=(1.0, 3.0)), "warning")
+    assert "class 'rest' from the others: it is 3 times smaller" in warning
+    [warning] = texts(within(scale=np.where(MIXED, 2.0, 1.0)), "warning")
+    assert "class 'rest' from the others: it is 2 times smaller" in warning
+
+
+def test_an_amplitude_of_another_unit():
+    parts = [part(f"P{i}", MIXED, seed=i, scale=1e6 if i == 3 else 1.0) for i in range(8)]
+    [warning] = texts(BaseConcatDataset(parts), "warning")
+    assert warning.startswith("The amplitude of 1 of 8 recordings is more than 20 times")
+    assert "recording 4 (subject P3)" in warning
+
+
+def ordered(dates=None, files=("a", "b"), swap=()):
+    """Return two recordings of each subject, rest and task."""
+    parts = []
+    for i in range(8):
+        for target in (0, 1):
+            day = None if dates is None else dates[target]
+            name = f"{i}{files[target if i not in swap else 1 - target]}"
+            described = dict(subject=f"P{i}", file=name, day=day)
+            parts.append(part(targets=[target] * 4, seed=2 * i + target, **described))
+    return BaseConcatDataset(parts)
+
+
+def test_recordings_in_the_same_order():
+    [warning] = texts(ordered(), "warning")
+    assert "'rest', then 'task' (by the order of their file names)" in warning
+    [warning] = texts(ordered(dates=(2, 1)), "warning")
+    assert "'task', then 'rest' (by the order of their dates)" in warning
+    assert texts(ordered(swap=(3, 5)), "warning") == []
+
+
+def test_classes_in_one_half_of_recordings():
+    found = texts(within(targets=[0, 0, 0, 0, 1, 1, 1, 1]), "warning")
+    assert [text[:57] for text in found] == [
+        "In 8 of 8 recordings, the class 'rest' comes early, apart",
+        "In 8 of 8 recordings, the class 'task' comes late, apart ",
+    ]
+
+
+def test_copies_of_recordings():
+    parts = [part(f"P{i}", MIXED, seed=i) for i in range(8)]
+    again = [*parts, part("P8", MIXED, seed=3)]
+    [stop] = texts(BaseConcatDataset(again), "stop")
+    assert "same samples: recording 4 (subject P3) and recording 9 (subject P8)." in stop
+    [warning] = texts(BaseConcatDataset([*parts, part("P3", MIXED, seed=3)]), "warning")
+    assert warning.startswith("Recordings of one subject contain the same samples")
+    flat = [part(f"F{i}", MIXED, seed=0, scale=0.0) for i in range(2)]
+    assert check_data(BaseConcatDataset(parts + flat)).findings == []
+
+
+def test_subjects_that_an_encoder_was_pretrained_on():
+    from braindecode_pars.pretrained import load_encoder
+
+    corpus, name = load_encoder("small").card.subjects[0].split(":")
+    parts = [part(f"P{i}", MIXED, seed=i, corpus=corpus) for i in range(7)]
+    windows = BaseConcatDataset([*parts, part(name, MIXED, seed=7, corpus=corpus)])
+    [warning] = texts(windows, "warning", encoders=["small"])
+    assert f"The encoder 'small' was pretrained on 1 of 8 subjects: {name}." in warning
+    assert texts(windows, "warning") == []
+    # The number of a subject of an unknown corpus may be a coincidence.
+    windows = BaseConcatDataset([part(f"P{i}", MIXED, seed=i) for i in range(7)])
+    windows = BaseConcatDataset([*windows.datasets, part(name, MIXED, seed=7)])
+    assert texts(windows, "warning", encoders=["small"]) == []
+    [note] = texts(windows, "note", encoders=["small"])
+    assert f"names as 1 of 8 subjects here ({name})" in note
+
+
+def test_notes():
+    targets = [0] * 8 + [1] + [0] * 3 + [-1]
+    windows = within(targets=targets)
+    size, unlabelled = texts(windows, "note")
+    assert size.startswith("The classes differ in size: 88 windows of 'rest', 8 of 'task'.")
+    assert unlabelled.startswith("8 of 104 windows have no label.")
+    one = part("P8", [0] * 8, seed=8)
+    [single] = texts(BaseConcatDataset([*within().datasets, one]), "note")
+    assert single.startswith("1 of 9 subjects have one class only")

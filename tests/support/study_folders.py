@@ -1,0 +1,80 @@
+"""Four folders of small EEG recordings: good, and with what makes an answer doubtful or impossible.
+
+Each function writes a minute of four channels for each subject, and returns the arguments with
+which :func:`braindecode_pars.datasets.folder.load` reads the folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+
+CHANNELS = ["Fz", "C3", "C4", "Pz"]
+#: Arguments of all folders.
+LOADING: dict[str, Any] = dict(window_seconds=5, sfreq=100.0, low=0.5, high=40.0, verbose=0)
+
+
+def recording(seed: int, alpha: np.ndarray | float, sfreq: float = 100.0) -> mne.io.RawArray:
+    """Return a minute of noise with a 10 Hz rhythm, whose amplitude in volts may change in time."""
+    rng = np.random.default_rng(seed)
+    times = np.arange(round(60 * sfreq)) / sfreq
+    noise = 1e-5 * rng.normal(size=(len(CHANNELS), len(times)))
+    phases = rng.uniform(0, 2 * np.pi, (len(CHANNELS), 1))
+    rhythm = alpha * np.sin(2 * np.pi * 10 * times + phases)
+    return mne.io.RawArray(noise + rhythm, mne.create_info(CHANNELS, sfreq, "eeg"), verbose="error")
+
+
+def blocks(seed: int, sfreq: float = 100.0) -> mne.io.RawArray:
+    """Return a recording with blocks of ten seconds, eyes closed with a rhythm, in mixed order."""
+    order = ["open", "closed"] * 3 if seed % 2 else ["closed", "open"] * 3
+    levels = [1e-5 if name == "closed" else 4e-6 for name in order]
+    raw = recording(seed, np.repeat(levels, round(10 * sfreq)), sfreq)
+    return raw.set_annotations(mne.Annotations(10.0 * np.arange(6), [10.0] * 6, order))
+
+
+def _save(root: Path, subject: int, raw: mne.io.BaseRaw) -> None:
+    folder = root / f"sub-{subject:02d}" / "eeg"
+    folder.mkdir(parents=True)
+    raw.save(folder / f"sub-{subject:02d}_task-rest_eeg.fif", verbose="error")
+
+
+def good(root: Path, n_subjects: int = 12) -> dict[str, Any]:
+    """Write subjects with eyes open and closed, in blocks of ten seconds."""
+    for subject in range(n_subjects):
+        _save(root, subject, blocks(subject))
+    return LOADING
+
+
+def classes_of_sites(root: Path) -> dict[str, Any]:
+    """Write patients of one site and healthy people of another."""
+    people = []
+    for subject in range(12):
+        is_patient = subject % 2 == 1
+        _save(root, subject, recording(subject, 8e-6 if is_patient else 4e-6))
+        diagnosis, site = ("patient", "Lyon") if is_patient else ("healthy", "Graz")
+        people.append((f"sub-{subject:02d}", site, diagnosis))
+    table = pd.DataFrame(people, columns=["participant_id", "site", "diagnosis"])
+    table.to_csv(root / "participants.tsv", sep="\t", index=False)
+    return LOADING | dict(labels="participants.tsv", label_column="diagnosis")
+
+
+def few_labelled(root: Path) -> dict[str, Any]:
+    """Write ten subjects, three of them with labels; the others are left out with a warning."""
+    for subject in range(10):
+        raw = blocks(subject)
+        _save(root, subject, raw if subject < 3 else raw.set_annotations(None))
+    return LOADING | dict(on_error="warn")
+
+
+def mixed_files(root: Path) -> dict[str, Any]:
+    """Write twelve subjects; files differ in reference and sampling rate, but not by class."""
+    for subject in range(12):
+        raw = blocks(subject, sfreq=(100.0, 128.0)[subject % 2])
+        if subject % 3 == 0:
+            raw.set_eeg_reference("average", verbose="error")
+        _save(root, subject, raw)
+    return LOADING
