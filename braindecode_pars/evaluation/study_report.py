@@ -9,18 +9,20 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jinja2
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from braindecode_pars import plotting
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
+from braindecode_pars.plotting.style import legend_above
 
 #: Level of the tests, after Holm's correction.
 LEVEL = 0.05
@@ -229,11 +231,11 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
 
 def _image(ax: Axes, alt: str) -> Image:
     """Return the figure of some axes, without a background and the same in each run."""
-    file = io.BytesIO()
+    file, figure = io.BytesIO(), cast(Figure, ax.figure)
     with plt.rc_context({"svg.hashsalt": "study"}):
         options: dict[str, Any] = dict(format="svg", transparent=True, metadata={"Date": None})
-        ax.figure.savefig(file, **options)
-    plt.close(ax.figure)  # type: ignore[arg-type]
+        figure.savefig(file, **options)
+    plt.close(figure)
     return Image("data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode(), alt)
 
 
@@ -257,6 +259,7 @@ def _curves(study: Any) -> dict[str, Image]:
             if not study.check.by_subject:  # else subjects have one class, and no balance
                 rows = rows[rows["subject"] != POOLED]
             ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
+            legend_above(ax, methods, ncols=1, handlelength=3)
             ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
             drawn[title] = ax, methods
     low, high = zip(*(ax.get_ylim() for ax, _ in drawn.values()), strict=True)
