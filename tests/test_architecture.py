@@ -19,7 +19,7 @@ FLOORS = {
         *("pretraining", "callbacks", "pretrained", "runs"),
     ],
     "estimators": ["estimators", "baselines"],
-    "scores": ["predictions", "evaluation", "plotting"],
+    "scores": ["predictions", "plotting", "evaluation"],
     "commands": ["cli", "__main__"],
 }
 ORDER = [part for floor in FLOORS.values() for part in floor]

@@ -23,6 +23,8 @@ DATA = {
     "braindecode_pars/py.typed",
     "braindecode_pars/datasets/sample_data/README.md",
     "braindecode_pars/datasets/sample_data/recordings.npz",
+    "braindecode_pars/evaluation/study_report.css",
+    "braindecode_pars/evaluation/study_report.html",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
         for name in ("features-eegmmidb", "features-noise", "pars-eegmmidb", "spectral-eegmmidb")

@@ -1,0 +1,316 @@
+"""The page of a study, in one HTML file: answer, figures, tables, and how it was made.
+
+Sentences and tables are in the template ``study_report.html``. Figures are made here.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import jinja2
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from braindecode_pars import plotting
+from braindecode_pars._common.files import replace_file
+from braindecode_pars._common.tables import POOLED
+from braindecode_pars.baselines import CENTRED
+from braindecode_pars.evaluation.metrics import summarize
+from braindecode_pars.plotting.style import legend_above
+
+#: Level of the tests, after Holm's correction.
+LEVEL = 0.05
+#: What the two kinds of tests ask.
+QUESTIONS = {
+    "pretraining": "Is it better than without pretraining?",
+    "baseline": "Is it better than the best simple method?",
+}
+#: Whether methods are centred by subject.
+PANELS = {False: "Recordings as they are", True: "Centred by subject"}
+
+
+class Image(NamedTuple):
+    """A figure as a data URI, with its text alternative."""
+
+    source: str
+    alt: str
+
+
+class Cell(NamedTuple):
+    """Score of a method, its marks of significance, and whether it is the highest of a column."""
+
+    mean: float
+    sd: float
+    marks: str
+    is_best: bool
+
+
+def write_report(study: Any, path: str | Path) -> Path:
+    """Write a page that needs no script, no other file and no network.
+
+    Parameters
+    ----------
+    study : Study
+        What a study found. Without scores, the page says why there is no answer.
+    path : path
+        File, such as ``"study.html"``, or folder for ``report.html``.
+
+    Returns
+    -------
+    Path
+        The file. It is written completely or not at all.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    file = Path(path).expanduser()
+    if file.is_dir() or not file.suffix:
+        file = file / "report.html"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= dict(shown=_shown, number=_number, p=_p, text=_text)
+    plan = study.plan if len(study.plan) else pd.DataFrame(columns=["left_out"])
+    missing = plan[plan["left_out"] != ""]
+    headline, _, details = study.answer.partition(". ")
+    content = dict(
+        study=study,
+        headline=headline.rstrip(".") + ".",
+        details=details,
+        metric=study.metric.replace("_", " "),
+        level=LEVEL,
+        left_out=list(missing.itertuples()),
+    )
+    if len(study.scores):
+        content |= _of_scores(study)
+    template = environment.get_template("study_report.html")
+    replace_file(file, template.render(content))
+    return file
+
+
+def _of_scores(study: Any) -> dict[str, Any]:
+    """Return the numbers, tables and figures of a study with scores."""
+    n, few = _largest(study), _few(study)
+    levels, tests = study.levels, _tests(study)
+    of_largest = tests["n_train_subjects"] == n
+    is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
+    return dict(
+        n=n,
+        chance=_chance(study),
+        sizes=_sizes(study),
+        first=levels[is_first].iloc[0],
+        first_tests=tests[of_largest & (tests["method_a"] == few[0])],
+        curves=_curves(study),
+        scores={title: _score_rows(study, panel) for panel, title in PANELS.items()},
+        tests={
+            title: tests[of_largest & (tests["question"] == question)]
+            for question, title in QUESTIONS.items()
+        },
+        other_tests=tests[~of_largest],
+        gains=_gains(study),
+        dots=_dots(study, few),
+        confusion=_confusion(study),
+        ran=study.plan[study.plan["left_out"] == ""],
+    )
+
+
+# Texts ---------------------------------------------------------------------------------------
+
+
+def _shown(method: str) -> str:
+    return method.replace(CENTRED, ", centred")
+
+
+def _number(value: float, form: str = ".3f") -> str:
+    """Format a number with a minus sign instead of a hyphen, and NaN as a dash."""
+    minus, dash = "\N{MINUS SIGN}", "\N{EN DASH}"
+    return dash if pd.isna(value) else format(value, form).replace("-", minus)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else _number(value)
+
+
+def _text(value: Any) -> str:
+    """Return a value of ``Study.about``, a list or a dict, as text."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(each)}" for name, each in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(_text, value))
+    return str(value)
+
+
+# Methods and their scores --------------------------------------------------------------------
+
+
+def _sizes(study: Any) -> list[int]:
+    return sorted(study.levels["n_train_subjects"].unique().tolist())
+
+
+def _largest(study: Any) -> int:
+    return _sizes(study)[-1]
+
+
+def _chance(study: Any) -> float:
+    return 1 / len(study.check.classes)
+
+
+def _tests(study: Any) -> pd.DataFrame:
+    columns = ["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p_holm"]
+    return study.tests if len(study.tests) else pd.DataFrame(columns=columns)
+
+
+def _ahead(tests: pd.DataFrame, question: str) -> set[str]:
+    """Return the methods that are significantly better in the tests of a question."""
+    is_ahead = (tests["p_holm"] < LEVEL) & (tests["mean_difference"] > 0)
+    return set(tests["method_a"][is_ahead & (tests["question"] == question)])
+
+
+def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
+    """Return the methods of a figure: pretrained, its untrained twin, best simple, scratch.
+
+    The pretrained one is that of the answer, or has the same place among these panels.
+    """
+    levels = study.levels[study.levels["method"].str.endswith(CENTRED).isin(panels)]
+    levels = levels[levels["n_train_subjects"] == _largest(study)].set_index("method")["mean"]
+    if levels.empty:
+        return []
+    tests = _tests(study)
+    tests = tests[tests["method_a"].isin(levels.index)]
+    tests = tests[tests["n_train_subjects"] == _largest(study)]
+    helped, better = (_ahead(tests, question) for question in QUESTIONS)
+    pretrained = set(tests["method_a"][tests["question"] == "pretraining"])
+    names = helped & better or helped or pretrained or set(levels.index)
+    best = levels[levels.index.isin(names)].idxmax()
+    others = tests[tests["method_a"] == best].set_index("question")["method_b"]
+    few = [best, *(others[question] for question in QUESTIONS if question in others)]
+    if False in panels and "scratch" in set(study.levels["method"]):
+        few.append("scratch")
+    return list(dict.fromkeys(few))
+
+
+def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], str]]:
+    """Return method, scores by number of people and what it was given, the best method first."""
+    sd = summarize(study.scores).set_index(["metric", "method", "n_train_subjects"])["sd"]
+    given = study.plan.set_index("method")["given"]
+    levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
+    best = study.levels.groupby("n_train_subjects")["mean"].max()
+    tests = dict(list(_tests(study).groupby("n_train_subjects")))
+
+    def cell(row: Any) -> Cell:
+        n = row.n_train_subjects
+        marks = "*" if row.p_holm < LEVEL and row.mean > _chance(study) else ""
+        for mark, question in zip("†‡", QUESTIONS, strict=True):
+            marks += mark if n in tests and row.method in _ahead(tests[n], question) else ""
+        return Cell(row.mean, sd[study.metric, row.method, n], marks, row.mean == best[n])
+
+    order = levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
+    found = []
+    for method in dict.fromkeys(order):
+        rows = levels[levels["method"] == method].itertuples()
+        cells = {row.n_train_subjects: cell(row) for row in rows}
+        of_sizes = [cells.get(n) for n in _sizes(study)]
+        found.append((method.removesuffix(CENTRED), of_sizes, given.get(method, "")))
+    return found
+
+
+# Figures -------------------------------------------------------------------------------------
+
+
+def _image(ax: Axes, alt: str) -> Image:
+    """Return the figure of some axes, without a background and the same in each run."""
+    file, figure = io.BytesIO(), cast(Figure, ax.figure)
+    with plt.rc_context({"svg.hashsalt": "study"}):
+        options: dict[str, Any] = dict(format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(file, **options)
+    plt.close(figure)
+    return Image("data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode(), alt)
+
+
+def _axes(height: float) -> Axes:
+    """Return axes little wider than a phone, where letters of a wide figure would be small."""
+    return plt.subplots(figsize=(4.4, height), layout="constrained")[1]
+
+
+def _rows_of(study: Any, methods: Sequence[str]) -> pd.DataFrame:
+    """Return the scores of these methods, in this order and with short names."""
+    rows = pd.concat([study.scores[study.scores["method"] == method] for method in methods])
+    return rows.assign(method=rows["method"].map(_shown))
+
+
+def _curves(study: Any) -> dict[str, Image]:
+    """Draw scores against numbers of labelled people, plain and centred, on the same scale."""
+    drawn = {}
+    for panel, title in PANELS.items():
+        if methods := _few(study, [panel]):
+            rows = _rows_of(study, methods)
+            if not study.check.by_subject:  # else subjects have one class, and no balance
+                rows = rows[rows["subject"] != POOLED]
+            ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
+            legend_above(ax, methods, ncols=1, handlelength=3)
+            ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
+            drawn[title] = ax, methods
+    low, high = zip(*(ax.get_ylim() for ax, _ in drawn.values()), strict=True)
+    images = {}
+    for title, (ax, methods) in drawn.items():
+        ax.set_ylim(min(low), max(high))
+        images[title] = _image(ax, f"Lines of methods. {_means(study, methods)}")
+    return images
+
+
+def _means(study: Any, methods: Sequence[str]) -> str:
+    """Return the first and the last mean of each method, for the text alternative of a figure."""
+    texts = []
+    for method in methods:
+        rows = study.levels[study.levels["method"] == method].sort_values("n_train_subjects")
+        ends = rows.iloc[[0, -1]].drop_duplicates().itertuples()
+        means = ", ".join(f"{row.mean:.2f} with {row.n_train_subjects}" for row in ends)
+        texts.append(f"{_shown(method)}: {means}")
+    return f"Means by number of labelled people: {'; '.join(texts)}."
+
+
+def _dots(study: Any, methods: Sequence[str]) -> Image:
+    rows = _rows_of(study, methods)
+    rows = rows[rows["n_train_subjects"] == _largest(study)]
+    ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
+    ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
+    return _image(ax, f"A dot for each person under each method. {_means(study, methods)}")
+
+
+def _confusion(study: Any) -> Image:
+    true, predicted = study.confusion["true"], study.confusion["predicted"]
+    ax = plotting.confusion_matrix(true, predicted)
+    right = (true == predicted).groupby(true).mean().items()
+    shares = ", ".join(f"{100 * share:.0f} % of {name}" for name, share in right)
+    return _image(ax, f"Table of true and predicted classes; right are {shares}.")
+
+
+def _gains(study: Any) -> dict[str, Image]:
+    """Draw what the controls leave of the gains over each method without pretraining."""
+    images = {}
+    gains = pd.DataFrame() if study.gains is None else study.gains
+    for against in gains.get("against", pd.Series()).unique():
+        rows = gains[gains["against"] == against]
+        rows = rows.assign(method=rows["method"].map(_shown), against=_shown(against))
+        rows.attrs = gains.attrs
+        axes = plotting.control_gains(rows, study.metric.replace("_", " "))
+        for ax, n in zip(axes, sorted(rows["n_train_subjects"].unique()), strict=True):
+            ax.set_title(f"{n:g} labelled people", fontsize=10)
+        left = ", ".join(
+            f"{row.method} {row.gain:+.3f}, in the control {row.control} {row.without:+.3f}"
+            for row in rows[rows["method"] != rows["against"]].itertuples()
+        )
+        images[_shown(against)] = _image(axes[0], f"Gains and what is left of them: {left}.")
+    return images

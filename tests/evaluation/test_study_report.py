@@ -1,0 +1,250 @@
+"""The page of a study: what it says, that it stands alone, and that everybody can read it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars.baselines import CENTRED
+from braindecode_pars.evaluation import control_gains, paired_tests
+from braindecode_pars.evaluation.study_report import write_report
+
+#: Mean of each method above chance level, and what it is compared with.
+METHODS = {
+    "band power": (0.10, None),
+    "random encoder": (0.05, None),
+    "small <&>": (0.16, "random encoder"),
+    f"band power{CENTRED}": (0.12, None),
+    f"random encoder{CENTRED}": (0.07, None),
+    f"small <&>{CENTRED}": (0.20, f"random encoder{CENTRED}"),
+}
+SECTIONS = "answer curves methods tests controls people confusion data cost left-out use made words"
+VOID = {"meta", "img", "br", "link", "input"}
+
+
+def toy_scores(methods=METHODS, sizes=(2, 8)) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        dict(protocol="label_efficiency", dataset="d", method=method, subject=subject,
+             n_train_subjects=n, seed=seed, metric="balanced_accuracy",
+             value=0.5 + methods[method][0] + n / 100 + rng.normal(0, 0.02))
+        for method in methods
+        for n in sizes
+        for subject in [*range(8), "all"]
+        for seed in range(4)
+    )  # fmt: skip
+
+
+def toy_check(**changes) -> SimpleNamespace:
+    classes = pd.DataFrame(
+        dict(zip(["class", "windows"], [["rest", "task"], [71, 72]], strict=True))
+    )
+    note = SimpleNamespace(kind="warning", text="Two recordings are <equal>.")
+    facts = {"subjects": "8", "reference": "linked ears"}
+    return SimpleNamespace(
+        **dict(facts=facts, classes=classes, by_subject=False, findings=[note], stops=[]) | changes
+    )
+
+
+def toy_study() -> SimpleNamespace:
+    scores = toy_scores()
+    tests, levels = [], []
+    for n, rows in scores[scores["subject"] != "all"].groupby("n_train_subjects"):
+        chance = rows[rows["method"] == "band power"].assign(method="chance level", value=0.5)
+        level = paired_tests(
+            pd.concat([rows, chance]), "balanced_accuracy", against="chance level"
+        ).assign(n_train_subjects=n, mean=lambda table: table["mean_difference"] + 0.5)
+        level[["ci_low", "ci_high"]] += 0.5
+        levels.append(level.rename(columns={"method_a": "method"}))
+        for name, (_, twin) in METHODS.items():
+            simple = "band power" + CENTRED * name.endswith(CENTRED)
+            for question, other in dict(pretraining=twin, baseline=twin and simple).items():
+                if other:
+                    pair = rows[rows["method"].isin([name, other])]
+                    found = paired_tests(pair, "balanced_accuracy", against=other)
+                    tests.append(found.assign(n_train_subjects=n, question=question))
+    controlled = pd.concat(
+        toy_scores(list_of, sizes=[8]).assign(control=control)
+        for control, list_of in [("none", METHODS), ("slow", dict.fromkeys(METHODS, (0.05, None)))]
+    )
+    plan = pd.DataFrame(
+        dict(method=name, kind="", given="unlabelled windows of the test subject", people=[2, 8],
+             draws=4, fits=32, minutes=1.25, left_out="")
+        for name in METHODS
+    )  # fmt: skip
+    plan.loc[len(plan)] = ["EEGNet", "network", "", [], 0, 0, 0.0, "it would take 3 hours"]
+    classes = ["rest", "task"]
+    return SimpleNamespace(
+        dataset="rest & <task>",
+        metric="balanced_accuracy",
+        check=toy_check(),
+        plan=plan,
+        scores=scores,
+        tests=pd.concat(tests, ignore_index=True),
+        levels=pd.concat(levels, ignore_index=True),
+        gains=control_gains(controlled, against="random encoder"),
+        doubts=["The gain is slow.\nLook at the eyes."],
+        answer="Yes, pretraining helps. With 8 labelled people, it does.",
+        best=f"small <&>{CENTRED}",
+        confusion=pd.DataFrame(dict(true=classes * 3, predicted=["rest"] * 3 + ["task"] * 3)),
+        about=dict(
+            command="braindecode-pars study folder",
+            versions={"torch": "2.11"},
+            seeds=[0, 1, 2, 3],
+            digest="abc123",
+            model="small",
+            warnings=["It was <slow>."],
+            left_out=["One recording: too short."],
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def study():
+    return toy_study()
+
+
+@pytest.fixture(scope="module")
+def page(study, tmp_path_factory) -> str:
+    return write_report(study, tmp_path_factory.mktemp("study")).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory) -> str:
+    stop = SimpleNamespace(kind="stop", text="All patients are of site A. Record both elsewhere.")
+    empty = pd.DataFrame()
+    check = toy_check(findings=[stop], stops=[stop.text])
+    study = SimpleNamespace(
+        dataset="d", metric="balanced_accuracy", check=check, plan=empty, scores=empty,
+        tests=empty, levels=empty, gains=None, doubts=[], best="", confusion=empty, about={},
+        answer=f"There is no answer. {stop.text}",
+    )  # fmt: skip
+    return write_report(study, tmp_path_factory.mktemp("stop") / "page.html").read_text("utf-8")
+
+
+class Reader(HTMLParser):
+    """Collects elements, and fails where one is closed that is not open."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.open += [] if tag in VOID else [tag]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, self.getpos()
+
+
+def section(page: str, name: str) -> str:
+    [found] = re.findall(rf'<section id="{name}">(.*?)</section>', page, re.DOTALL)
+    return found
+
+
+def test_every_section_is_there_in_order(page):
+    assert re.findall(r'<section id="([\w-]+)"', page) == SECTIONS.split()
+    assert re.findall(r'href="#([\w-]+)"', page) == SECTIONS.split()[1:]
+
+
+def test_the_answer_is_above_the_numbers_that_carry_it(page, study):
+    answer = section(page, "answer")
+    assert '<p class="headline">Yes, pretraining helps.</p>' in answer
+    last = study.levels[study.levels["n_train_subjects"] == 8].set_index("method")
+    tests = study.tests[study.tests["n_train_subjects"] == 8].set_index(["method_a", "question"])
+    differences = tests["mean_difference"][study.best]
+    expected = [f"{last['mean'][study.best]:.3f}"]
+    expected += [f"{differences[question]:+.3f}" for question in ("pretraining", "baseline")]
+    assert re.findall(r'class="value">(.*?)<', answer) == expected
+
+
+def test_the_table_has_means_spreads_and_marks(page, study):
+    rows = study.scores[(study.scores["method"] == study.best) & (study.scores["subject"] != "all")]
+    by_person = rows[rows["n_train_subjects"] == 8].groupby("subject")["value"].mean()
+    cell = f"{by_person.mean():.3f} ± {by_person.std():.3f}"
+    methods = section(page, "methods")
+    assert f'<td class="best">{cell}<span class="marks">*†‡</span>' in methods
+    assert methods.count("unlabelled windows of the test subject") == len(METHODS)
+    assert "chance level</th><td>0.500" in methods
+
+
+def test_tests_have_interval_p_and_what_could_be_detected(page, study):
+    first = study.tests.iloc[-1]
+    tests = section(page, "tests").replace("\N{MINUS SIGN}", "-")
+    assert f"{first['ci_low']:+.3f} to {first['ci_high']:+.3f}" in tests
+    assert f"{first['detectable']:.3f}" in tests
+    assert tests.count("<tr") == len(study.tests) + 3  # and three heads
+
+
+def test_the_other_sections_have_what_the_study_found(page):
+    for name, texts in {
+        "controls": ["<p>The gain is slow.</p>", "<p>Look at the eyes.</p>", "<img"],
+        "data": ["linked ears", "<td>72</td>", "Two recordings are &lt;equal&gt;."],
+        "cost": ["<td>192</td><td>7.5</td>"],
+        "left-out": ["EEGNet: it would take 3 hours", "One recording", "It was &lt;slow&gt;."],
+        "use": ["braindecode-pars predict STUDY/model RECORDING --out predictions"],
+        "made": [
+            "braindecode-pars study folder",
+            "torch 2.11",
+            "0, 1, 2, 3",
+            "abc123",
+            "2511.11940",
+        ],
+    }.items():
+        for text in texts:
+            assert text in section(page, name), (name, text)
+
+
+def test_a_stopped_study_says_why_and_shows_no_score(stopped):
+    assert '<p class="headline">There is no answer.</p>' in stopped
+    assert section(stopped, "answer").count("All patients are of site A. Record both") == 1
+    assert re.findall(r'<section id="([\w-]+)"', stopped) == [
+        *("answer", "data", "left-out", "made", "words")
+    ]
+    assert "<img" not in stopped
+    Reader(stopped)
+
+
+def test_the_page_is_well_formed_and_names_are_escaped(page):
+    reader = Reader(page)
+    assert reader.open == []
+    assert "rest &amp; &lt;task&gt;" in page
+    assert "small &lt;&amp;&gt;, centred" in page
+    assert "<&>" not in page
+
+
+def test_nothing_is_fetched_or_run(page):
+    for tag, attributes in Reader(page).elements:
+        assert tag not in ("script", "link", "iframe", "object")
+        assert attributes.get("src", "data:").startswith("data:")
+        assert tag == "a" or "href" not in attributes
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_readers_of_a_screen_and_in_the_dark(page):
+    elements = Reader(page).elements
+    images = [attributes for tag, attributes in elements if tag == "img"]
+    assert len(images) == 5
+    assert all(len(image["alt"].split()) > 5 for image in images)
+    assert ("html", {"lang": "en"}) in elements
+    levels = [int(tag[1]) for tag, _ in elements if re.fullmatch(r"h\d", tag)]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert all("scope" in attributes for tag, attributes in elements if tag == "th")
+    assert "@media (prefers-color-scheme: dark)" in page
+
+
+def test_the_same_study_has_the_same_page(page, study, tmp_path):
+    file = write_report(study, tmp_path / "new" / "page.html")
+    assert file == tmp_path / "new" / "page.html"
+    assert file.read_text(encoding="utf-8") == page
+    assert write_report(study, tmp_path) == tmp_path / "report.html"
