@@ -22,10 +22,9 @@ from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
+from braindecode_pars.evaluation.study_answer import LEVEL, ahead
 from braindecode_pars.plotting.style import legend_above
 
-#: Level of the tests, after Holm's correction.
-LEVEL = 0.05
 #: What the two kinds of tests ask.
 QUESTIONS = {
     "pretraining": "Is it better than without pretraining?",
@@ -174,8 +173,7 @@ def _tests(study: Any) -> pd.DataFrame:
 
 def _ahead(tests: pd.DataFrame, question: str) -> set[str]:
     """Return the methods that are significantly better in the tests of a question."""
-    is_ahead = (tests["p_holm"] < LEVEL) & (tests["mean_difference"] > 0)
-    return set(tests["method_a"][is_ahead & (tests["question"] == question)])
+    return set(tests["method_a"][ahead(tests) & (tests["question"] == question)])
 
 
 def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
