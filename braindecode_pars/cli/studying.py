@@ -117,7 +117,8 @@ def _show_plan(console: Console, begun: Planned) -> None:
     runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
     runs = runs.assign(
         people=[", ".join(map(str, people)) for people in runs["people"]],
-        minutes=runs["minutes"].map("{:.1f}".format),
+        minutes=["< 0.1" if m < 0.1 else f"{m:.1f}" for m in runs["minutes"]],
+        method=runs["method"].map(_short),
     )
     print_table(console, _texts(runs), list(runs), title="plan", text=("method", "kind"))
     for _, row in table[table["left_out"] != ""].iterrows():
@@ -135,9 +136,15 @@ def _show_levels(console: Console, found: Study) -> None:
     order = found.plan["method"][found.plan["left_out"] == ""]
     wide = levels.pivot(index="method", columns="n_train_subjects", values="mean").loc[order]
     header = ["method", *(f"{n} people" for n in wide)]
-    rows = _texts(wide.fillna("").reset_index())
+    rows = _texts(wide.fillna("").rename(_short).reset_index())
     title = f"mean {found.metric.replace('_', ' ')} by number of labelled people"
     print_table(console, rows, header, title=title, text=("method",))
+
+
+def _short(method: str) -> str:
+    from braindecode_pars.baselines import CENTRED
+
+    return method.replace(CENTRED, ", centred")
 
 
 def _texts(table: pd.DataFrame) -> list[list[str]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +21,7 @@ from braindecode_pars.estimators import LinearProbe, PARSEmbedder, SubjectCenter
 from braindecode_pars.estimators.encoder_start import n_parameters
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
+from braindecode_pars.evaluation.cache import with_seed
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.random_effects import detectable_in
 from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
@@ -30,7 +34,7 @@ __all__ = ["OWN", "Method", "Plan", "make_plan", "study_methods"]
 #: Name of the encoder that is pretrained on the people who are not tested, within each fold.
 OWN, OWN_UNTRAINED = "own pretraining", "own, untrained"
 #: Task of that pretraining: the best of ten on three questions, see the results.
-_OWN_TASK = dict(pretext="joint", pretext_params={"tasks": {"features": 1.0, "spectral": 1.0}})
+_OWN_TASK: dict[str, Any] = dict(pretext="joint", pretext_params={"tasks": {"features": 1.0, "spectral": 1.0}})
 _SIMPLE = ("band-power", "tangent-space", "classical-features")
 #: Folds of subjects; each is tested once in every draw.
 N_FOLDS = 4
@@ -231,16 +235,17 @@ def make_plan(
     """
     seconds: dict[str, tuple[float, float]] = {}
     refused: dict[str, str] = {}
-    for method in methods:
-        try:
-            seconds[method.name] = _seconds_of(method, corpus, folds[0], people)
-        except ValueError as error:  # such as windows too short, or a single channel
-            refused[method.name] = str(error)
+    with _silent():
+        for method in methods:
+            try:
+                seconds[method.name] = _seconds_of(method, corpus, folds[0], people)
+            except ValueError as error:  # such as windows too short, or a single channel
+                refused[method.name] = str(error)
     planned, methods = methods, [m for m in methods if m.name in seconds]
     on_features = [m for m in methods if not m.trains]
     budget = None if hours is None else hours * 3600
     draws = n_draws or (DRAWS if budget is None else MOST_DRAWS)
-    total = sum(_total(seconds[m.name], corpus, folds, len(people), draws) for m in on_features)
+    total = sum(_total(m, seconds, corpus, folds, people, draws) for m in on_features)
     if n_draws is None and budget is not None and total > 0.6 * budget:
         draws = max(5, int(draws * 0.6 * budget / total))
         total *= draws / MOST_DRAWS
@@ -270,9 +275,7 @@ def make_plan(
                 people=[] if why else numbers,
                 draws=0 if why else n,
                 fits=0 if why else len(folds) * len(numbers) * n,
-                minutes=0.0
-                if why
-                else _total(seconds[m.name], corpus, folds, len(numbers), n) / 60,
+                minutes=0.0 if why else _total(m, seconds, corpus, folds, numbers, n) / 60,
                 left_out=why,
             )
             for m in planned
@@ -307,14 +310,17 @@ def _middle(people: Sequence[int]) -> list[int]:
 
 
 def _total(
-    seconds: tuple[float, float],
+    method: Method,
+    seconds: Mapping[str, tuple[float, float]],
     corpus: Corpus,
     folds: Sequence[tuple],
-    n_numbers: int,
+    people: Sequence[int],
     draws: int,
 ) -> float:
-    once, each = seconds
-    return once * len(corpus.y) + each * len(folds) * n_numbers * draws
+    """Return the seconds of all fits; an encoder that is not trained is another one in each draw."""
+    once, each = seconds[method.name]
+    n_encoders = draws if method.kind == "untrained" else 1
+    return once * len(corpus.y) * n_encoders + each * len(folds) * len(people) * draws
 
 
 def _seconds_of(
@@ -327,7 +333,7 @@ def _seconds_of(
     people_drawn = draw_subjects(corpus.subjects_of(labelled), people[-1], 0, class_of)
     drawn = np.intersect1d(labelled, corpus.windows_of(people_drawn))
     tested = np.intersect1d(test, corpus.windows_of(corpus.groups[test[:1]].tolist()))
-    X, y, estimator = corpus.X, corpus.y, method.estimator
+    X, y, estimator = corpus.X, corpus.y, with_seed(clone(method.estimator), 0)
     if method.trains:
         return 0.0, _of_training(
             estimator, "finetune", lambda e: e.fit(X[drawn], y[drawn]), X[drawn], y[drawn]
@@ -358,11 +364,23 @@ def _of_training(
     found = []
     for epochs in (1, 4):
         short = clone(estimator).set_params(**{f"{phase}_epochs": epochs})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that so few steps learn nothing
-            found.append(_timed(lambda short=short: fit(short)))
+        found.append(_timed(partial(fit, short)))
     epochs_of_all = 4 * steps_of(estimator) / steps_of(short)
     return found[0] + (epochs_of_all - 1) * max(0.0, found[1] - found[0]) / 3
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep back what trainings of a few steps log, and that they have learned nothing."""
+    log = logging.getLogger("braindecode_pars")
+    level = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
 
 
 def is_new_encoder(part: Any) -> bool:
