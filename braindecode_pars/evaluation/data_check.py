@@ -489,8 +489,8 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
             "warning",
             f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
             f"{order} (by the order of {told}). If they were recorded so, fatigue or drying "
-            "electrodes tell the classes apart as well as what is studied. Needed are subjects with "
-            "the other order.",
+            "electrodes tell the classes apart as well as what is studied. Needed are subjects "
+            "with the other order.",
         )
 
 

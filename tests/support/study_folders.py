@@ -18,21 +18,21 @@ CHANNELS = ["Fz", "C3", "C4", "Pz"]
 LOADING: dict[str, Any] = dict(window_seconds=5, sfreq=100.0, low=0.5, high=40.0, verbose=0)
 
 
-def recording(seed: int, alpha: np.ndarray | float, sfreq: float = 100.0) -> mne.io.RawArray:
-    """Return a minute of noise with a 10 Hz rhythm, whose amplitude in volts may change in time."""
+def recording(seed: int, rhythm: np.ndarray | float, sfreq: float = 100.0) -> mne.io.RawArray:
+    """Return a minute of noise with a rhythm, whose frequency in Hz may change in time."""
     rng = np.random.default_rng(seed)
     times = np.arange(round(60 * sfreq)) / sfreq
     noise = 1e-5 * rng.normal(size=(len(CHANNELS), len(times)))
     phases = rng.uniform(0, 2 * np.pi, (len(CHANNELS), 1))
-    rhythm = alpha * np.sin(2 * np.pi * 10 * times + phases)
-    return mne.io.RawArray(noise + rhythm, mne.create_info(CHANNELS, sfreq, "eeg"), verbose="error")
+    signal = noise + 6e-6 * np.sin(2 * np.pi * rhythm * times + phases)
+    return mne.io.RawArray(signal, mne.create_info(CHANNELS, sfreq, "eeg"), verbose="error")
 
 
 def blocks(seed: int, sfreq: float = 100.0) -> mne.io.RawArray:
-    """Return a recording with blocks of ten seconds, eyes closed with a rhythm, in mixed order."""
+    """Return blocks of ten seconds, a rhythm of 10 Hz with eyes closed, 20 Hz with eyes open."""
     order = ["open", "closed"] * 3 if seed % 2 else ["closed", "open"] * 3
-    levels = [1e-5 if name == "closed" else 4e-6 for name in order]
-    raw = recording(seed, np.repeat(levels, round(10 * sfreq)), sfreq)
+    rhythm = [10.0 if name == "closed" else 20.0 for name in order]
+    raw = recording(seed, np.repeat(rhythm, round(10 * sfreq)), sfreq)
     return raw.set_annotations(mne.Annotations(10.0 * np.arange(6), [10.0] * 6, order))
 
 
@@ -50,11 +50,11 @@ def good(root: Path, n_subjects: int = 12) -> dict[str, Any]:
 
 
 def classes_of_sites(root: Path) -> dict[str, Any]:
-    """Write patients of one site and healthy people of another."""
+    """Write patients, whose rhythm is slower, of one site and healthy people of another."""
     people = []
     for subject in range(12):
         is_patient = subject % 2 == 1
-        _save(root, subject, recording(subject, 8e-6 if is_patient else 4e-6))
+        _save(root, subject, recording(subject, 7.0 if is_patient else 10.0))
         diagnosis, site = ("patient", "Lyon") if is_patient else ("healthy", "Graz")
         people.append((f"sub-{subject:02d}", site, diagnosis))
     table = pd.DataFrame(people, columns=["participant_id", "site", "diagnosis"])
