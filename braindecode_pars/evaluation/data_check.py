@@ -479,7 +479,9 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
         if own["class"].nunique() < 2:
             continue
         by = next((c for c in ("date", "file") if own[c].notna().all() and own[c].is_unique), None)
-        told_by.add({"date": "their dates", "file": "their file names"}.get(by, "the data set"))
+        told_by.add(
+            {"date": "their dates", "file": "their file names"}.get(str(by), "the data set")
+        )
         ordered = own if by is None else own.sort_values(by)
         orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
     # An order in which a class comes again, such as A B A, balances what changes with time.

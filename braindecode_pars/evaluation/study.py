@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import sklearn
+import torch
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
+import braindecode_pars
 from braindecode_pars._common.checks import integer, optional, positive
 from braindecode_pars._common.files import (
     check_may_write,
@@ -25,6 +29,7 @@ from braindecode_pars._common.files import (
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
+from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.controls import controls
 from braindecode_pars.evaluation.corpus import Corpus
@@ -41,6 +46,7 @@ from braindecode_pars.evaluation.study_plan import (
     Plan,
     channels_of_slow_voltages,
     folds_of,
+    is_embedder,
     is_new_encoder,
     make_plan,
     numbers_of_people,
@@ -55,6 +61,8 @@ __all__ = ["Study", "study"]
 
 #: Draws of the controls: each is a comparison of its own.
 CONTROL_DRAWS = 5
+#: Windows on which the features of an encoder are audited.
+AUDIT_WINDOWS = 300
 CHANCE = "chance level"
 _FORMAT = {"study": 1}
 
@@ -176,8 +184,11 @@ def study(
         Hours that the study may take. None runs no network that takes long.
     dataset : str
         Name of the recordings in tables and figures.
-    unlabeled_label, n_jobs
+    unlabeled_label
         As in :func:`~braindecode_pars.evaluation.label_efficiency`.
+    n_jobs : int | None
+        Processes for the fits of networks, as in
+        :func:`~braindecode_pars.evaluation.label_efficiency`.
     out : path | None
         Folder for ``scores.csv``, ``tests.csv``, ``study.json`` and all that is finished, from
         which the same call goes on after an interruption, and ``model``, a classifier of all
@@ -255,7 +266,15 @@ def begin_study(
     known, reasons = _usable(encoders, corpus)
     slow = channels_of_slow_voltages(corpus.X) if corpus.X.chs_info else None
     found_methods = study_methods(known, slow, centred=may_centre, further=methods or {})
-    about: dict[str, Any] = dict(digest=digest(describe_corpus(corpus)), left_out=reasons)
+    about: dict[str, Any] = dict(
+        digest=digest(describe_corpus(corpus)),
+        versions={
+            package.__name__: package.__version__ for package in (braindecode_pars, torch, sklearn)
+        },
+        date=str(date.today()),
+        seeds="draws 0, 1, ...; folds and own pretraining 0",
+        left_out=reasons,
+    )
     if check.by_subject:
         about["left_out"].append(
             "Nothing was centred by subject: every subject has one class, which would be lost."
@@ -328,8 +347,8 @@ class Planned:
         """Score all methods, control those that are ahead, and answer."""
         with self._place() as place:
             self.out = Path(place)
+            self.n_jobs = n_jobs
             self.options: dict[str, Any] = dict(
-                n_jobs=n_jobs,
                 verbose=verbose,
                 metrics=[self.metric],
                 equal_sizes=False,
@@ -365,7 +384,11 @@ class Planned:
         for (trains, *people, draws), group in groups.items():
             name = f"{'networks' if trains else 'features'}-{len(people)}x{-draws}"
             estimators = {m.name: m.estimator for m in group}
-            tables.append(self._compare(estimators, people, -draws, plan.folds, self.out / name))
+            place = self.out / name
+            # Processes would not share the features, which are most of the work of the others.
+            jobs = self.n_jobs if trains else None
+            found = self._compare(estimators, people, -draws, plan.folds, place, n_jobs=jobs)
+            tables.append(found)
         own = [m for m in plan.methods if m.name.startswith(OWN)]
         for k, fold in enumerate(plan.folds if own else ()):
             estimators = {m.name: self._with_own(m, k) for m in own}
@@ -380,6 +403,7 @@ class Planned:
         draws: int,
         folds: Sequence[tuple],
         out: Path,
+        n_jobs: int | None = None,
     ) -> pd.DataFrame:
         with features_computed_once():
             found = label_efficiency(
@@ -390,6 +414,7 @@ class Planned:
                 cv=list(folds),
                 dataset=self.corpus.name,
                 out=out,
+                n_jobs=n_jobs,
                 **self.options,
             )
         found.attrs = {}  # so that tables can be joined
@@ -509,7 +534,28 @@ class Planned:
             gains.append((gain, scores.attrs["lacks"]))
         table = pd.concat([_plain(gain) for gain, _ in gains], ignore_index=True)
         table.attrs = {"metric": self.metric, "lacks": gains[0][1]}
-        return table, sentences
+        return table, [*sentences, *self._audited(methods[name] for name in names)]
+
+    def _audited(self, ahead_methods: Iterable[Method]) -> Iterator[str]:
+        """Say what the features of each encoder hold more of than before its pretraining."""
+        encoders = {}
+        for method in ahead_methods:
+            name = method.name.removesuffix(CENTRED)
+            own = self._with_own(method, 0) if name == OWN else method.estimator
+            encoders[name] = next(p.encoder for p in own.get_params().values() if is_embedder(p))
+        audits = audit_encoder(encoders, self.corpus.X, n_windows=AUDIT_WINDOWS)
+        for name, rows in audits[audits["measure"] == R2].groupby("encoder", sort=False):
+            wide = rows.pivot(index="property", columns="features", values="value")
+            before = wide[["tokens", "random encoder"]].max(axis=1)
+            most = (wide["encoder"] - before).nlargest(3).index
+            held = ", ".join(
+                f"{each} (R2 {wide.loc[each, 'encoder']:.2f}, before {before[each]:.2f})"
+                for each in most
+            )
+            yield (
+                f"What a linear model reads from the features of {name} more than before its "
+                f"pretraining, on people who are held out: {held}."
+            )
 
     def _confusion(self, best: str, scores: pd.DataFrame) -> pd.DataFrame:
         """Return true and predicted classes of a method with most labelled people, all draws."""

@@ -34,7 +34,9 @@ __all__ = ["OWN", "Method", "Plan", "make_plan", "study_methods"]
 #: Name of the encoder that is pretrained on the people who are not tested, within each fold.
 OWN, OWN_UNTRAINED = "own pretraining", "own, untrained"
 #: Task of that pretraining: the best of ten on three questions, see the results.
-_OWN_TASK: dict[str, Any] = dict(pretext="joint", pretext_params={"tasks": {"features": 1.0, "spectral": 1.0}})
+_OWN_TASK: dict[str, Any] = dict(
+    pretext="joint", pretext_params={"tasks": {"features": 1.0, "spectral": 1.0}}
+)
 _SIMPLE = ("band-power", "tangent-space", "classical-features")
 #: Folds of subjects; each is tested once in every draw.
 N_FOLDS = 4
@@ -317,7 +319,7 @@ def _total(
     people: Sequence[int],
     draws: int,
 ) -> float:
-    """Return the seconds of all fits; an encoder that is not trained is another one in each draw."""
+    """Return the seconds of all fits; an untrained encoder is another one in each draw."""
     once, each = seconds[method.name]
     n_encoders = draws if method.kind == "untrained" else 1
     return once * len(corpus.y) * n_encoders + each * len(folds) * len(people) * draws
@@ -383,9 +385,13 @@ def _silent() -> Iterator[None]:
         log.setLevel(level)
 
 
+def is_embedder(part: Any) -> bool:
+    return isinstance(part, PARSEmbedder)
+
+
 def is_new_encoder(part: Any) -> bool:
     """Whether this is an embedder that pretrains an encoder of its own."""
-    return isinstance(part, PARSEmbedder) and part.encoder is None and part.pretext is not None
+    return is_embedder(part) and part.encoder is None and part.pretext is not None
 
 
 def _timed(run: Any) -> float:
