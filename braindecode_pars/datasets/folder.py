@@ -353,7 +353,7 @@ def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
             )
     with_origin = []
     for each in chosen:
-        origin = {"file": each.file.relative_to(root).as_posix()}
+        origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
         if sites:
             origin["site"] = sites.get(subject_key(each.subject))
         with_origin.append(replace(each, description={**each.description, **origin}))
