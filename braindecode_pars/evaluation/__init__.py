@@ -24,6 +24,7 @@ from braindecode_pars.evaluation.protocols import (
     leave_one_subject_out,
     transfer,
 )
+from braindecode_pars.evaluation.study import Study, study
 from braindecode_pars.windows.once import features_computed_once
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "LogBandPower",
     "SlowVoltages",
     "SpatialCovariance",
+    "Study",
     "ablation",
     "audit_encoder",
     "compare",
@@ -50,6 +52,7 @@ __all__ = [
     "power",
     "score_predictions",
     "score_table",
+    "study",
     "summarize",
     "transfer",
 ]

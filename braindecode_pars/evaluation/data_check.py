@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset
 from scipy.stats import chi2_contingency
 from scipy.stats.contingency import association
 from sklearn.metrics import roc_auc_score
+from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import in_corpus
@@ -42,6 +42,8 @@ _PROPERTIES = {
     "channels": "set of channels",
     "corpus": "corpus",
 }
+#: Columns by which recordings are ordered, and what they are called.
+_ORDERS = {"date": "their dates", "file": "their file names", None: "the data set"}
 #: What a recording's description may tell besides.
 _DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference")
 
@@ -190,12 +192,12 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
         index=table.index,
         dtype=object,
     )
-    parts = windows_ds.datasets if isinstance(windows_ds, BaseConcatDataset) else []
+    parts = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
     parts = [part for part in parts if len(part)]  # as in the table of Windows
     if len(parts) == len(found):
-        described = [{} if part.description is None else dict(part.description) for part in parts]
+        described = [getattr(part, "description", None) for part in parts]
         for name in _DESCRIBED:
-            found[name] = [each.get(name) for each in described]
+            found[name] = [e.get(name) if isinstance(e, pd.Series) else None for e in described]
         infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
         found["date"] = [info.get("meas_date") for info in infos]
     numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(found["subject"])]
@@ -298,10 +300,12 @@ def _reference(reference: str | None) -> str | None:
 
 
 def _band(band: tuple[float | None, float | None] | None) -> str | None:
-    if band is None:
+    if band is None or band == (None, None):
         return None
-    low, high = ("none" if edge is None else f"{edge:g}" for edge in band)
-    return f"{low} to {high} Hz"
+    low, high = ("" if edge is None else f"{edge:g} Hz" for edge in band)
+    if not low:
+        return f"below {high}"
+    return f"{low} to {high}" if high else f"above {low}"
 
 
 def _counted(values: Any) -> str:
@@ -387,8 +391,8 @@ def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
         else:
             yield Finding(
                 "note",
-                f"The recordings differ in their {what} ({n_values} different ones), but no class "
-                "goes with one of them.",
+                f"The recordings differ in their {what} ({n_values} different ones), but the "
+                "classes do not follow it.",
             )
 
 
@@ -479,9 +483,7 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
         if own["class"].nunique() < 2:
             continue
         by = next((c for c in ("date", "file") if own[c].notna().all() and own[c].is_unique), None)
-        told_by.add(
-            {"date": "their dates", "file": "their file names"}.get(str(by), "the data set")
-        )
+        told_by.add(_ORDERS[by])
         ordered = own if by is None else own.sort_values(by)
         orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
     # An order in which a class comes again, such as A B A, balances what changes with time.
