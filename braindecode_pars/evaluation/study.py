@@ -104,6 +104,14 @@ class Study:
         True and predicted classes of the best method, all draws.
     about : dict
         Digest of the data, versions, seeds and the like.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import study
+    >>> found = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))  # too few people
+    >>> found.answer.split(".")[0], len(found.scores)
+    ('There is no answer', 0)
     """
 
     dataset: str
@@ -315,7 +323,9 @@ def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any]
     usable, reasons = {}, []
     for name, encoder in encoders.items():
         card = load_encoder(encoder).card
-        seen = seen_by([card], corpus.people_of(corpus.subjects))
+        # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
+        people = {s: p for s, p in corpus.people_of(corpus.subjects).items() if str(p) != str(s)}
+        seen = seen_by([card], people)
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "

@@ -8,8 +8,6 @@ import pandas as pd
 
 from braindecode_pars.baselines import CENTRED
 
-__all__ = ["LEVEL", "ahead", "answer_of"]
-
 #: Level of the tests, after Holm's correction.
 LEVEL = 0.05
 

@@ -29,8 +29,6 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
-__all__ = ["OWN", "Method", "Plan", "make_plan", "study_methods"]
-
 #: Name of the encoder that is pretrained on the people who are not tested, within each fold.
 OWN, OWN_UNTRAINED = "own pretraining", "own, untrained"
 #: Task of that pretraining: the best of ten on three questions, see the results.

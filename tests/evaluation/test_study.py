@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,8 @@ from braindecode_pars.evaluation.study_plan import (
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.door import as_windows
 
+#: The module, which the package hides behind the function of the same name.
+MODULE = importlib.import_module("braindecode_pars.evaluation.study")
 SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
 QUICK = {"pretrain_epochs": 1, "embed_dim": 8, "num_heads": 2, "mlp_dim": 8, "num_layers": 1}
 
@@ -61,7 +65,7 @@ def quick(monkeypatch):
             method.estimator.set_params(**{prefix + key: value for key, value in QUICK.items()})
         return kept
 
-    monkeypatch.setattr("braindecode_pars.evaluation.study.study_methods", few)
+    monkeypatch.setattr(MODULE, "study_methods", few)
     # Two draws are enough for a test of each difference.
     return dict(encoders={}, n_draws=2, n_train_subjects=[2, 4], dataset="simulated")
 
@@ -271,6 +275,28 @@ def test_a_score_below_chance_is_no_answer():
 # The whole
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("by_subject", [False, True])
+def test_permuted_labels_end_in_no_difference_from_chance(monkeypatch, by_subject):
+    def few(encoders, channels, *, centred, further):
+        methods = study_methods(encoders, channels, centred=centred, further=further)
+        return [m for m in methods if m.name in ("band power", "random encoder", "noise")]
+
+    monkeypatch.setattr(MODULE, "study_methods", few)
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0))
+    n_subjects = 16 if by_subject else 10
+    answers = [
+        study(
+            simulated(gain=0, by_subject=by_subject, n_subjects=n_subjects, seed=seed),
+            encoders={"noise": "noise"},
+            n_draws=3,
+            verbose=0,
+        ).answer
+        for seed in range(100)
+    ]
+    assert sum("no difference from chance level" in answer for answer in answers) >= 95
+
+
 def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
     windows = simulated()
     found = study(windows, out=tmp_path / "study", verbose=0, **quick)
@@ -364,6 +390,16 @@ def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick):
     )
     begun = begin_study(windows, **{**quick, "encoders": {"noise": "noise"}})
     assert any("128 Hz" in each and "100 Hz" in each for each in begun.about["left_out"])
+
+
+def test_an_encoder_that_knows_the_people_is_left_out(quick, monkeypatch):
+    """Subject 1 of an unknown corpus is not the one of the encoder's corpus."""
+    windows = simulated()
+    given = {**quick, "encoders": {"small": "small"}}
+    assert begin_study(windows, **given).about["left_out"] == []
+    known = replace(windows, recordings=windows.recordings.assign(corpus="physionet_mi"))
+    (reason,) = begin_study(known, **given).about["left_out"]
+    assert reason == "The encoder small was left out: it was pretrained on 7 of the people."
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
