@@ -161,7 +161,6 @@ INTERNAL = {
     *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
     *("pretext.distance.DistanceLoss", "pretext.lags.lag_bins"),
     *(
-        "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",
         "pretext.lags.losses_by_lag",
         "pretext.spectral.frequency_bands",

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path, PurePath
-from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,6 @@ from braindecode_pars._common.computing import count_steps, find_device, tensor_
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.run import begun_task
@@ -143,27 +141,24 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
-    # The steps have the lengths in turns.
-    parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
     with seeded(config.seed, device):
-        counts = [count_steps(step_of(p), p.encoder, n_steps, n_examples) for p in parts]
-        kept = max(_kept_bytes(part, config.precision) for part in parts)
-        measured = [_measured(part, config, device, at_once) for part in parts]
-    rate = harmonic_mean([rate for _, rate in measured])
+        count = count_steps(step_of(task), task.encoder, n_steps, n_examples)
+        kept = _kept_bytes(task, config.precision)
+        measured_windows, rate = _measured(task, config, device, at_once)
     return RunPlan(
         parameters=parameters,
         n_windows=corpus.n_windows,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         n_examples=n_examples,
-        tokens=mean(count.tokens for count in counts),
-        flops=mean(count.flops for count in counts),
+        tokens=count.tokens,
+        flops=count.flops,
         store_bytes=corpus.store_bytes,
         run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
         memory_bytes=_TRAINED * parameters + kept * at_once,
         device=_name_of(device),
         n_devices=n_devices,
-        measured_windows=min(n_windows for n_windows, _ in measured),
+        measured_windows=measured_windows,
         windows_per_second=rate,
         hours=n_examples / rate / n_devices / 3600,
     )
