@@ -12,7 +12,6 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
-from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet, TensorBoardCurves
+from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.runs.synthetic_steps import SignalSource, SyntheticSteps
@@ -67,9 +66,8 @@ def pretrain(
         encoder's card has no subjects.
     out : path
         Folder for the run. It gets ``run.json`` (configuration, store, versions),
-        ``metrics.csv``, ``checkpoints/`` and, if tensorboard is installed, ``tensorboard/``. At the
-        end it gets ``encoder.safetensors`` and ``encoder.json``, which
-        ``PARSClassifier(encoder=out)`` loads.
+        ``metrics.csv`` and ``checkpoints/``. At the end it gets ``encoder.safetensors`` and
+        ``encoder.json``, which ``PARSClassifier(encoder=out)`` loads.
     config : RunConfig | None
         Settings of the run. None means the paper's settings.
     resume : bool
@@ -89,10 +87,6 @@ def pretrain(
     ValueError
         When the configuration does not fit the store, the processes or the device's memory, or
         the folder has another run.
-    ChildProcessError
-        When a data worker was killed. The last checkpoint is kept.
-    ConnectionError
-        When another process of the run has ended. The last checkpoint is kept.
     KeyboardInterrupt
         When the user interrupts training. The last checkpoint is kept.
 
@@ -241,16 +235,16 @@ def _train(
     settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
     del checkpoint  # it is as large as weights and optimizer together
-    failures = _explain_failures(folder.path, config.micro_batch_size)
     seeding = globally_seeded(config.seed, accelerator.device)
-    with failures, seeding, warnings.catch_warnings():
+    with _explained_memory(config.micro_batch_size), seeding, warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
             task.encoder,
             steps,
             PretrainingSettings(**settings),
-            callbacks=_records(config, folder, first_epoch, is_main),
+            # The second one writes what the first one adds to the history.
+            callbacks=[EpochRecord(config.batch_size), *([EpochFiles(folder)] if is_main else [])],
             first_epoch=first_epoch,
             verbose=verbose if is_main else 0,
             net=make_net,
@@ -344,36 +338,17 @@ def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
     return lambda net: checkpoints.pop().restore(net)
 
 
-def _records(config: SizedRunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
-    """Return the callbacks; later ones use entries of the history that earlier ones write."""
-    records: list = [EpochRecord(config.batch_size)]
-    if is_main and find_spec("tensorboard") is not None:
-        first_step = first_epoch * config.steps_per_epoch
-        records.append(TensorBoardCurves(folder.tensorboard, first_step))
-    return [*records, EpochFiles(folder)] if is_main else records
-
-
 @contextmanager
-def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
-    """Raise failures of memory and processes with a message that states what to do."""
-    advice = f"The last checkpoint is in {out}; resume the run from there."
+def _explained_memory(micro_batch_size: int) -> Iterator[None]:
+    """Say which setting needs less memory, when there is too little of it."""
     try:
         yield
-    except (MemoryError, RuntimeError, ChildProcessError) as error:
-        text = str(error)
-        # On the CPU, torch raises a plain RuntimeError for too little memory.
+    except (MemoryError, RuntimeError) as error:
+        # On the CPU, torch raises a plain RuntimeError.
         no_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if no_memory or "can't allocate memory" in text:
+        if no_memory or "can't allocate memory" in str(error):
             what = f"micro_batch_size={micro_batch_size}"
             raise ValueError(f"The device has too little memory for {what}.") from error
-        # So it does for a killed data worker.
-        if isinstance(error, ChildProcessError) or text.startswith("DataLoader worker (pid"):
-            raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error
-        # Backends raise a DistError, or a RuntimeError that only its message identifies.
-        by_text = any(word in text for word in ("gloo", "Connection closed", "NCCL"))
-        is_lost = by_text or isinstance(error, torch.distributed.DistError)
-        if torch.distributed.is_initialized() and is_lost:
-            raise ConnectionError(f"Another process of this run has ended. {advice}") from error
         raise
 
 

@@ -49,8 +49,7 @@ KEPT = 2
 class RunFolder:
     """The folder of a run.
 
-    It has ``run.json``, ``metrics.csv``, ``checkpoints/``, ``tensorboard/`` and, at the end, the
-    encoder.
+    It has ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end, the encoder.
     """
 
     def __init__(self, path: Path):
@@ -58,7 +57,6 @@ class RunFolder:
         self.description = path / "run.json"
         self.metrics = path / "metrics.csv"
         self.checkpoints = path / "checkpoints"
-        self.tensorboard = path / "tensorboard"
 
     @property
     def is_finished(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
@@ -294,29 +293,7 @@ class EpochLoader:
         return self.steps_per_epoch
 
     def __iter__(self) -> Iterator[tuple[Tensor, int]]:
-        """Return an iterator over the steps of the next epoch.
-
-        Raises
-        ------
-        ChildProcessError
-            When a data worker was killed while it was sending a batch. If it was killed at any
-            other time, torch raises a RuntimeError.
-        """
+        """Return an iterator over the steps of the next epoch."""
         if self._batches is None:
-            self._batches = _read(self.loader)
+            self._batches = iter(self.loader)
         return islice(self._batches, self.steps_per_epoch)
-
-
-def _read(loader: DataLoader) -> Iterator[tuple[Tensor, int]]:
-    try:
-        yield from loader
-    except Exception as error:
-        # Errors in the data, and torch's own report of a killed worker, need no explanation.
-        is_explained = str(error).startswith(("Caught ", "DataLoader worker"))
-        if loader.num_workers == 0 or is_explained:
-            raise
-        # A worker killed while sending breaks the connection, which is the error here. A moment
-        # later torch's signal handler raises its report. Wait for it, so that it does not
-        # interrupt later code.
-        time.sleep(1)
-        raise ChildProcessError(f"{type(error).__name__}: {error}") from error

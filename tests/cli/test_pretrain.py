@@ -321,9 +321,6 @@ def test_torchrun_on_one_node_and_on_two_of_which_one_is_lost(torchrun, store, t
         time.sleep(0.05)
     end(lost)
     assert other.wait(300) == 1
-    messages = [(tmp_path / f"run-{node}.log").read_text() for node in (0, 1)]
-    advice = f"Another process of this run has ended. The last checkpoint is in {out}; resume the"
-    assert advice in messages[1]
     assert not (out / "encoder.safetensors").exists()
 
     # Both again.

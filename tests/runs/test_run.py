@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.own_task import forget
-from support.small_runs import interrupt, last_checkpoint, make_store, noise, run, small_config
+from support.small_runs import interrupt, make_store, noise, run, small_config
 from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
@@ -213,21 +212,6 @@ def test_a_run_resumes_after_ctrl_c(store, tmp_path, monkeypatch, caplog, capsys
     again = pretrain(store, out, small_config(device="auto", num_workers=1), resume=True)
     assert again == out
     assert "is already finished" in caplog.text
-
-
-def test_a_killed_data_worker_ends_the_run_with_advice(store, tmp_path, monkeypatch):
-    killed, others = [], multiprocessing.active_children()
-
-    def kill(net, *args, **kwargs):
-        if net.history[-1, "epoch"] == 2 and not killed:
-            (worker,) = (p for p in multiprocessing.active_children() if p not in others)
-            worker.kill()
-            killed.append(worker)
-
-    monkeypatch.setattr(RunNet, "on_batch_end", kill)
-    with pytest.raises(ChildProcessError):
-        run(store, tmp_path / "run", num_workers=1, epochs=100)
-    assert last_checkpoint(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
