@@ -363,7 +363,7 @@ def _part(text: str | None) -> tuple[int, int] | None:
 def plan(
     corpus: Annotated[
         Path | None,
-        typer.Argument(help="Folder of a SignalStore or of recordings.", show_default=False),
+        typer.Argument(help="Folder of a SignalStore.", show_default=False),
     ] = None,
     n_windows: Annotated[
         int | None,
@@ -374,8 +374,8 @@ def plan(
     sfreq: Annotated[
         float | None,
         typer.Option(
-            help="Sampling rate of the store in Hz. Default: that of the recordings; 128 with "
-            "--synthetic."
+            help="Sampling rate in Hz of a corpus that is not here, or of --synthetic, where it is "
+            "128 by default."
         ),
     ] = None,
     n_chans: Annotated[
@@ -394,13 +394,14 @@ def plan(
     """
     if (corpus is not None) + (n_windows is not None) + synthetic != 1:
         raise typer.BadParameter(
-            "Pass the folder of a corpus, or --n-windows and --sfreq, or --synthetic."
+            "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
         )
     if n_windows is not None and sfreq is None:
-        raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the store.")
+        raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the windows.")
     with report_failures():
         from braindecode_pars.cli.describing import show_plan
         from braindecode_pars.runs import CorpusSize
+        from braindecode_pars.signal_store import SignalStore
 
         config = run_config(given)
         seconds = config.window_seconds
@@ -411,7 +412,8 @@ def plan(
                 n_windows, sfreq=sfreq, window_seconds=seconds, n_chans=n_chans
             )
         else:
-            size = CorpusSize.of_path(corpus, seconds, sfreq, config.exclude_subjects)
+            kept = SignalStore.open(corpus, verbose=0).select(exclude=config.exclude_subjects)
+            size = CorpusSize.of_store(kept.without_held_out(), seconds)
         show_plan(size, config)
 
 

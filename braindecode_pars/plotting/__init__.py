@@ -9,7 +9,7 @@ colour.
 from braindecode_pars.plotting.channel_figures import embedding, spatial_attention
 from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
 from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
-from braindecode_pars.plotting.loss_figures import lag_losses, shift_matrices, training_curves
+from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
 from braindecode_pars.plotting.score_figures import (
     ablation_grid,
     ablation_lines,
@@ -31,7 +31,6 @@ __all__ = [
     "hypnodensity",
     "hypnogram",
     "label_efficiency",
-    "lag_losses",
     "night",
     "paired_bars",
     "shift_matrices",

@@ -72,11 +72,6 @@ class Placement:
         """Smallest number of samples between the starts of two patches."""
         return 0 if self.may_overlap else self.patch_size + self.min_gap
 
-    @property
-    def longest_lag(self) -> int:
-        """Largest number of samples between the starts of two patches."""
-        return self.n_times - self.patch_size
-
     def draw(
         self,
         batch_size: int,

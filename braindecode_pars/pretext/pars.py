@@ -20,7 +20,6 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext._placement import SAMPLINGS, Placement, default_n_patches
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.distance import DistanceLoss
-from braindecode_pars.pretext.lags import lag_bins, losses_by_lag
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.tokens import detrended, extract_patches, sinusoidal_positions
 
@@ -139,13 +138,6 @@ class PARS(PretextTask):
         patches are masked, or the signal is too short for bins of distances. The message states
         what is accepted.
 
-    Notes
-    -----
-    The log has the loss by lag, as ``train_loss_relative_lag_1_2`` for lags of 1 to 2 patches,
-    relative to the loss of a constant guess on the same pairs. Below one patch, patches share
-    samples. A model that matches shared samples or adjacent ends is good at the shortest lags only;
-    one that reads a drift, or order, at the longest, too.
-
     References
     ----------
     Sandino et al. 2025, Learning the relative composition of EEG signals using pairwise relative
@@ -232,22 +224,13 @@ class PARS(PretextTask):
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
 
-        # References of the losses: a guess without the signal, and bins of lags.
-        guess = torch.zeros(())
-        if target == "distance":
-            guess = self._distance_loss().best_guess(self._simulated_shifts(_N_SIMULATED))
-        self.constant_guess: Tensor
-        self.register_buffer("constant_guess", guess, persistent=False)
-        lags = self.placement.shortest_lag, self.placement.longest_lag
-        self.lag_bins = lag_bins(*(lag / self.patch_size for lag in lags))
-
     @property
     def criterion(self) -> Callable[[], nn.Module]:
         """Class of the loss, or constructor of a :class:`~.distance.DistanceLoss`."""
         return nn.MSELoss if self.target == "shift" else self._distance_loss
 
     def _distance_loss(self) -> DistanceLoss:
-        longest = self.placement.longest_lag / self.n_times
+        longest = (self.n_times - self.patch_size) / self.n_times
         return DistanceLoss(self.n_bins, self.patch_size / self.n_times, longest)
 
     def sample_starts(
@@ -342,38 +325,6 @@ class PARS(PretextTask):
             off_diagonal = (self.n_masked - 1) / self.n_masked
             return (n_starts**2 - 1) / (6 * self.n_times**2) * off_diagonal
         return self._simulated_shifts(self.n_masked).square().mean().item()
-
-    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss by lag, relative to that of the best constant guess on the same pairs.
-
-        Parameters
-        ----------
-        prediction, target
-            Output of :meth:`forward`.
-
-        Returns
-        -------
-        dict of str to Tensor
-            Scalar losses such as ``"lag_1_2"``, of the pairs that are 1 to 2 patches apart; NaN
-            when there is no such pair. With ``target="distance"`` also the ``"distance"`` and the
-            ``"order"`` of all pairs.
-        """
-        terms = self._terms(prediction, target)
-        guess = self.constant_guess.expand(*target.shape, *self.constant_guess.shape)
-        guessed = self._terms(guess, target)
-        parts = {}
-        if len(terms) > 1:
-            parts = {name: loss.sum() / guessed[name].sum() for name, loss in terms.items()}
-        lags = (target.abs() * self.n_times).round() / self.patch_size
-        total, total_guessed = (torch.stack([*each.values()]).sum(0) for each in (terms, guessed))
-        return parts | losses_by_lag(total, total_guessed, lags, self.lag_bins)
-
-    def _terms(self, prediction: Tensor, shifts: Tensor) -> dict[str, Tensor]:
-        """Return the losses of each pair by name, each of shape (batch, n_masked, n_masked)."""
-        if self.target == "shift":
-            return {"shift": (prediction - shifts).square()}
-        distance, order = self._distance_loss().terms(prediction, shifts)
-        return {"distance": distance, "order": order}
 
     def _simulated_shifts(self, n_masked: int) -> Tensor:
         """Return the shifts of 4096 examples, always the same."""

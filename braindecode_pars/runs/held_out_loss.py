@@ -42,8 +42,7 @@ class HeldOutLoss(NamedTuple):
     loss_relative : float
         Loss relative to chance; 1 is the chance level.
     parts : dict of str to float
-        The same of each part of the task, such as a frequency band. Empty for a task without parts;
-        NaN for a part that no batch has.
+        The same of each part of the task, such as a frequency band. Empty for a task without parts.
     subjects : list
         The held-out subjects, of recordings that are long enough for a crop.
     n_crops : int
@@ -151,11 +150,9 @@ def held_out_loss(
     batches = np.array_split(crops, -(-len(crops) // batch_size))
     with random_stream(seed, net.compute_device):
         rows = pd.DataFrame([_losses(net, torch.from_numpy(batch)) for batch in batches])
-    # Means over crops; a batch that has nothing of a part does not count for it.
     sizes = rows.pop("n")
     means: dict[str, Any] = {
-        str(name): float((column * sizes).sum() / sizes.where(column.notna()).sum(min_count=1))
-        for name, column in rows.items()
+        str(name): float(np.average(column, weights=sizes)) for name, column in rows.items()
     }
     subjects = unique_subjects(table["subject"]) or []
     return HeldOutLoss(means.pop("loss_relative"), means, subjects, len(crops))

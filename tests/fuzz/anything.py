@@ -298,11 +298,6 @@ def history() -> pd.DataFrame:
     )
 
 
-def lag_history() -> pd.DataFrame:
-    columns = {f"train_loss_relative_lag_{a}_{b}": v for a, b, v in [(0, 1, 0.3), (1, 2, 0.6)]}
-    return pd.DataFrame([dict(epoch=5, method="m", **columns)])
-
-
 def phases() -> pd.DataFrame:
     return history().assign(phase="pretrain", method="m", seed=0)
 
@@ -979,7 +974,6 @@ for name, made, more in (
     ("transfer", scores, {}),
 ):
     draws(name, lambda f, made=made, more=more: dict(scores=made(), **more), scores=frames(made))
-draws("lag_losses", lambda f: dict(history=lag_history()), history=frames(lag_history))
 draws("training_curves", lambda f: dict(history=phases()), history=frames(phases))
 draws("confusion_matrix", dict(true=TRUE, predicted=TRUE), true=labels, predicted=labels)
 P = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
