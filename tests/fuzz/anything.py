@@ -966,7 +966,6 @@ def draws(name, good, **odd):
 
 
 for name, made, more in (
-    ("ablation_grid", grid_scores, dict(rows="mask", columns="n")),
     ("ablation_lines", grid_scores, dict(x="mask", lines="n")),
     ("label_efficiency", efficiency_scores, {}),
     ("paired_bars", scores, {}),
@@ -991,8 +990,8 @@ draws(
 )
 draws(
     "hypnodensity",
-    dict(probabilities=P, class_names=["W", "R"]),
-    probabilities=st.one_of(arrays(), frames(predicted)),
+    lambda f: dict(predictions=predicted()),
+    predictions=frames(predicted),
     true=labels,
 )
 draws("hypnogram", dict(true=["W", "N1", "N2", "R"]), true=labels, predicted=labels)
