@@ -212,8 +212,7 @@ class PretextTask(nn.Module):
         **encoder_arguments: Any,
     ):
         super().__init__()
-        given = dict(n_times=n_times, patch_size=patch_size, encoder=encoder)
-        check_parameters(given, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         if n_times < patch_size:
             raise ValueError(
                 f"A window of {n_times} samples is shorter than one patch of {patch_size} "

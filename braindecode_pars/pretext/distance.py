@@ -59,8 +59,7 @@ class DistanceLoss(nn.Module):
 
     def __init__(self, n_bins: int, shortest: float, longest: float):
         super().__init__()
-        given = dict(n_bins=n_bins, shortest=shortest, longest=longest)
-        check_parameters(given, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         if not shortest < longest:
             raise ValueError(
                 f"DistanceLoss: shortest must be less than longest, got {shortest} and {longest}."

@@ -171,18 +171,7 @@ class PARS(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        given = dict(
-            n_patches=n_patches,
-            position_mask_ratio=position_mask_ratio,
-            sampling=sampling,
-            overlap=overlap,
-            min_gap=min_gap,
-            detrend=detrend,
-            target=target,
-            n_bins=n_bins,
-            decoder=decoder,
-        )
-        check_parameters(given, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         if n_patches is None:
             n_patches = default_n_patches(n_times, patch_size, sampling, overlap, int(min_gap))
         n_patches = int(n_patches)

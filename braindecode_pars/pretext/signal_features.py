@@ -129,7 +129,7 @@ class SignalFeatures(GridTask):
         mask_ratio: float = 0.0,
         **encoder_arguments: Any,
     ):
-        check_parameters(dict(sfreq=sfreq, features=features), _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         most = self.n_patches - 1
         self.n_masked = number_of(

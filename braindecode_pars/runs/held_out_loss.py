@@ -127,8 +127,7 @@ def held_out_loss(
     >>> loss.subjects, loss.n_crops, 0 < loss.loss_relative < 2
     ([3], 32, True)
     """
-    given = dict(crops_per_recording=crops_per_recording, seed=seed, device=device)
-    check_parameters(given, _RULES, "held_out_loss")
+    check_parameters(locals(), _RULES, "held_out_loss")
     folder = RunFolder(Path(run).expanduser())
     config = folder.finished_configuration()
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)

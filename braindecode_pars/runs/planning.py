@@ -293,10 +293,7 @@ class CorpusSize(NamedTuple):
         TypeError, ValueError
             When a number is not positive.
         """
-        given = dict(
-            n_windows=n_windows, sfreq=sfreq, window_seconds=window_seconds, n_chans=n_chans
-        )
-        check_parameters(given, _RULES, "CorpusSize")
+        check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
         hours = n_windows * window_seconds / 3600
         channels = f"{n_chans} channel{'s' if n_chans > 1 else ''}"
