@@ -111,9 +111,6 @@ class WarmupCosine(Callback):
         self.batch_ += 1
 
 
-#: The usual bar of tqdm, with two decimals of the number of steps.
-_WITH_PARTS = "{l_bar}{bar}| {n:.2f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-
 _PROGRESS_RULES = dict(
     description=checks.instance("a text", str),
     show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
@@ -170,23 +167,16 @@ class ProgressLine(Callback):
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
-            self.n_steps_ = self.first_epoch * steps
             self.bar_ = ProgressBar(
                 total=net.max_epochs * steps,
-                initial=self.n_steps_,
+                initial=self.first_epoch * steps,
                 desc=self.description,
                 unit=" steps",
             )
 
-    def on_part_end(self, net: NeuralNet, n_parts: int, **kwargs: Any) -> None:
-        """Move the bar after one of ``n_parts`` parts of a step."""
-        self.bar_.bar_format = _WITH_PARTS
-        self.bar_.update(1 / n_parts)
-
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if training:
-            self.n_steps_ += 1
-            self.bar_.update(self.n_steps_ - self.bar_.n)
+            self.bar_.update()
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}

@@ -272,11 +272,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         When an entry is unknown, or preprocessing is not accepted.
     """
     card = EncoderCard(**described)
-    # An early card has no preprocessing.
-    early = dict(sfreq=card.sfreq, band=card.about.get("band"))
-    if card.about.get("reference") == AVERAGE:  # the encoders in the package
-        early["reference"] = AVERAGE
-    card.preprocessing = Preprocessing.of(described.get("preprocessing", early))
+    card.preprocessing = Preprocessing.of(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if subjects is not None:  # JSON stores tuples as lists

@@ -176,7 +176,7 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
 def _trained_task(folder: RunFolder, config: RunConfig, sfreq: float) -> PretextTask:
     """Return the task of a finished run with the weights of its last checkpoint."""
     task = build_task(config, sfreq)
-    checkpoint = folder.newest(task)
+    checkpoint = folder.newest()
     last_step = config.epochs * (config.steps_per_epoch or 0)
     if checkpoint is None or checkpoint.step != last_step:
         raise ValueError(f"{folder.path} lacks the checkpoint of its last step, {last_step}.")

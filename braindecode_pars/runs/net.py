@@ -165,11 +165,6 @@ class RunNet(AccelerateMixin, PretrainingNet):
                 self.accelerator.backward(part_loss)
             loss += part_loss.detach()
             results.append(result)
-            if len(parts) > 1:
-                # Some callbacks know parts of a step, such as the progress bar.
-                for _, callback in self.callbacks_:
-                    if hasattr(callback, "on_part_end"):
-                        callback.on_part_end(self, n_parts=len(parts))
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():

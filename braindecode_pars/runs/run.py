@@ -208,7 +208,7 @@ def _train(
     """Train from the last checkpoint, if there is one."""
     is_main = accelerator.is_main_process
     # All processes must have read the checkpoint before the first one can remove it.
-    checkpoint = folder.newest(task) if resume else None
+    checkpoint = folder.newest() if resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 

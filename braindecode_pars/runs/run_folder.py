@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNet
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import (
     check_may_write,
     checksum_of,
@@ -182,7 +182,7 @@ class RunFolder:
             ) from error
         return run
 
-    def newest(self, task: nn.Module) -> Checkpoint | None:
+    def newest(self) -> Checkpoint | None:
         """Return the newest checkpoint that this run can resume from; None if there are none.
 
         Raises
@@ -193,14 +193,15 @@ class RunFolder:
         Warns
         -----
         UserWarning
-            When a newer checkpoint is damaged, or belongs to another run, task or size. The message
-            names the file and the reason.
+            When a newer checkpoint is damaged, or belongs to another run. The message names the
+            file and the reason.
         """
         problems = []
         for file in _newest_first(self.checkpoints):
             try:
                 checkpoint = Checkpoint.read(file)
-                checkpoint.check_belongs(task, self.run_id)
+                if checkpoint.run_id != self.run_id:
+                    raise ValueError(f"{file} belongs to another run.")
             except ValueError as error:
                 problems.append(str(error))
                 continue
@@ -307,29 +308,6 @@ class Checkpoint:
             return cls(**metadata, tensors=tensors, source=file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
-
-    def check_belongs(self, task: nn.Module, run_id: str) -> None:
-        """Check that the checkpoint is of this run, and that its weights fit the task.
-
-        Raises
-        ------
-        ValueError
-            When the checkpoint belongs to another run, or to another task or size. The message
-            names the tensors that differ.
-        """
-        if self.run_id != run_id:
-            raise ValueError(f"{self.source} belongs to another run.")
-        weights = task.state_dict()
-        expected = {name: weights[name] for name in _first_names(task).values()}
-        kinds = (
-            {(name, t.dtype, t.shape) for name, t in tensors.items()}
-            for tensors in (expected, self._of("module"))
-        )
-        different = sorted({name for name, *_ in set.symmetric_difference(*kinds)})
-        if different:
-            raise ValueError(
-                f"{self.source} belongs to another task or size: {listed(different)} differ."
-            )
 
     def restore(self, net: NeuralNet) -> None:
         """Set an initialised net, which it belongs to, and all random generators to this state."""

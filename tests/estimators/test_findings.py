@@ -113,14 +113,6 @@ def test_a_reference_that_cannot_be_computed_is_a_warning():
     assert found == {"other_reference": {"C3": "C3", "C4": "C4"}}
 
 
-@pytest.mark.parametrize("names", [["C3", "C4"], ["C3", "C4", "O1", "O2"]])
-def test_another_number_of_channels_than_a_model_without_names_had(names):
-    n = len(names)
-    with pytest.warns(UserWarning, match=f"{n} EEG channels.* 3"):
-        found = findings(None, names)
-    assert found == {"number_of_channels": {"found": n, "trained": 3}}
-
-
 def test_the_average_needs_one_reference_of_all_channels():
     with pytest.warns(UserWarning, match="average"):
         found = findings(["C3", "C4"], ["C3-M2", "O1-M2", "C4-M1", "O2-M1"], reference="average")
@@ -215,20 +207,8 @@ def test_the_factor_of_a_model_is_applied_before_amplitudes_are_compared():
     assert findings_in(raw_of(["C3"], scale=2e-5), clf, scale=1e6) == {}
 
 
-def test_what_is_unknown_of_the_training():
-    found = findings(["C3"], ["C3"], band=None, notch=None, scale=None)
-    assert found == {"unknown_of_training": ["band", "notch", "scale"]}
-
-
-def test_bands_that_differed_in_training_are_a_warning():
-    with pytest.warns(UserWarning, match="The band of"):
-        assert findings(["C3"], ["C3"], band=None) == {"unknown_of_training": ["band"]}
-
-
-def test_references_that_differed_in_training_are_a_warning():
-    with pytest.warns(UserWarning, match="The reference of"):
-        found = findings(["C3"], ["C3"], reference=None)
-    assert found == {"unknown_of_training": ["reference"]}
+def test_what_is_unknown_of_the_training_is_no_finding():
+    assert findings(["C3"], ["C3"], band=None, notch=None, scale=None) == {}
 
 
 def test_a_recording_that_was_referenced_before_is_a_warning():
