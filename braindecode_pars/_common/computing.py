@@ -212,3 +212,19 @@ def count_steps(
     each = [(b - a) / 2 for a, b in zip(two, four, strict=True)]
     fixed = [a - 2 * slope for a, slope in zip(two, each, strict=True)]
     return Count(*(f * n_steps + e * n_examples for f, e in zip(fixed, each, strict=True)))
+
+
+def training_step(task: Any) -> Callable[[int], None]:
+    """Return a training step of a pretext task on noise, as a function of the number of windows."""
+    criterion = task.criterion()
+
+    def step(n_windows: int) -> None:
+        task.zero_grad()
+        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
+
+    return step
+
+
+def n_parameters(module: nn.Module) -> int:
+    """Return the number of parameters of a network."""
+    return sum(parameter.numel() for parameter in module.parameters())

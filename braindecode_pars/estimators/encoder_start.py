@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
-from torch import nn
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
+from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ENCODER, check_may_save
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
@@ -135,11 +135,6 @@ class EncoderEstimator(GivenEncoder, TrainedEstimator):
         with without_training(self) as (unfitted, _):
             windows = read_windows(unfitted, X, any_montage=True)
             return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
-
-
-def n_parameters(module: nn.Module) -> int:
-    """Return the number of parameters of a network."""
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,18 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import instance, number, optional, positive
+from braindecode_pars._common.checks import check_parameters, instance, number, optional, positive
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task, register
 
 __all__ = ["Joint", "WeightedSum"]
 
 _WEIGHT = number("of 0 or more", lambda value: value >= 0)
+_RULES = dict(
+    sfreq=optional(positive()),
+    tasks=optional(instance("a dict of task names and weights", Mapping)),
+    task_params=optional(instance("a dict of task names and arguments", Mapping)),
+)
 
 
 class WeightedSum(nn.Module):
@@ -133,12 +138,9 @@ class Joint(PretextTask):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
 
         # Check the arguments.
-        optional(positive()).check("sfreq", sfreq, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
         weights = _positive_weights(tasks)
-        optional(instance("a dict of task names and arguments", Mapping)).check(
-            "task_params", task_params, type(self).__name__
-        )
         task_params = dict(task_params or {})
         for name, params in task_params.items():
             if name not in tasks:
@@ -243,8 +245,6 @@ class Joint(PretextTask):
 
 def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
     """Check names and weights, and return the tasks with a weight above 0."""
-    if not isinstance(tasks, Mapping):
-        raise TypeError(f"tasks must be a dict of task names and weights, got {tasks!r}.")
     for name, weight in tasks.items():
         if name not in PRETEXT_TASKS or name == "joint":
             known = ", ".join(repr(n) for n in sorted(PRETEXT_TASKS) if n != "joint")

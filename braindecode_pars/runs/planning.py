@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -16,7 +15,13 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
-from braindecode_pars._common.computing import count_steps, find_device, tensor_cores
+from braindecode_pars._common.computing import (
+    count_steps,
+    find_device,
+    n_parameters,
+    tensor_cores,
+    training_step,
+)
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
@@ -124,8 +129,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     config = RunConfig() if config is None else config
     # The network.
     config, task, _ = begun_task(config, corpus.sfreq)
-    parameters = sum(parameter.numel() for parameter in task.parameters())
-    of_encoder = sum(parameter.numel() for parameter in task.encoder.parameters())
+    parameters = n_parameters(task)
+    of_encoder = n_parameters(task.encoder)
     # The steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     n_steps = config.epochs * steps_per_epoch
@@ -136,7 +141,7 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
     with seeded(config.seed, device):
-        count = count_steps(step_of(task), task.encoder, n_steps, n_examples)
+        count = count_steps(training_step(task), task.encoder, n_steps, n_examples)
         kept = _kept_bytes(task, config.precision)
         measured_windows, rate = _measured(task, config, device, at_once)
     return RunPlan(
@@ -158,17 +163,6 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     )
 
 
-def step_of(task: PretextTask) -> Callable[[int], None]:
-    """Return a training step on noise, as a function of the number of windows."""
-    criterion = task.criterion()
-
-    def step(n_windows: int) -> None:
-        task.zero_grad()
-        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
-
-    return step
-
-
 def _kept_bytes(task: PretextTask, precision: str) -> int:
     """Return the bytes that the backward pass keeps for each window, without the weights."""
     in_bfloat16 = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
@@ -185,7 +179,7 @@ def _kept_bytes(task: PretextTask, precision: str) -> int:
             return tensor
 
         with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
-            step_of(task)(n_windows)
+            training_step(task)(n_windows)
         return sum(storage.nbytes() for storage in storages.values())
 
     return (kept(4) - kept(2)) // 2

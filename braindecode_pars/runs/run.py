@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common.checks import check_same_rate, listed, warn_user
-from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
@@ -374,7 +374,6 @@ def _overview(
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
-    parameters = sum(parameter.numel() for parameter in task.parameters())
     micro = config.micro_batch_size * accelerator.num_processes
     parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
     mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
@@ -383,7 +382,7 @@ def _overview(
     processes = accelerator.num_processes
     return (
         f"{steps}\n"
-        f"{type(task).__name__} with {parameters:,} parameters in {config.precision} on "
+        f"{type(task).__name__} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
