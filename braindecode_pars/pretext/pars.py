@@ -17,11 +17,17 @@ from braindecode_pars._common.checks import (
     optional,
 )
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext._placement import SAMPLINGS, Placement, default_n_patches
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.distance import DistanceLoss
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
-from braindecode_pars.tokens import detrended, extract_patches, sinusoidal_positions
+from braindecode_pars.tokens import (
+    detrended,
+    extract_patches,
+    nonoverlapping_starts,
+    random_starts,
+    shuffled,
+    sinusoidal_positions,
+)
 
 __all__ = ["PARS", "relative_shifts"]
 
@@ -31,7 +37,7 @@ _N_SIMULATED = 8
 _RULES = dict(
     n_patches=optional(integer(1)),
     position_mask_ratio=number("in (0, 1]", lambda value: 0 < value <= 1),
-    sampling=choice(*SAMPLINGS),
+    sampling=choice("random", "grid"),
     overlap=boolean(),
     min_gap=integer(0),
     detrend=boolean(),
@@ -68,6 +74,41 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
              [ 0.7500,  0.5000,  0.0000]]])
     """
     return (starts[:, :, None] - starts[:, None]).float() / n_times
+
+
+def _n_patches(
+    n_times: int,
+    patch_size: int,
+    n_patches: int | None,
+    sampling: str,
+    overlap: bool,
+    min_gap: int,
+) -> int:
+    """Return the number of patches, the given one or the default, after checks of their places."""
+    if min_gap and overlap and sampling != "grid":
+        raise ValueError(
+            f"min_gap={min_gap} needs overlap=False or sampling='grid'; got overlap={overlap} and "
+            f"sampling={sampling!r}."
+        )
+    if n_times == patch_size:
+        raise ValueError(
+            f"A window of {n_times} samples has only one patch, so all shifts are zero; use longer "
+            "windows or a shorter patch."
+        )
+    most = (n_times + min_gap) // (patch_size + min_gap)  # without overlap
+    if sampling == "grid":
+        if n_patches not in (None, most):
+            gaps = f" with gaps of {min_gap}" if min_gap else ""
+            raise ValueError(
+                f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}{gaps}; "
+                f"n_patches={n_patches} needs sampling='random'."
+            )
+        return most
+    if n_patches is not None:
+        return int(n_patches)
+    # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
+    length = n_times / patch_size
+    return round(4 / 3 * length) if overlap else min(round(2 / 3 * length), most)
 
 
 @register("pars")
@@ -172,11 +213,10 @@ class PARS(PretextTask):
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         check_parameters(locals(), _RULES, type(self).__name__)
-        if n_patches is None:
-            n_patches = default_n_patches(n_times, patch_size, sampling, overlap, int(min_gap))
-        n_patches = int(n_patches)
-        sizes = self.n_times, self.patch_size, n_patches
-        self.placement = Placement(*sizes, sampling, bool(overlap), int(min_gap))
+        n_patches = _n_patches(n_times, patch_size, n_patches, sampling, overlap, int(min_gap))
+        self.sampling = sampling
+        self.overlap = bool(overlap)
+        self.min_gap = int(min_gap)
         self.position_mask_ratio = position_mask_ratio
         self.detrend = detrend
         self.target = target
@@ -244,7 +284,14 @@ class PARS(PretextTask):
             First sample of each patch, in random order. The first ``n_masked`` patches lose their
             position; because of the random order they are a random choice.
         """
-        return self.placement.draw(batch_size, device=device, generator=generator)
+        size = (batch_size, self.n_patches, self.n_times, self.patch_size)
+        options: dict[str, Any] = dict(device=device, generator=generator)
+        if self.sampling == "grid":
+            grid = torch.arange(self.n_patches, device=device) * (self.patch_size + self.min_gap)
+            return shuffled(grid.expand(batch_size, -1), generator=generator)
+        if self.overlap:
+            return random_starts(*size, **options)
+        return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
         """Return the predicted shifts between the first ``n_masked`` patches.
@@ -309,7 +356,7 @@ class PARS(PretextTask):
             shifts, criterion = self._simulated_shifts(_N_SIMULATED), self._distance_loss()
             guess = criterion.best_guess(shifts).expand(*shifts.shape, -1)
             return criterion(guess, shifts).item()
-        if self.placement.sampling == "random" and self.placement.overlap:
+        if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
             off_diagonal = (self.n_masked - 1) / self.n_masked
             return (n_starts**2 - 1) / (6 * self.n_times**2) * off_diagonal
