@@ -36,8 +36,6 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import ENCODER, MODEL_FILES, load_tensors
-from braindecode_pars._common.settings import names_file
-from braindecode_pars.runs.config import RunConfig
 
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
@@ -66,28 +64,6 @@ class RunFolder:
     def run_id(self) -> str:
         """Identity of the run in the folder."""
         return self._described()["run_id"]
-
-    def finished_configuration(self) -> RunConfig:
-        """Return the configuration of the finished run in the folder.
-
-        Raises
-        ------
-        FileNotFoundError
-            When the folder has no run.
-        ValueError
-            When the run is not finished, or ``run.json`` is damaged.
-        """
-        if not self.description.is_file():
-            raise FileNotFoundError(f"{self.path} is not the folder of a run: it has no run.json.")
-        if not self.is_finished:
-            raise ValueError(f"The run in {self.path} is not finished; resume it first.")
-        try:
-            configuration = self._described()["configuration"]
-            if names_file(configuration["task"]):  # code that another person could have named
-                raise ValueError(f"its task is a file, {configuration['task']}.")
-            return RunConfig(**configuration)
-        except (TypeError, ValueError) as error:  # a setting of a newer version, or not accepted
-            raise ValueError(f"{self.description} does not describe a run: {error}") from error
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
         """Check that a run can start or resume in the folder.

@@ -849,11 +849,6 @@ target(
         card=pretrained.EncoderCard(),
     ),
 )
-target(
-    "held_out_loss",
-    runs.held_out_loss,
-    lambda f: dict(run=folders._made("encoder", 0), store=folders._made("store", 0)),
-)
 
 # Evaluation.
 CLASSES = ["a", "b", "c"]

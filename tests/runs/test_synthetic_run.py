@@ -7,6 +7,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from held_out_loss import held_out_loss
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from support.small_runs import interrupt, make_store, run, small_config
@@ -18,7 +19,7 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.model_card import model_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.runs import CorpusSize, held_out_loss, plan, pretrain
+from braindecode_pars.runs import CorpusSize, plan, pretrain
 from braindecode_pars.runs.steps import EpochLoader
 from braindecode_pars.runs.synthetic_steps import SyntheticSteps
 

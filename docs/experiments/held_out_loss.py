@@ -1,4 +1,4 @@
-"""The loss of a finished run on held-out subjects."""
+"""The loss of a finished run on held-out subjects, for the cards of encoders in the package."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from braindecode_pars._common.checks import (
     listed,
 )
 from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.files import read_json
 from braindecode_pars._common.seeding import random_stream
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
@@ -50,7 +51,7 @@ class HeldOutLoss(NamedTuple):
 
     Examples
     --------
-    >>> from braindecode_pars.runs import HeldOutLoss
+    >>> from held_out_loss import HeldOutLoss
     >>> HeldOutLoss(0.8, {}, subjects=[51, 52], n_crops=64).loss_relative
     0.8
     """
@@ -95,8 +96,6 @@ def held_out_loss(
 
     Raises
     ------
-    FileNotFoundError
-        When ``run`` is not the folder of a run.
     ValueError
         When the run is not finished, or its last checkpoint is missing or damaged. When a subject
         of the store is one of the run, or the subjects of either are unknown. When sampling rates
@@ -115,7 +114,8 @@ def held_out_loss(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.runs import RunConfig, held_out_loss, pretrain
+    >>> from braindecode_pars.runs import RunConfig, pretrain
+    >>> from held_out_loss import held_out_loss
     >>> from braindecode_pars.signal_store import SignalStore
     >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
     >>> sizes = dict(embed_dim=16, num_layers=1, mlp_dim=16)
@@ -129,7 +129,9 @@ def held_out_loss(
     """
     check_parameters(locals(), _RULES, "held_out_loss")
     folder = RunFolder(Path(run).expanduser())
-    config = folder.finished_configuration()
+    if not folder.is_finished:
+        raise ValueError(f"The run in {folder.path} is not finished; resume it first.")
+    config = RunConfig(**read_json(folder.description)["configuration"])
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)
     _check_held_out(store, load_encoder(folder.path).card, folder.path)
 
