@@ -51,7 +51,7 @@ def _setting(name: str, text: str, shown: str = "") -> Any:
 OPTIONS: dict[str, Any] = dict(
     config=option(
         Path,
-        "TOML or JSON file with any of these settings; options on the command line override it.",
+        "TOML file with any of these settings; options on the command line override it.",
     ),
     paper=option(
         bool,

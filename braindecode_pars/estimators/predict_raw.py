@@ -475,27 +475,21 @@ def _of_preprocessing(recording: RecordingToPredict) -> Finding:
 def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Finding]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
-    There is a warning if it is much of the recording, and at least a window.
+    It must be much of the recording, and at least a window.
     """
     held = held_time(recording.raw, recording.channels)
     duration = recording.raw.n_times / recording.raw.info["sfreq"]
     for how in ("flat", "clipped"):
         seconds = {name: getattr(time, how) for name, time in held.items()}
-        seconds = {name: time for name, time in seconds.items() if time >= _SECONDS}
-        much = [
-            f"{name} for {time:.0f} of {duration:.0f} s"
-            for name, time in seconds.items()
-            if time >= max(_SHARE * duration, window)
-        ]
+        seconds = {n: time for n, time in seconds.items() if time >= max(_SHARE * duration, window)}
+        much = [f"{name} for {time:.0f} of {duration:.0f} s" for name, time in seconds.items()]
         has_whole = any(time >= 0.99 * duration for time in seconds.values())
         yield Finding(
             f"{how}_channels",
             seconds,
             f"Channels are {how}: {listed(much, most=3)}. Mark such a channel in raw.info['bads'], "
             f'or the time with an annotation "BAD {how}", to leave it out'
-            f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}."
-            if much
-            else None,
+            f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}.",
         )
 
 
@@ -550,8 +544,8 @@ def _of_subject(subjects: Sequence, clf: Any) -> Finding:
     )
 
 
-#: Shortest time in seconds that is a finding, and the share of a recording that is a warning. The
-#: last record of an EDF file is often filled with zeros, which is no reason to doubt a short one.
-_SECONDS, _SHARE = 1.0, 0.01
+#: Smallest share of a recording that matters. The last record of an EDF file is often filled with
+#: zeros.
+_SHARE = 0.01
 #: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
 _TIMES, _FLAT = 5.0, 1e9

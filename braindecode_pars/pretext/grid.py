@@ -109,8 +109,14 @@ class GridTask(PretextTask):
                 f"{n_times} samples has one patch of {patch_size}. Use longer windows or a shorter "
                 "patch."
             )
-        limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
-        self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits, does="hides")
+        self.n_masked = number_of(
+            mask_ratio,
+            self.n_patches,
+            "mask_ratio",
+            least=self.LEAST_MASKED,
+            most=self.n_patches - 1,
+            does="hides",
+        )
         self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ class RunConfig(PretrainingSettings):
         given = vars(self)
         check_parameters(given, _RULES)
 
-        # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.
+        # Normalise the values, so that equal settings from Python, TOML and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
         # Of a file with a task only the name remains: a run never says which code is to be run.
         found = find_task(self.task)
@@ -150,12 +150,12 @@ class RunConfig(PretrainingSettings):
 
     @classmethod
     def from_file(cls, file: str | Path, **given: Any) -> RunConfig:
-        """Return the configuration in a TOML or JSON file.
+        """Return the configuration in a TOML file.
 
         Parameters
         ----------
         file : path
-            File with the suffix ``.toml`` or ``.json``; its keys are the attributes of this class.
+            TOML file; its keys are the attributes of this class.
         **given
             Settings that override the file; the file overrides the defaults. Each entry of
             ``task_params`` is overridden separately.
@@ -210,17 +210,11 @@ class SizedRunConfig(RunConfig):
 
 def _settings(file: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings in a file, overridden by those that are given."""
-    # This import takes seconds, too.
-    from braindecode_pars._common.files import parse_json
-
-    readers: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": parse_json}
-    if file.suffix not in readers:
-        raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:
-        values = readers[file.suffix](file.read_text(encoding="utf-8"))
-    # tomllib raises RecursionError for values that are nested too deeply.
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    # RecursionError for values that are nested too deeply.
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is not a {file.suffix[1:]} file: {error}.") from error
+        raise ValueError(f"{file} is not a TOML file: {error}.") from error
     known = [entry.name for entry in fields(RunConfig)]
     unknown = [repr(key) for key in values if key not in known]
     if unknown:
