@@ -20,7 +20,6 @@ from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ENCODER, check_may_save
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
-from braindecode_pars._common.training import TIME_IS_OVER
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.sharing import SavedEstimator
 from braindecode_pars.estimators.windows_estimator import (
@@ -207,8 +206,6 @@ class EncoderStart:
         def keep(net: PretrainingNet) -> None:
             # An epoch that was interrupted has no relative loss.
             history = [dict(row) for row in net.history if RELATIVE in row]
-            if history and TIME_IS_OVER in net.history[-1]:
-                history[-1][TIME_IS_OVER] = True
             card = self._card(net, history, parts, preprocessing)
             estimator.pretraining_history_, estimator.encoder_card_ = history, card
             on_end(net.task_)

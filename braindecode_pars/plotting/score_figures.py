@@ -154,10 +154,6 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
     ax.set_xticks([], minor=True)
 
 
-# The ordinary asterisk is drawn at the top of its line, too far above a bar.
-STAR = "\N{ASTERISK OPERATOR}"
-
-
 @checked()
 def paired_bars(
     scores: pd.DataFrame,
@@ -168,9 +164,8 @@ def paired_bars(
     """Draw the scores of each subject as a group of bars, with one bar for each method.
 
     The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
-    bars shows the mean of each method. A star is over the method with the highest value of each
-    subject, unless two share it or one has no value. NaN values are not drawn and are excluded from
-    the mean. Rows pooled over subjects are ignored.
+    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
+    Rows pooled over subjects are ignored.
 
     Parameters
     ----------
@@ -204,8 +199,7 @@ def paired_bars(
 
     .. plot::
         :include-source:
-        :alt: Bars of three methods for each of six subjects, a star on the highest, and their
-            means at the right.
+        :alt: Bars of three methods for each of six subjects, and their means at the right.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -253,7 +247,6 @@ def paired_bars(
             error_kw=dict(ecolor="0.15", elinewidth=1, capsize=2),
             label=method,
         )
-    starred = len(methods) > 1 and _draw_stars(ax, means, spreads, offsets)
     # Axes and legend
     ax.axhline(0, color="0.3", lw=0.8)
     draw_chance(ax, _chance(rows, metric))
@@ -261,34 +254,10 @@ def paired_bars(
     ax.set_xticks(positions, [*map(str, subjects), "mean ± SD"])
     if len(subjects) > 12:
         ax.tick_params(axis="x", labelrotation=90)
-    ax.set(
-        xlabel="held-out subject" + (f"  ({STAR} highest value per subject)" if starred else ""),
-        ylabel=label or metric.replace("_", " "),
-    )
+    ax.set(xlabel="held-out subject", ylabel=label or metric.replace("_", " "))
     legend_above(ax, methods, handlelength=1.5)
     remove_frame(ax)
     return ax
-
-
-def _draw_stars(ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: np.ndarray) -> bool:
-    """Draw a star over the highest bar of each subject; return whether any was drawn."""
-    values = means.to_numpy()
-    tops = np.maximum(0, values + np.nan_to_num(spreads))  # above the bar and its error bar
-    # NaN if a method has no value; then there is no winner
-    is_best = np.isclose(values, values.max(axis=1, keepdims=True))
-    winners = np.argwhere(is_best & (is_best.sum(axis=1, keepdims=True) == 1))
-    for subject, method in winners:
-        ax.annotate(
-            STAR,
-            (subject + offsets[method], tops[subject, method]),
-            xytext=(0, 1),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-        )
-    if len(winners):
-        ax.margins(y=0.1)  # room for the stars
-    return len(winners) > 0
 
 
 @checked()

@@ -142,16 +142,11 @@ class Joint(PretextTask):
         tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
         weights = _positive_weights(tasks)
         task_params = dict(task_params or {})
-        for name, params in task_params.items():
-            if name not in tasks:
-                raise ValueError(
-                    f"task_params has arguments for {name!r}, which is not among the tasks "
-                    f"{', '.join(tasks)}."
-                )
-            if not isinstance(params, Mapping):
-                raise TypeError(
-                    f"task_params of {name!r} must be a dict of arguments, got {params!r}."
-                )
+        for name in task_params.keys() - tasks.keys():
+            raise ValueError(
+                f"task_params has arguments for {name!r}, which is not among the tasks "
+                f"{', '.join(tasks)}."
+            )
 
         # Build the tasks on one encoder.
         self.weights, self.sfreq = weights, sfreq

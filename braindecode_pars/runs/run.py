@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
@@ -227,14 +227,13 @@ def _train(
         steps_per_epoch=config.steps_per_epoch,
         first_epoch=first_epoch,
         num_workers=default if config.num_workers is None else config.num_workers,
-        restore=_restore_once(checkpoint) if checkpoint else None,
+        restore=checkpoint.restore if checkpoint else None,
         # Weights that were pretrained before need not move by their size.
         **({} if config.encoder is None else {"callbacks__enough_steps": None}),
     )
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
-    del checkpoint  # it is as large as weights and optimizer together
     seeding = globally_seeded(config.seed, accelerator.device)
     with _explained_memory(config.micro_batch_size), seeding, warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
@@ -330,12 +329,6 @@ def build_task(config: RunConfig, sfreq: float) -> PretextTask:
             task_params=dict(config.task_params),
             sfreq=sfreq,
         )
-
-
-def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
-    """Return a function that restores a net and then releases the checkpoint's memory."""
-    checkpoints = [checkpoint]
-    return lambda net: checkpoints.pop().restore(net)
 
 
 @contextmanager

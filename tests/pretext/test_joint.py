@@ -164,7 +164,7 @@ def test_in_the_estimator(nights):
         (dict(tasks={}), ValueError, "none"),
         (dict(tasks=["pars"]), TypeError, "tasks"),
         (dict(task_params={"mp3": {}}), ValueError, "'mp3'"),
-        (dict(task_params={"mae": 3}), TypeError, "'mae'"),
+        (dict(task_params={"mae": 3}), TypeError, "task_params must be"),
         (dict(task_params={"mae": {"ratio": 1}}), TypeError, "'ratio'"),
     ],
 )

@@ -262,15 +262,6 @@ def test_no_phase_is_an_empty_table():
     assert history_frame({}).empty
 
 
-def test_a_phase_that_a_time_budget_has_ended():
-    cut = {"epoch": 2, "time_is_over": True}
-    assert history_row(cut) == cut
-    frame = history_frame({"pretraining": [ROW], "fine-tuning": [{"epoch": 1}, cut]})
-    assert frame.attrs == {"time_is_over": {"fine-tuning": 2}}
-    assert "time_is_over" not in frame
-    assert history_frame({"pretraining": [ROW]}).attrs == {}
-
-
 @pytest.fixture
 def few_steps(monkeypatch):
     """The same rule with fewer steps, to be fast."""
