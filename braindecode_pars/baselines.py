@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars._common.checks import checked
+from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -21,7 +22,7 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
-from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
+from braindecode_pars.estimators.encoder_start import SIZES
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.window_features import (

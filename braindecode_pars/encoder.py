@@ -54,8 +54,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, embed_dim: int, num_heads: int):
         super().__init__()
-        sizes = dict(embed_dim=embed_dim, num_heads=num_heads)
-        check_parameters(sizes, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         if embed_dim % num_heads:
             raise ValueError(
                 f"embed_dim ({embed_dim}) must be a multiple of num_heads ({num_heads})."
@@ -157,14 +156,7 @@ class TransformerBlock(nn.Module):
         activation: type[nn.Module] = nn.GELU,
     ):
         super().__init__()
-        _check_arguments(
-            self,
-            embed_dim=embed_dim,
-            num_heads=num_heads,
-            mlp_dim=mlp_dim,
-            drop_prob=drop_prob,
-            activation=activation,
-        )
+        _check_arguments(self, locals())
         self.attention_norm = nn.LayerNorm(embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
         self.feed_forward_norm = nn.LayerNorm(embed_dim)
@@ -193,7 +185,7 @@ class TransformerBlock(nn.Module):
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
-def _check_arguments(module: nn.Module, **arguments: Any) -> None:
+def _check_arguments(module: nn.Module, arguments: dict[str, Any]) -> None:
     """Check the arguments of a module before it builds layers from them."""
     check_parameters(arguments, _RULES, type(module).__name__)
     if not issubclass(arguments["activation"], nn.Module):
@@ -289,17 +281,8 @@ class PatchEncoder(nn.Module):
         tokenizer: str = "linear",
     ):
         super().__init__()
-        given = dict(
-            patch_size=patch_size,
-            embed_dim=embed_dim,
-            num_layers=num_layers,
-            num_heads=num_heads,
-            mlp_dim=mlp_dim,
-            drop_prob=drop_prob,
-            activation=activation,
-            tokenizer=tokenizer,
-        )
-        _check_arguments(self, **given)
+        given = {name: value for name, value in locals().items() if name in _RULES}
+        _check_arguments(self, given)
         if embed_dim % 2:
             raise ValueError(
                 "embed_dim must be even, because positions are coded by pairs of a sine and a "

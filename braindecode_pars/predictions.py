@@ -303,9 +303,9 @@ def sleep_statistics(
     ----------
     stages : DataFrame | sequence of str, shape (n_windows,)
         Predictions of a recording, as from ``predict_raw``, or the stages of consecutive windows,
-        by names in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`) or numbers
-        of Rechtschaffen and Kales. The whole is the time in bed: crop the recording to lights off
-        and on before. None, NaN, "unscored", movement time, and time without a row are unscored.
+        by names in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The whole
+        is the time in bed: crop the recording to lights off and on before. None, NaN, "unscored",
+        movement time, and time without a row are unscored.
     window_seconds : float
         Length of a window in seconds, for a sequence.
 
@@ -451,9 +451,6 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 }
 _STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
 
-#: The numbers of R&K, where 5 is REM; 6 is movement time, and 9 and negative numbers are unscored.
-_NUMBERS = {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "N4", 5: "R", 6: UNSCORED, 9: UNSCORED}
-
 
 def stage_of(name: object) -> str | None:
     """Return the stage that a name means.
@@ -464,7 +461,7 @@ def stage_of(name: object) -> str | None:
         Name of a stage in any common spelling: ``"Wake"``, ``"Sleep stage R"``, ``"NREM2"``,
         ``"S4"``, ``"Movement time"``. Case, spaces, hyphens and the words "sleep" and "stage" do
         not matter. Of several names joined with a slash, all must mean the same stage. A number
-        alone means nothing, see :func:`stages_of`.
+        alone means nothing: 4 is stage 4 in one convention, and REM in another.
 
     Returns
     -------
@@ -488,51 +485,12 @@ def stage_of(name: object) -> str | None:
 
 def _stage_of_one(name: str) -> str | None:
     text = name.strip().casefold().replace("_", " ")
-    if _number(text) is not None:
+    if re.fullmatch(r"-?[\d.]+", text):
         return None
     if text != "sleep":
         text = re.sub(r"\b(sleep|stage)\b", "", text)
     text = re.sub(r"[\s.:+/&-]+", "", text).replace("nonrem", "nrem")
     return _STAGE_OF_TEXT.get(text)
-
-
-def stages_of(names: Sequence[object]) -> list[str | None]:
-    """Return the stage of each of the classes of one scoring.
-
-    Numbers are read as those of R&K, where 4 is stage 4 and 5 is REM, if one of them is 5. Without
-    a 5, they may also be those of another convention, where 4 is REM.
-
-    Parameters
-    ----------
-    names : sequence
-        All names of a scoring, texts or numbers.
-
-    Returns
-    -------
-    list of str | None
-        As from :func:`stage_of`.
-
-    Examples
-    --------
-    >>> from braindecode_pars.predictions import stages_of
-    >>> stages_of([0, 1, 2, 3, 4, 5])
-    ['W', 'N1', 'N2', 'N3', 'N4', 'R']
-    >>> stages_of([0, 1, 2, 3, 4])
-    [None, None, None, None, None]
-    """
-    numbers = [number for name in names if (number := _number(name)) is not None]
-    if 5 not in numbers or len(numbers) < len(names):
-        return [stage_of(name) for name in names]
-    return [UNSCORED if number < 0 else _NUMBERS.get(number) for number in numbers]
-
-
-def _number(name: object) -> int | None:
-    """Return a whole number that is given as a number or as text."""
-    try:
-        value = float(name)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-    return int(value) if value.is_integer() else None
 
 
 def are_stages(names: Iterable[object]) -> bool:
@@ -559,12 +517,12 @@ def are_stages(names: Iterable[object]) -> bool:
 
 
 def known_stages(names: Sequence[object], remedy: str) -> list[str]:
-    """Return the stages of :func:`stages_of`, all of which must be known.
+    """Return the stages of names, as from :func:`stage_of`; all of them must be known.
 
     Parameters
     ----------
     names : sequence
-        All names of a scoring, texts or numbers.
+        All names of a scoring.
     remedy : str
         What to do about an unknown name, for the error message.
 
@@ -573,7 +531,7 @@ def known_stages(names: Sequence[object], remedy: str) -> list[str]:
     ValueError
         When a name is not that of a sleep stage. The message names it.
     """
-    stages = stages_of(names)
+    stages = list(map(stage_of, names))
     unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
     if unknown:
         which = f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'}"

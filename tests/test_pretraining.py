@@ -56,25 +56,6 @@ def test_history_has_the_loss_relative_to_chance(tiny, signals):
         assert row["valid_loss_relative"] == pytest.approx(row["valid_loss"] / chance)
 
 
-class SometimesPart(PARS):
-    """Its first part is in batches of more than four examples only, its second part in none."""
-
-    def part_losses(self, prediction, target):
-        known = len(target) > 4
-        return {
-            "some": torch.tensor(3.0 if known else torch.nan),
-            "none": torch.tensor(torch.nan),
-        }
-
-
-def test_a_part_is_the_mean_over_the_batches_that_have_it(tiny, signals):
-    net = PretrainingNet(SometimesPart(600, 100, **tiny), max_epochs=1, batch_size=10, verbose=0)
-    row = net.fit(signals).history[-1]  # batches of 10, 10 and 4
-    assert row["train_loss_relative_some"] == 3.0
-    assert np.isnan(row["train_loss_relative_none"])
-    assert np.isfinite(row["train_loss_relative"])
-
-
 def test_validation_draws_are_the_same_in_every_epoch(tiny, signals):
     """With a learning rate of zero, only the random draws can differ between epochs."""
     net = make(tiny, train_split=ValidSplit(3), lr=0.0, max_epochs=4).fit(signals)

@@ -159,11 +159,9 @@ INTERNAL = {
     *("cli.main", "encoder.MultiHeadAttention", "encoder.TransformerBlock"),
     *("models.AmplitudeCode", "models.SpatialFilter"),
     *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
-    *("pretext.distance.DistanceLoss", "pretext.lags.lag_bins"),
+    "pretext.distance.DistanceLoss",
     *(
-        "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",
-        "pretext.lags.losses_by_lag",
         "pretext.spectral.frequency_bands",
     ),
     "pretraining.RelativeLoss",

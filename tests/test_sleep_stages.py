@@ -8,10 +8,8 @@ import pytest
 
 from braindecode_pars.predictions import (
     STAGES,
-    UNSCORED,
     are_stages,
     stage_of,
-    stages_of,
     top_to_bottom,
 )
 
@@ -30,9 +28,6 @@ SCORINGS = [
     ["Wake", "REM", "Light", "Deep"],
     ["Wake", "REM", "NREM"],
     ["Wake", "Sleep", "unknown"],
-    [0, 5, 1, 2, 3, 4, 9],
-    ["0", "5", "1", "2", "3", "4"],
-    [0.0, 5.0, 1.0, 2.0, 3.0],
 ]
 
 
@@ -41,12 +36,11 @@ def test_every_scoring_is_in_order(scoring):
     for rotation in range(len(scoring)):
         assert top_to_bottom(scoring[rotation:] + scoring[:rotation]) == scoring
     assert top_to_bottom(scoring[::-1]) == scoring
-    assert are_stages(scoring) == isinstance(stage_of(scoring[0]), str)
+    assert are_stages(scoring)
 
 
 def test_stages_of_aasm():
     assert tuple(map(stage_of, ("Wake", "REM", "S1", "NREM2", "deep"))) == STAGES
-    assert stages_of(["0", 1, "2", 3, 4, "5", -1]) == ["W", "N1", "N2", "N3", "N4", "R", UNSCORED]
 
 
 @pytest.mark.parametrize("name", ["left", "L", "rest", "seizure", "T1", "", "stage", "4", 4, None])
@@ -54,8 +48,8 @@ def test_other_names_are_no_stages(name):
     assert stage_of(name) is None
 
 
-def test_numbers_without_rem_may_be_of_another_convention():
-    """In some, 4 is REM. Numbers are also no names from which sleep could be concluded."""
+def test_numbers_may_be_of_any_convention():
+    """In some, 4 is REM, in others 5. Sleep cannot be concluded from them either."""
     with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4 .* order=\['0', '1'"):
         top_to_bottom([0, 1, 2, 3, 4])
     assert not are_stages(map(str, range(6)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -126,36 +125,19 @@ class Precision(NeuralNet):
             return convert_to_fp32(super().infer(*args, **kwargs))
 
 
-#: For each training that runs, in any thread, the setting of TF32 before the first of them.
-_BEFORE: list[str | None] = []
-_LOCK = threading.Lock()
-
-
 @contextmanager
 def tensor_cores(device: torch.device) -> Iterator[None]:
-    """Allow TF32 on CUDA inside the context; the last of several trainings restores the setting."""
-    if device.type != "cuda":
-        yield
-        return
-    with _LOCK:
-        _BEFORE.append(_BEFORE[0] if _BEFORE else _allow_tf32())
+    """Allow TF32 on CUDA inside the context, unless torch's newer interface was used to set it."""
+    before = None
+    if device.type == "cuda":
+        with suppress(RuntimeError):
+            before = torch.get_float32_matmul_precision()
+            torch.set_float32_matmul_precision("high")
     try:
         yield
     finally:
-        with _LOCK:
-            before = _BEFORE.pop()
-            if not _BEFORE and before is not None:
-                torch.set_float32_matmul_precision(before)
-
-
-def _allow_tf32() -> str | None:
-    """Return the setting before; None if it was made by torch's newer interface, and is kept."""
-    try:
-        before = torch.get_float32_matmul_precision()
-    except RuntimeError:
-        return None
-    torch.set_float32_matmul_precision("high")
-    return before
+        if before is not None:
+            torch.set_float32_matmul_precision(before)
 
 
 class Count(NamedTuple):
@@ -230,3 +212,19 @@ def count_steps(
     each = [(b - a) / 2 for a, b in zip(two, four, strict=True)]
     fixed = [a - 2 * slope for a, slope in zip(two, each, strict=True)]
     return Count(*(f * n_steps + e * n_examples for f, e in zip(fixed, each, strict=True)))
+
+
+def training_step(task: Any) -> Callable[[int], None]:
+    """Return a training step of a pretext task on noise, as a function of the number of windows."""
+    criterion = task.criterion()
+
+    def step(n_windows: int) -> None:
+        task.zero_grad()
+        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
+
+    return step
+
+
+def n_parameters(module: nn.Module) -> int:
+    """Return the number of parameters of a network."""
+    return sum(parameter.numel() for parameter in module.parameters())

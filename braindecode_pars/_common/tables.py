@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,26 +42,10 @@ def part_of(column: str) -> str | None:
     return column.removeprefix(prefix) if column.startswith(prefix) else None
 
 
-def lags_of(column: str) -> tuple[int, int] | None:
-    """Return the lags, in patches, of the pairs whose loss is in a column; None for another one.
-
-    ``train_loss_relative_lag_1_2`` has the lags 1 to 2, and so has ``..._pars_lag_1_2`` of a task
-    that is the sum of several ones.
-    """
-    found = re.search(r"(?:^|_)lag_(\d+)_(\d+)$", part_of(column) or "")
-    return (int(found[1]), int(found[2])) if found else None
-
-
 def loss_columns(columns: Iterable[str]) -> list[str]:
     """Return the columns of losses, followed by the columns of parts that are in ``columns``."""
     parts = {str(name) for name in columns if part_of(str(name)) is not None}
-    return [*LOSSES, *sorted(parts, key=_with_numbers)]
-
-
-def _with_numbers(name: str) -> list[tuple[int, str]]:
-    """Key for sorting: lag_2_4 comes before lag_16_32."""
-    pieces = re.split(r"(\d+)", name)
-    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+    return [*LOSSES, *sorted(parts)]
 
 
 def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:

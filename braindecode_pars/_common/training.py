@@ -111,9 +111,6 @@ class WarmupCosine(Callback):
         self.batch_ += 1
 
 
-#: The usual bar of tqdm, with two decimals of the number of steps.
-_WITH_PARTS = "{l_bar}{bar}| {n:.2f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-
 _PROGRESS_RULES = dict(
     description=checks.instance("a text", str),
     show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
@@ -170,23 +167,16 @@ class ProgressLine(Callback):
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
-            self.n_steps_ = self.first_epoch * steps
             self.bar_ = ProgressBar(
                 total=net.max_epochs * steps,
-                initial=self.n_steps_,
+                initial=self.first_epoch * steps,
                 desc=self.description,
                 unit=" steps",
             )
 
-    def on_part_end(self, net: NeuralNet, n_parts: int, **kwargs: Any) -> None:
-        """Move the bar after one of ``n_parts`` parts of a step."""
-        self.bar_.bar_format = _WITH_PARTS
-        self.bar_.update(1 / n_parts)
-
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if training:
-            self.n_steps_ += 1
-            self.bar_.update(self.n_steps_ - self.bar_.n)
+            self.bar_.update()
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}
@@ -205,9 +195,6 @@ class ProgressLine(Callback):
 
 log = logging.getLogger(__name__)
 
-#: Entry in the last row of the history of a training that a TimeBudget has ended.
-TIME_IS_OVER = "time_is_over"
-
 
 class TimeBudget(Callback):
     """End a training when its time is over, after the step that is running.
@@ -215,8 +202,7 @@ class TimeBudget(Callback):
     What the training would do at its end is done: the state with the lowest validation loss is
     restored if there is validation, otherwise the last state is kept. If that step is the last of
     its epoch, validation is made, too. An epoch that was cut short has no losses, and in
-    pretraining no row. ``history_.attrs["time_is_over"]`` of the estimators names the phase and its
-    last epoch, if it has one.
+    pretraining no row. A line of the log says when the time was over.
 
     The learning rate follows the schedule of all epochs and is not yet zero at the end. How many
     steps fit into the time depends on the machine and on what else it does, so that **two fits with
@@ -245,8 +231,8 @@ class TimeBudget(Callback):
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> budget = TimeBudget(seconds=0.1)
     >>> clf = PARSClassifier(None, finetune_epochs=10_000, callbacks=[budget], verbose=0)
-    >>> list(clf.fit(windows).history_.attrs["time_is_over"])
-    ['fine-tuning']
+    >>> len(clf.fit(windows).history_) < 10_000
+    True
     """
 
     def __init__(self, seconds: float):
@@ -271,7 +257,6 @@ class TimeBudget(Callback):
     def _end_if_over(self, net: NeuralNet) -> None:
         if time.monotonic() >= self.end_:
             self.is_over_ = True
-            net.history.record(TIME_IS_OVER, True)
             epoch = f"{len(net.history)} of {net.max_epochs}"
             log.info("%g s were over in epoch %s.", self.seconds, epoch)
             raise KeyboardInterrupt  # the way in which callbacks of skorch end a training
@@ -314,8 +299,6 @@ class EnoughSteps(Callback):
     This callback compares S r with the root mean square of the weights of each parameter group, and
     warns when no group can move by ``share`` of it.
 
-    When a TimeBudget has ended the training, the steps that were made count.
-
     Parameters
     ----------
     phase : str
@@ -329,31 +312,21 @@ class EnoughSteps(Callback):
         self.share = share
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.needed_ = math.nan  # unknown: only an epoch knows its number of steps
-        self.n_done_ = 0
+        self.is_checked_ = False  # only an epoch knows its number of steps
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        if math.isnan(self.needed_):
-            self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
-            n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
-            self._warn_if_few(n_steps, "has", "Train for more epochs")
-
-    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
-        self.n_done_ += training
-
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        if net.history and net.history[-1].get(TIME_IS_OVER, False):
-            self._warn_if_few(self.n_done_, "had time for", "Train for longer")
-
-    def _warn_if_few(self, n_steps: int, has: str, advice: str) -> None:
-        if n_steps < self.needed_ < math.inf:
+        if self.is_checked_:
+            return
+        self.is_checked_ = True
+        needed = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
+        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
+        if n_steps < needed < math.inf:
             warn_user(
-                f"{self.phase} {has} {_steps(n_steps)}, too few for weights to move by "
-                f"{100 * self.share:.0f} % of their size: that takes about {_steps(self.needed_)}. "
-                f"{advice}, with smaller batches, or at a higher learning rate.",
+                f"{self.phase} has {_steps(n_steps)}, too few for weights to move by "
+                f"{100 * self.share:.0f} % of their size: that takes about {_steps(needed)}. Train "
+                "for more epochs, with smaller batches, or at a higher learning rate.",
                 ConvergenceWarning,
             )
-            self.needed_ = 0  # one warning is enough
 
     def _steps_needed(self, group: dict[str, Any]) -> float:
         """Return the steps in which a parameter group can move; infinity if it is not trained."""
@@ -524,23 +497,16 @@ NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
     """Return what a table needs of a row of a skorch history: its epoch, losses and marks."""
-    kept = {"epoch", RESTORED, TIME_IS_OVER, *loss_columns(row)}
+    kept = {"epoch", RESTORED, *loss_columns(row)}
     return {name: value for name, value in row.items() if name in kept}
 
 
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
-    """Return one row per epoch: ``phase``, ``epoch``, ``restored``, and losses with their parts.
-
-    When a TimeBudget has ended a phase, ``attrs["time_is_over"]`` has its name and last epoch.
-    """
+    """Return one row per epoch: ``phase``, ``epoch``, ``restored``, and losses with their parts."""
     rows = [
         {RESTORED: False, **history_row(row), "phase": phase}
         for phase, history in phases.items()
         for row in history
     ]
     losses = loss_columns({name for row in rows for name in row})
-    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *losses])
-    ended = {row["phase"]: row["epoch"] for row in rows if TIME_IS_OVER in row}
-    if ended:
-        frame.attrs[TIME_IS_OVER] = ended
-    return frame
+    return pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *losses])

@@ -42,7 +42,6 @@ def _setting(name: str, text: str, shown: str = "") -> Any:
     default = getattr(RunConfig, name)
     kind = int if default is None else type(default)
     metavar = {int: "N", float: "X", str: "NAME"}[kind]
-    kind = list[float] if name == "window_seconds" else kind
     shown = shown or str(default)
     if name in LAPTOP:
         shown = f"{LAPTOP[name]} on the CPU, else {shown}"
@@ -53,7 +52,7 @@ def _setting(name: str, text: str, shown: str = "") -> Any:
 OPTIONS: dict[str, Any] = dict(
     config=option(
         Path,
-        "TOML or JSON file with any of these settings; options on the command line override it.",
+        "TOML file with any of these settings; options on the command line override it.",
     ),
     paper=option(
         bool,
@@ -74,10 +73,7 @@ OPTIONS: dict[str, Any] = dict(
         "Its sizes replace those below.",
         metavar="FOLDER",
     ),
-    window_seconds=_setting(
-        "window_seconds",
-        "Length of the crops in seconds. Several lengths are used in turns: repeat the option.",
-    ),
+    window_seconds="Length of the crops in seconds.",
     patch_seconds="Length of a patch in seconds.",
     embed_dim="Size of a token.",
     num_layers="Number of transformer blocks.",
@@ -368,7 +364,7 @@ def _part(text: str | None) -> tuple[int, int] | None:
 def plan(
     corpus: Annotated[
         Path | None,
-        typer.Argument(help="Folder of a SignalStore or of recordings.", show_default=False),
+        typer.Argument(help="Folder of a SignalStore.", show_default=False),
     ] = None,
     n_windows: Annotated[
         int | None,
@@ -379,8 +375,8 @@ def plan(
     sfreq: Annotated[
         float | None,
         typer.Option(
-            help="Sampling rate of the store in Hz. Default: that of the recordings; 128 with "
-            "--synthetic."
+            help="Sampling rate in Hz of a corpus that is not here, or of --synthetic, where it is "
+            "128 by default."
         ),
     ] = None,
     n_chans: Annotated[
@@ -399,16 +395,17 @@ def plan(
     """
     if (corpus is not None) + (n_windows is not None) + synthetic != 1:
         raise typer.BadParameter(
-            "Pass the folder of a corpus, or --n-windows and --sfreq, or --synthetic."
+            "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
         )
     if n_windows is not None and sfreq is None:
-        raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the store.")
+        raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the windows.")
     with report_failures():
         from braindecode_pars.cli.describing import show_plan
         from braindecode_pars.runs import CorpusSize
+        from braindecode_pars.signal_store import SignalStore
 
         config = run_config(given)
-        seconds = max(config.lengths)
+        seconds = config.window_seconds
         if synthetic:
             size = CorpusSize.of_store(_signals(sfreq))
         elif corpus is None:
@@ -416,7 +413,8 @@ def plan(
                 n_windows, sfreq=sfreq, window_seconds=seconds, n_chans=n_chans
             )
         else:
-            size = CorpusSize.of_path(corpus, seconds, sfreq, config.exclude_subjects)
+            kept = SignalStore.open(corpus, verbose=0).select(exclude=config.exclude_subjects)
+            size = CorpusSize.of_store(kept.without_held_out(), seconds)
         show_plan(size, config)
 
 

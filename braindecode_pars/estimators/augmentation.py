@@ -80,8 +80,7 @@ class ChannelNoise(Transform):
         std: float = 1.0,
         random_state: Any = None,
     ):
-        given = dict(probability=probability, channel_probability=channel_probability, std=std)
-        check_parameters(given, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         super().__init__(probability=probability, random_state=random_state)
         self.channel_probability = channel_probability
         self.std = std

@@ -515,10 +515,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
         ``restored`` is True for the epoch whose state the model has: that with the lowest
         validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
-        another. Where it is never True, as without validation, the model has the last state. When
-        a :class:`~braindecode_pars.callbacks.TimeBudget` has ended a phase,
-        ``history_.attrs["time_is_over"]`` has the phase and its last epoch.
-        A task with several part losses adds a column ``train_loss_relative_NAME`` for each part.
+        another. Where it is never True, as without validation, the model has the last state. A task
+        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
         A value is NaN when its phase has no such loss.
         :func:`~braindecode_pars.plotting.training_curves` plots this table.
         """

@@ -19,9 +19,9 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import boolean, checked
-from braindecode_pars._common.computing import Count, count_steps
+from braindecode_pars._common.computing import Count, count_steps, n_parameters, training_step
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.encoder_start import EncoderStart, n_parameters
+from braindecode_pars.estimators.encoder_start import EncoderStart
 from braindecode_pars.estimators.fine_tuning import (
     FineTuningNet,
     frozen_epochs,
@@ -176,13 +176,9 @@ def _pretraining_step(
     n_times: int,
     sfreq: float | None,
 ) -> Callable[[int], None]:
-    task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params, sfreq=sfreq)
-    criterion = task.criterion()
-
-    def step(n_windows: int) -> None:
-        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
-
-    return step
+    return training_step(
+        make_task(task, n_times=n_times, encoder=encoder, task_params=task_params, sfreq=sfreq)
+    )
 
 
 def _fine_tuning(

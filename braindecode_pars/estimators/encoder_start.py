@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
-from torch import nn
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
+from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ENCODER, check_may_save
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
-from braindecode_pars._common.training import TIME_IS_OVER
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.sharing import SavedEstimator
 from braindecode_pars.estimators.windows_estimator import (
@@ -137,11 +136,6 @@ class EncoderEstimator(GivenEncoder, TrainedEstimator):
             return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
 
 
-def n_parameters(module: nn.Module) -> int:
-    """Return the number of parameters of a network."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
 @dataclass(frozen=True)
 class EncoderStart:
     """The encoder of a fit before its training, and how it is pretrained.
@@ -212,8 +206,6 @@ class EncoderStart:
         def keep(net: PretrainingNet) -> None:
             # An epoch that was interrupted has no relative loss.
             history = [dict(row) for row in net.history if RELATIVE in row]
-            if history and TIME_IS_OVER in net.history[-1]:
-                history[-1][TIME_IS_OVER] = True
             card = self._card(net, history, parts, preprocessing)
             estimator.pretraining_history_, estimator.encoder_card_ = history, card
             on_end(net.task_)

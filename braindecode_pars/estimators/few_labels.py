@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common.checks import choice, optional
-from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.model_files import FEW_LABELS, ModelFile
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
-from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start, n_parameters
+from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start
 from braindecode_pars.estimators.linear_probe import (
     DEFAULT_C,
     fit_searched,

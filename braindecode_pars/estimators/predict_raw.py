@@ -421,7 +421,7 @@ def recording_findings(
     """
     findings = [
         *_of_channels(recording, clf),
-        *_of_preprocessing(recording, clf.preprocessing_),
+        _of_preprocessing(recording),
         *_of_held_time(recording, clf.n_times_ / recording.sfreq),
         _of_amplitudes(recording, clf),
         _of_subject(subjects, clf),
@@ -436,14 +436,6 @@ def recording_findings(
 def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
     """Yield what is different about the channels of the recording, and about their reference."""
     yield Finding("missing_channels", recording.missing)  # the prediction itself warns
-    n_found, n_trained = len(recording.found), clf.n_chans_
-    differs = n_found != n_trained and not clf.chs_info_
-    yield Finding(
-        "number_of_channels",
-        {"found": n_found, "trained": n_trained} if differs else None,
-        f"The recording has {n_found} EEG channels, but the model was trained with {n_trained}, "
-        "whose names it does not know. Pick those of the training with raw.copy().pick(names).",
-    )
     others = {
         each.name: each.formula
         for each in recording.found
@@ -461,38 +453,18 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
     )
 
 
-def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> Iterator[Finding]:
-    """Yield what is unknown of the training recordings, and what cannot be repaired here."""
-    names = ("band", "notch", "reference", "scale")
-    unknown = [name for name in names if getattr(trained, name) in (None, CHANGED)]
-    # The records of a preprocessing with a notch filter also have its band, and with a factor, its
-    # reference. If an entry is missing all the same, the recordings differ in it.
-    has_notch, has_scale = trained.notch is not None, trained.scale is not None
-    is_told = dict(band=has_notch, reference=has_notch and has_scale)
-    lost = [name for name in unknown if is_told.get(name) and getattr(trained, name) is None]
-    yield Finding(
-        "unknown_of_training",
-        unknown,
-        f"The {' and '.join(lost)} of the training recordings differed or cannot be known, so that "
-        "nothing was applied for it. Prepare this recording as they were, or fit with "
-        f"preprocessing={{{', '.join(f'{name!r}: ...' for name in lost)}}}."
-        if lost
-        else None,
-    )
+def _of_preprocessing(recording: RecordingToPredict) -> Finding:
+    """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
-    is_lost = all(each.repair is None for each in differing)
     advice = "Leave preprocess=False out, or prepare the recording as in training."
-    if is_lost:
-        advice = "Start from the original recording, if there is one: this cannot be repaired here."
     if any(each.trained == CHANGED for each in differing):
         advice = (
             "Re-reference it as in training, or fit with preprocessing={'reference': ...}, so that "
             "this is done here."
         )
-    elif is_lost and any(each.name == "band" for each in differing):
-        # That of the training is the band of the recorded filters, not that of the amplifier.
-        advice += " If the headers of the training files tell the same band, this is no difference."
-    yield Finding(
+    elif all(each.repair is None for each in differing):
+        advice = "Start from the original recording, if there is one: this cannot be repaired here."
+    return Finding(
         "prepared_otherwise",
         {each.name: str(each) for each in differing},
         "The recording was prepared otherwise than those of the training: "
@@ -503,27 +475,21 @@ def _of_preprocessing(recording: RecordingToPredict, trained: Preprocessing) -> 
 def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Finding]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
-    There is a warning if it is much of the recording, and at least a window.
+    It must be much of the recording, and at least a window.
     """
     held = held_time(recording.raw, recording.channels)
     duration = recording.raw.n_times / recording.raw.info["sfreq"]
     for how in ("flat", "clipped"):
         seconds = {name: getattr(time, how) for name, time in held.items()}
-        seconds = {name: time for name, time in seconds.items() if time >= _SECONDS}
-        much = [
-            f"{name} for {time:.0f} of {duration:.0f} s"
-            for name, time in seconds.items()
-            if time >= max(_SHARE * duration, window)
-        ]
+        seconds = {n: time for n, time in seconds.items() if time >= max(_SHARE * duration, window)}
+        much = [f"{name} for {time:.0f} of {duration:.0f} s" for name, time in seconds.items()]
         has_whole = any(time >= 0.99 * duration for time in seconds.values())
         yield Finding(
             f"{how}_channels",
             seconds,
             f"Channels are {how}: {listed(much, most=3)}. Mark such a channel in raw.info['bads'], "
             f'or the time with an annotation "BAD {how}", to leave it out'
-            f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}."
-            if much
-            else None,
+            f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}.",
         )
 
 
@@ -578,8 +544,8 @@ def _of_subject(subjects: Sequence, clf: Any) -> Finding:
     )
 
 
-#: Shortest time in seconds that is a finding, and the share of a recording that is a warning. The
-#: last record of an EDF file is often filled with zeros, which is no reason to doubt a short one.
-_SECONDS, _SHARE = 1.0, 0.01
+#: Smallest share of a recording that matters. The last record of an EDF file is often filled with
+#: zeros.
+_SHARE = 0.01
 #: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
 _TIMES, _FLAT = 5.0, 1e9

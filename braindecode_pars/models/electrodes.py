@@ -237,8 +237,7 @@ class SpatialFilter(nn.Module):
 
     def __init__(self, n_features: int, n_gains: int = 4):
         super().__init__()
-        sizes = dict(n_features=n_features, n_gains=n_gains)
-        check_parameters(sizes, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         self.n_features = n_features
         self.out_features = n_gains * n_features
         self.gains = ElectrodeCode(self.out_features, oblique=True)

@@ -9,9 +9,8 @@ colour.
 from braindecode_pars.plotting.channel_figures import embedding, spatial_attention
 from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
 from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
-from braindecode_pars.plotting.loss_figures import lag_losses, shift_matrices, training_curves
+from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
 from braindecode_pars.plotting.score_figures import (
-    ablation_grid,
     ablation_lines,
     label_efficiency,
     paired_bars,
@@ -21,7 +20,6 @@ from braindecode_pars.plotting.score_figures import (
 from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night
 
 __all__ = [
-    "ablation_grid",
     "ablation_lines",
     "audit_map",
     "calibration_curve",
@@ -31,7 +29,6 @@ __all__ = [
     "hypnodensity",
     "hypnogram",
     "label_efficiency",
-    "lag_losses",
     "night",
     "paired_bars",
     "shift_matrices",

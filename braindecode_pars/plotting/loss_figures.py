@@ -1,4 +1,4 @@
-"""Figures of pretraining: losses over epochs, losses by lag, and predicted shifts of patches."""
+"""Figures of pretraining: losses over epochs, and predicted shifts of patches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import (
     RELATIVE,
     check_table,
-    lags_of,
     numbers_of,
     part_of,
     with_numbers,
@@ -40,9 +39,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     """Draw the losses of each training phase in a panel of its own.
 
     A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
-    chance level. The losses of the parts of its task are thinner lines, without those by lag, which
-    :func:`~braindecode_pars.plotting.lag_losses` draws. Any other phase is drawn with its training
-    and validation loss, and a marker at the lowest validation loss. Each run has a line of its own.
+    chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
+    with its training and validation loss, and a marker at the lowest validation loss. Each run has
+    a line of its own.
 
     Parameters
     ----------
@@ -139,7 +138,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
 def _relative_lines(rows: pd.DataFrame) -> Lines:
     """Lines of the loss of the whole task, and of its parts."""
-    drawn = [name for name in rows.columns[rows.notna().any()] if not lags_of(str(name))]
+    drawn = rows.columns[rows.notna().any()]
     parts = {name: part for name in drawn if (part := part_of(str(name)))}
     lines: Lines = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
     for i, (name, part) in enumerate(parts.items()):
@@ -194,77 +193,6 @@ def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
         mark: dict[str, Any] = dict(color="0.2", marker="o", ls="", ms=6)
         entries.append(Line2D([], [], label="lowest validation loss", **mark))
     return entries
-
-
-@checked()
-def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw the last pretraining loss of PARS, relative to chance, by the lag between two patches.
-
-    A model that matches patches with common samples is good at lags below one patch, and one that
-    matches the ends of adjacent patches at lags of one. Only a model that reads a drift, or the
-    order of what happens, is below chance at long lags. Losses above 2 are cut off: there, an error
-    is larger than the lag itself.
-
-    Parameters
-    ----------
-    history : DataFrame
-        Losses with one row per epoch: the ``history_`` of a
-        :class:`~braindecode_pars.PARSClassifier`, the ``metrics.csv`` of a run, or several of them,
-        joined with ``pandas.concat`` after adding the column ``method``. Each method is a line: the
-        mean over its runs in their last epoch with these losses.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with one line per method, and a line at 1 for the chance level.
-
-    Raises
-    ------
-    TypeError
-        If ``history`` is not a DataFrame.
-    ValueError
-        If ``history`` has no ``epoch``, or no losses by lag.
-
-    Examples
-    --------
-    Synthetic losses, with the columns of an estimator's ``history_``:
-
-    .. plot::
-        :include-source:
-        :alt: Loss relative to chance against the lag between two patches: it rises from .3 to 1.
-
-        >>> import pandas as pd
-        >>> from braindecode_pars import plotting
-        >>> losses = {"lag_0_1": 0.3, "lag_1_2": 0.6, "lag_2_4": 0.9, "lag_4_8": 1.0}
-        >>> columns = {f"train_loss_relative_{name}": loss for name, loss in losses.items()}
-        >>> ax = plotting.lag_losses(pd.DataFrame([dict(epoch=50, method="PARS", **columns)]))
-
-    >>> [label.get_text() for label in ax.get_xticklabels()]
-    ['< 1', '1-2', '2-4', '4-8']
-    """
-    columns = {name: lags for name in list(history) if (lags := lags_of(str(name)))}
-    check_table(history, "history", ("epoch", *(columns or [f"{RELATIVE}_lag_1_2"])))
-    bins = sorted(set(columns.values()))
-    history = with_numbers(history, ["epoch", *columns])
-    known = history.dropna(subset=list(columns), how="all")
-    names = known["method"] if "method" in known else pd.Series("PARS", known.index)
-
-    [ax] = axes_for(ax, 1, 1, (5.4, 3.4))
-    for number, (method, rows) in enumerate(known.groupby(names, sort=False)):
-        last = rows[rows["epoch"] == rows["epoch"].max()]
-        heights = last[list(columns)].mean().groupby(columns).mean()
-        ax.plot(range(len(bins)), heights.loc[bins], ms=5, label=method, **series_style(number))
-    draw_chance(ax, 1)
-    labels = [f"{low}-{high}" if low else f"< {high}" for low, high in bins]
-    ax.set_xticks(range(len(bins)), labels)
-    ax.set(xlabel="lag between two patches, in patches", ylabel="loss relative to chance")
-    ax.set_ylim(0, min(2, max(1.12, ax.get_ylim()[1])))
-    if "method" in known:
-        ax.legend(frameon=False)
-    remove_frame(ax)
-    return ax
 
 
 @checked()

@@ -18,7 +18,6 @@ from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
     axes_for,
-    draw_cells,
     draw_chance,
     legend_above,
     legend_columns,
@@ -155,10 +154,6 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
     ax.set_xticks([], minor=True)
 
 
-# The ordinary asterisk is drawn at the top of its line, too far above a bar.
-STAR = "\N{ASTERISK OPERATOR}"
-
-
 @checked()
 def paired_bars(
     scores: pd.DataFrame,
@@ -169,9 +164,8 @@ def paired_bars(
     """Draw the scores of each subject as a group of bars, with one bar for each method.
 
     The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
-    bars shows the mean of each method. A star is over the method with the highest value of each
-    subject, unless two share it or one has no value. NaN values are not drawn and are excluded from
-    the mean. Rows pooled over subjects are ignored.
+    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
+    Rows pooled over subjects are ignored.
 
     Parameters
     ----------
@@ -205,8 +199,7 @@ def paired_bars(
 
     .. plot::
         :include-source:
-        :alt: Bars of three methods for each of six subjects, a star on the highest, and their
-            means at the right.
+        :alt: Bars of three methods for each of six subjects, and their means at the right.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -254,7 +247,6 @@ def paired_bars(
             error_kw=dict(ecolor="0.15", elinewidth=1, capsize=2),
             label=method,
         )
-    starred = len(methods) > 1 and _draw_stars(ax, means, spreads, offsets)
     # Axes and legend
     ax.axhline(0, color="0.3", lw=0.8)
     draw_chance(ax, _chance(rows, metric))
@@ -262,34 +254,10 @@ def paired_bars(
     ax.set_xticks(positions, [*map(str, subjects), "mean ± SD"])
     if len(subjects) > 12:
         ax.tick_params(axis="x", labelrotation=90)
-    ax.set(
-        xlabel="held-out subject" + (f"  ({STAR} highest value per subject)" if starred else ""),
-        ylabel=label or metric.replace("_", " "),
-    )
+    ax.set(xlabel="held-out subject", ylabel=label or metric.replace("_", " "))
     legend_above(ax, methods, handlelength=1.5)
     remove_frame(ax)
     return ax
-
-
-def _draw_stars(ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: np.ndarray) -> bool:
-    """Draw a star over the highest bar of each subject; return whether any was drawn."""
-    values = means.to_numpy()
-    tops = np.maximum(0, values + np.nan_to_num(spreads))  # above the bar and its error bar
-    # NaN if a method has no value; then there is no winner
-    is_best = np.isclose(values, values.max(axis=1, keepdims=True))
-    winners = np.argwhere(is_best & (is_best.sum(axis=1, keepdims=True) == 1))
-    for subject, method in winners:
-        ax.annotate(
-            STAR,
-            (subject + offsets[method], tops[subject, method]),
-            xytext=(0, 1),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-        )
-    if len(winners):
-        ax.margins(y=0.1)  # room for the stars
-    return len(winners) > 0
 
 
 @checked()
@@ -592,11 +560,17 @@ def ablation_lines(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['cross_attention', 'mlp']
     """
-    rows, summary = _by_settings(scores, metric, lines, x)
+    if x == lines:
+        raise ValueError(f"Both settings are {x!r}; pass two different ones.")
+    rows = select(scores, metric, ("subject", "seed", lines, x), one=("dataset",))
+    rows = rows.dropna(subset=[lines, x])
+    if rows.empty:
+        raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
+    summary = over_seeds(per_seed(rows, (lines, x)), (lines, x))
     positions = in_order(rows[x])
     if not pd.api.types.is_numeric_dtype(rows[x].infer_objects()):
         found = ", ".join(map(str, positions))
-        raise TypeError(f"{x} has values that are not numbers ({found}); use ablation_grid.")
+        raise TypeError(f"{x} has values that are not numbers ({found}); pass it as lines.")
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
@@ -605,114 +579,6 @@ def ablation_lines(
     ax.set_xlabel(x.replace("_", " "))
     ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
     return ax
-
-
-@checked()
-def ablation_grid(
-    scores: pd.DataFrame,
-    *,
-    rows: str,
-    columns: str,
-    metric: str = "kappa",
-    label: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the mean score of each pair of settings as a coloured cell.
-
-    Each cell also shows the mean and the sample standard deviation over seeds as numbers. The
-    figure is meant for ablations such as the paper's masking ablation (appendix A.4, figure 6a).
-    The value of a seed is the score pooled over test subjects (subject ``"all"``) if every seed and
-    pair has one, and the mean over test subjects otherwise. It is averaged over all other columns
-    that vary. Pairs without a score stay blank.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Scores with the columns ``subject``, ``seed``, ``metric``, ``value`` and one column for each
-        setting, such as ``n_patches`` and ``position_mask_ratio``. Rows without a value for one of
-        the two settings are ignored.
-    rows, columns : str
-        Names of the two settings.
-    metric : str
-        Metric to draw.
-    label : str | None
-        Label of the colour bar; None uses the name of the metric.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with the grid. Numbers ascend from top to bottom and from left to right; other
-        settings are in order of appearance.
-
-    Raises
-    ------
-    ValueError
-        If the scores are empty, lack a column or the metric, contain several datasets, or contain
-        no row with both settings.
-
-    Examples
-    --------
-    Synthetic scores:
-
-    .. plot::
-        :include-source:
-        :alt: Table of scores as colours: five mask ratios by three numbers of patches, each with
-            mean and standard deviation.
-
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import plotting
-        >>> rng = np.random.default_rng(0)
-        >>> scores = pd.DataFrame([
-        ...     dict(subject="all", seed=seed, metric="kappa", n_patches=n,
-        ...          position_mask_ratio=ratio,
-        ...          value=0.5 + 0.1 * ratio + rng.normal(0, 0.01))
-        ...     for n in (20, 30, 40)
-        ...     for ratio in (0.2, 0.4, 0.6, 0.8, 1.0)
-        ...     for seed in range(5)
-        ... ])
-        >>> ax = plotting.ablation_grid(
-        ...     scores, rows="n_patches", columns="position_mask_ratio"
-        ... )
-
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['20', '30', '40']
-    """
-    chosen, summary = _by_settings(scores, metric, rows, columns)
-    row_values, column_values = in_order(chosen[rows]), in_order(chosen[columns])
-    # Matrices of shape (n_rows, n_columns)
-    means, spreads = (
-        summary[what].unstack().reindex(index=row_values, columns=column_values).to_numpy()
-        for what in ("mean", "std")
-    )
-
-    def text(i: int, j: int) -> str:
-        spread = spreads[i, j]
-        return f"{means[i, j]:.3f}" + (f"\n±{spread:.3f}" if np.isfinite(spread) else "")
-
-    size = 2.6 + 0.95 * len(column_values), 1.5 + 0.65 * len(row_values)
-    [ax] = axes_for(ax, 1, 1, size)
-    names = [str(value) for value in row_values], [str(value) for value in column_values]
-    label = label or metric.replace("_", " ")
-    draw_cells(ax, means, text, *names, label=label, cmap="cividis", aspect="auto")
-    ax.set(xlabel=columns.replace("_", " "), ylabel=rows.replace("_", " "))
-    ax.set_title(seeds_label(summary["count"]), fontsize="medium")
-    return ax
-
-
-def _by_settings(
-    scores: pd.DataFrame, metric: str, one: str, other: str
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows with values of two settings, and their mean and spread over seeds."""
-    if one == other:
-        raise ValueError(f"Both settings are {one!r}; pass two different ones.")
-    rows = select(scores, metric, ("subject", "seed", one, other), one=("dataset",))
-    rows = rows.dropna(subset=[one, other])
-    if rows.empty:
-        raise ValueError(f"No row of the scores has values of both {one} and {other}.")
-    return rows, over_seeds(per_seed(rows, (one, other)), (one, other))
 
 
 def select(

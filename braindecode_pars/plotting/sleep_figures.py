@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from braindecode_pars._common.tables import PROBABILITY, numbers_of
 from braindecode_pars.plotting.class_figures import (
     ClassNames,
     area_styles,
-    by_number,
     entries,
     in_figure_order,
     is_unknown,
@@ -29,7 +28,7 @@ from braindecode_pars.plotting.style import (
     remove_frame,
     time_unit,
 )
-from braindecode_pars.predictions import check_predictions, stages_of, top_to_bottom
+from braindecode_pars.predictions import check_predictions, top_to_bottom
 
 
 @checked(window_seconds=positive())
@@ -48,8 +47,7 @@ def hypnogram(
     ----------
     true : ndarray, shape (n_windows,)
         True stages in chronological order, as indices into ``stage_names`` or as names. The values
-        -1, NaN and None stand for an unknown stage, which stays blank. Numbers of Rechtschaffen and
-        Kales, where 5 is REM, need no names.
+        -1, NaN and None stand for an unknown stage, which stays blank.
     predicted : ndarray, shape (n_windows,) | None
         Predicted stages, in the same form.
     stage_names : sequence of str | mapping of label to str | None
@@ -105,7 +103,14 @@ def hypnogram(
             raise ValueError(
                 f"{name} has shape {stages.shape}; pass a stage for each window of one night."
             )
-    names = names_by_label(_names_among(given) if stage_names is None else stage_names)
+    if stage_names is None:
+        # By value: an array with None has dtype object, whatever the others are.
+        labels = {label for stages in given.values() for label in stages.tolist()}
+        found = [label for label in labels if not is_unknown(label)]
+        if not all(isinstance(label, str) for label in found):
+            raise ValueError("The stages are numbers; pass stage_names, the names of the stages.")
+        stage_names = sorted(found)
+    names = names_by_label(stage_names)
     different = list(dict.fromkeys(names.values()))
     order = in_figure_order(different, top_to_bottom(different) if order is None else order)
     number = {label: order.index(name) for label, name in names.items()}
@@ -117,29 +122,11 @@ def hypnogram(
     return ax
 
 
-def _names_among(given: dict[str, np.ndarray]) -> list[str] | dict[Any, str]:
-    """Return the names that occur, or those of the numbers of Rechtschaffen and Kales."""
-    # By value: an array with None has dtype object, whatever the others are.
-    labels = dict.fromkeys(x for stages in given.values() for x in stages.tolist())
-    found = [label for label in labels if not is_unknown(label)]
-    if all(isinstance(label, str) for label in found):
-        return sorted(found)
-    known = stages_of(found)
-    if None in known:
-        raise ValueError(
-            "The stages are numbers; pass stage_names, the names of the stages. Only numbers of "
-            "Rechtschaffen and Kales, where 5 is REM, need no names."
-        )
-    return {label: str(name).replace("N", "S") for label, name in zip(found, known, strict=True)}
-
-
-@checked(window_seconds=positive())
+@checked()
 def hypnodensity(
-    probabilities: pd.DataFrame | ArrayLike,
-    class_names: ClassNames | None = None,
+    predictions: pd.DataFrame,
     *,
     true: ArrayLike | None = None,
-    window_seconds: float = 30.0,
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
@@ -150,20 +137,12 @@ def hypnodensity(
 
     Parameters
     ----------
-    probabilities : DataFrame | ndarray, shape (n_windows, n_classes)
-        Predictions of a recording, with the columns ``onset`` and ``duration`` in seconds,
-        ``label``, and ``probability_LABEL`` for each class; or probabilities of windows in
-        chronological order, as from ``predict_proba``. Windows with NaN, and parts of the recording
-        without a row, stay blank.
-    class_names : sequence of str | mapping of label to str | None
-        Names of the columns of an array, in their order, or name of each label, such as
-        ``class_names_`` of a classifier; the columns are then those of the sorted labels. A
-        DataFrame contains the names, and needs this only for labels in ``true``.
+    predictions : DataFrame
+        Predictions of a recording, as from ``predict_raw``: the columns ``onset`` and ``duration``
+        in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and parts
+        of the recording without a row, stay blank.
     true : ndarray, shape (n_windows,) | None
-        True classes, as names, or as the labels that ``class_names`` names. None, NaN and -1 stand
-        for an unknown class.
-    window_seconds : float
-        Length of a window of an array in seconds.
+        True classes, by their names. None, NaN and -1 stand for an unknown class.
     order : sequence of str | None
         Names of all classes from top to bottom. None means wake, REM, N1 to N3 if all names are
         those of sleep stages (:func:`~braindecode_pars.predictions.stage_of`), and otherwise the
@@ -178,11 +157,9 @@ def hypnodensity(
 
     Raises
     ------
-    TypeError
-        If an array is given without ``class_names``.
     ValueError
-        If a DataFrame lacks a column, if values are no probabilities, if names do not match the
-        columns, if a true class is not drawn, or if ``order`` does not have each class once.
+        If a column is missing, if values are no probabilities, if a true class is not drawn, or if
+        ``order`` does not have each class once.
 
     References
     ----------
@@ -199,17 +176,21 @@ def hypnodensity(
             areas.
 
         >>> import numpy as np
+        >>> import pandas as pd
         >>> from braindecode_pars import datasets, plotting
         >>> rng = np.random.default_rng(1)
         >>> true = datasets.simulated.hypnogram(720, rng)  # six hours
         >>> strength = rng.gamma(0.5, size=(720, 5)) + 1.5 * np.eye(5)[true]
         >>> probabilities = strength / strength.sum(axis=1, keepdims=True)
-        >>> axes = plotting.hypnodensity(probabilities, datasets.simulated.STAGES)
+        >>> columns = [f"probability_{name}" for name in datasets.simulated.STAGES]
+        >>> frame = pd.DataFrame(probabilities, columns=columns)
+        >>> frame = frame.assign(onset=30 * np.arange(720), duration=30, label=None)
+        >>> axes = plotting.hypnodensity(frame)
 
     >>> [text.get_text() for text in axes[1].get_legend().get_texts()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    names, values, edges, rows = _read(probabilities, class_names, window_seconds)
+    names, values, edges, rows = _read(predictions)
     order = in_figure_order(names, order)
     # Pieces of time: the windows, and NaN where there is none
     values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
@@ -217,7 +198,7 @@ def hypnodensity(
     known = np.isfinite(pieces).all(axis=1)
     shown = [np.where(known, np.nan_to_num(pieces).argmax(axis=1), np.nan)]
     if true is not None:
-        expected = _rows(true, order, class_names)
+        expected = _rows(true, order)
         if len(expected) != len(values):
             raise ValueError(f"There are {len(expected)} true classes, {len(values)} windows.")
         shown.insert(0, np.where(rows < 0, np.nan, expected[rows]))
@@ -246,44 +227,16 @@ def _draw_areas(ax: Axes, edges: np.ndarray, order: Sequence[str], pieces: np.nd
     remove_frame(ax)
 
 
-def _read(
-    given: pd.DataFrame | ArrayLike, class_names: ClassNames | None, window_seconds: float
-) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+def _read(predictions: pd.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Return names, probabilities, edges of pieces in seconds, and the row of each piece."""
-    if isinstance(given, pd.DataFrame):
-        frame = check_predictions(given)
-        columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
-        if not columns:
-            raise ValueError("The predictions have no column probability_LABEL for each class.")
-        names = [name.removeprefix(PROBABILITY) for name in columns]
-        others = set() if class_names is None else set(names_by_label(class_names).values())
-        if not others <= set(names):
-            raise ValueError(
-                f"class_names has {', '.join(sorted(others - set(names)))}, but the classes of the "
-                f"predictions are {', '.join(names)}; to rename classes, rename the columns."
-            )
-        values = numbers_of("probabilities", frame[columns])
-        edges, rows = _pieces(frame["onset"].to_numpy(float), frame["duration"].to_numpy(float))
-    else:
-        values = numbers_of("probabilities", given)
-        if class_names is None:
-            raise TypeError("Probabilities in an array need class_names, those of their columns.")
-        if values.ndim != 2 or not len(values):
-            raise ValueError(
-                f"probabilities has shape {values.shape}; pass those of one recording, of shape "
-                "(n_windows, n_classes)."
-            )
-        if isinstance(class_names, Mapping):
-            class_names = [class_names[label] for label in sorted(class_names, key=by_number)]
-        names = [str(name) for name in class_names]
-        if len(set(names)) != values.shape[1] or len(names) != values.shape[1]:
-            raise ValueError(
-                f"class_names has {', '.join(names)}; pass a different name for each of the "
-                f"{values.shape[1]} columns of probabilities."
-            )
-        edges, rows = np.arange(len(values) + 1) * window_seconds, np.arange(len(values))
+    frame = check_predictions(predictions)
+    columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
+    if not columns:
+        raise ValueError("The predictions have no column probability_LABEL for each class.")
+    values = numbers_of("probabilities", frame[columns])
     check_probabilities(values, allow_nan=True)
-    return names, values, edges, rows
+    edges, rows = _pieces(frame["onset"].to_numpy(float), frame["duration"].to_numpy(float))
+    return [name.removeprefix(PROBABILITY) for name in columns], values, edges, rows
 
 
 def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -298,14 +251,12 @@ def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.n
     return np.array(edges), np.array(rows)
 
 
-def _rows(true: ArrayLike, order: Sequence[str], class_names: ClassNames | None) -> np.ndarray:
+def _rows(true: ArrayLike, order: Sequence[str]) -> np.ndarray:
     """Return the row of the true class of each window, counted from the top; NaN if unknown."""
-    if class_names is None:  # A number is the name of a class, never the position of a column.
-        names = {float(name): name for name in order if name.lstrip("-").isdigit()}
-    else:
-        names = names_by_label(class_names)
-    rows = {label: order.index(name) for label, name in names.items()}
-    return np.array(entries(true, {name: i for i, name in enumerate(order)} | rows), dtype=float)
+    rows: dict[Any, int] = {name: i for i, name in enumerate(order)}
+    # A number is the name of a class, never the position of a column.
+    rows |= {float(name): i for name, i in rows.items() if name.lstrip("-").isdigit()}
+    return np.array(entries(true, rows), dtype=float)
 
 
 @checked(sfreq=positive())

@@ -212,8 +212,7 @@ class PretextTask(nn.Module):
         **encoder_arguments: Any,
     ):
         super().__init__()
-        given = dict(n_times=n_times, patch_size=patch_size, encoder=encoder)
-        check_parameters(given, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         if n_times < patch_size:
             raise ValueError(
                 f"A window of {n_times} samples is shorter than one patch of {patch_size} "
@@ -237,11 +236,6 @@ class PretextTask(nn.Module):
         self.n_times = int(n_times)
         self.patch_size = int(patch_size)
         self.encoder = encoder
-
-    @property
-    def shown_name(self) -> str:
-        """Name of the task in progress bars and overviews."""
-        return type(self).__name__
 
     def normalized(self, x: Tensor) -> Tensor:
         """Return the signals after instance normalisation, the first stage of every task.

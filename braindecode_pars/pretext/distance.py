@@ -59,8 +59,7 @@ class DistanceLoss(nn.Module):
 
     def __init__(self, n_bins: int, shortest: float, longest: float):
         super().__init__()
-        given = dict(n_bins=n_bins, shortest=shortest, longest=longest)
-        check_parameters(given, _RULES, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         if not shortest < longest:
             raise ValueError(
                 f"DistanceLoss: shortest must be less than longest, got {shortest} and {longest}."
@@ -86,8 +85,8 @@ class DistanceLoss(nn.Module):
         bins = (octaves * self.n_bins + _ROUNDING).floor()
         return bins.clamp(0, self.n_bins - 1).long()
 
-    def terms(self, prediction: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss of the distance and that of the order, for each pair.
+    def forward(self, prediction: Tensor, shifts: Tensor) -> Tensor:
+        """Return the sum of both losses.
 
         Parameters
         ----------
@@ -98,34 +97,19 @@ class DistanceLoss(nn.Module):
 
         Returns
         -------
-        distance, order : Tensor, shape (batch, n, n)
-            Cross-entropies in nats; zero on the diagonal, and for patches without an order.
+        Tensor
+            Cross-entropy in nats: mean over the ordered pairs of different patches.
         """
+        batch, n, _ = shifts.shape
         prediction = prediction.float()
         logits, later = prediction[..., :-1], prediction[..., -1]
         distance = F.cross_entropy(logits.movedim(-1, 1), self.bins(shifts), reduction="none")
         order = F.binary_cross_entropy_with_logits(
             later, (shifts > 0).to(later.dtype), reduction="none"
         )
-        is_pair = ~torch.eye(shifts.shape[-1], dtype=torch.bool, device=shifts.device)
-        return distance * is_pair, order * (shifts != 0)
-
-    def forward(self, prediction: Tensor, shifts: Tensor) -> Tensor:
-        """Return the sum of both losses.
-
-        Parameters
-        ----------
-        prediction, shifts : Tensor
-            As in :meth:`terms`.
-
-        Returns
-        -------
-        Tensor
-            Mean over the ordered pairs of different patches.
-        """
-        batch, n, _ = shifts.shape
-        distance, order = self.terms(prediction, shifts)
-        return (distance + order).sum() / (batch * n * (n - 1))
+        is_pair = ~torch.eye(n, dtype=torch.bool, device=shifts.device)
+        losses = distance * is_pair + order * (shifts != 0)  # (batch, n, n)
+        return losses.sum() / (batch * n * (n - 1))
 
     def best_guess(self, shifts: Tensor) -> Tensor:
         """Return the best constant prediction.

@@ -80,15 +80,9 @@ class DropPos(GridTask):
         position_mask_ratio: float = 0.75,
         **encoder_arguments: Any,
     ):
-        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        self.n_visible = self.n_patches - number_of(
-            mask_ratio,
-            self.n_patches,
-            "mask_ratio",
-            least=0,
-            most=self.n_patches - 1,
-            does="removes",
-        )
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **given)
+        self.n_visible = self.n_patches - self.n_masked
         # If only one place is not shown, the answer is known, so at least two stay hidden.
         most_shown = self.n_patches - 2
         self.n_dropped = number_of(
@@ -100,7 +94,6 @@ class DropPos(GridTask):
             does="drops the positions of",
             of="visible patches",
         )
-        self.mask_ratio = mask_ratio
         self.position_mask_ratio = position_mask_ratio
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)

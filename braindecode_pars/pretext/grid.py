@@ -67,16 +67,18 @@ class GridTask(PretextTask):
     ----------
     n_times, patch_size, encoder, **encoder_arguments
         As in :class:`~braindecode_pars.pretext.PretextTask`.
+    mask_ratio : float
+        Share of the patches that is hidden, in a way of the subclass; at least one is not.
 
     Attributes
     ----------
-    n_patches : int
-        Number of patches in the grid.
+    n_patches, n_masked : int
+        Number of patches in the grid, and number of hidden patches.
 
     Raises
     ------
     ValueError
-        When there are fewer than two patches.
+        When there are fewer than two patches, or too few for ``mask_ratio``.
 
     Examples
     --------
@@ -87,12 +89,16 @@ class GridTask(PretextTask):
     torch.Size([2, 30, 100])
     """
 
+    #: Smallest number of hidden patches.
+    LEAST_MASKED = 0
+
     def __init__(
         self,
         n_times: int,
         patch_size: int = 200,
         *,
         encoder: PatchEncoder | None = None,
+        mask_ratio: float = 0.0,
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
@@ -103,6 +109,15 @@ class GridTask(PretextTask):
                 f"{n_times} samples has one patch of {patch_size}. Use longer windows or a shorter "
                 "patch."
             )
+        self.n_masked = number_of(
+            mask_ratio,
+            self.n_patches,
+            "mask_ratio",
+            least=self.LEAST_MASKED,
+            most=self.n_patches - 1,
+            does="hides",
+        )
+        self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:
         """Return the patches of the normalised signals.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from braindecode_pars.encoder import PatchEncoder, TransformerBlock
-from braindecode_pars.pretext.grid import GridTask, number_of, take
+from braindecode_pars.pretext.grid import GridTask, take
 
 __all__ = ["MaskedGridTask"]
 
@@ -54,6 +54,8 @@ class MaskedGridTask(GridTask):
     (12, torch.Size([2, 30, 3]))
     """
 
+    LEAST_MASKED = 1
+
     def __init__(
         self,
         n_times: int,
@@ -64,16 +66,8 @@ class MaskedGridTask(GridTask):
         n_outputs: int,
         **encoder_arguments: Any,
     ):
-        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        self.n_masked = number_of(
-            mask_ratio,
-            self.n_patches,
-            "mask_ratio",
-            least=1,
-            most=self.n_patches - 1,
-            does="removes",
-        )
-        self.mask_ratio = mask_ratio
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **given)
 
         # The decoder is one block of the encoder's sizes.
         sizes = self.encoder.config

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
-from braindecode_pars.pretext.grid import GridTask, number_of
+from braindecode_pars.pretext.grid import GridTask
 
 __all__ = ["MP3"]
 
@@ -73,16 +73,8 @@ class MP3(GridTask):
         mask_ratio: float = 0.5,
         **encoder_arguments: Any,
     ):
-        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        self.n_masked = number_of(
-            mask_ratio,
-            self.n_patches,
-            "mask_ratio",
-            least=0,
-            most=self.n_patches - 1,
-            does="masks",
-        )
-        self.mask_ratio = mask_ratio
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **given)
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 
     def classify(self, patches: Tensor, is_key: Tensor | None) -> Tensor:

@@ -11,6 +11,10 @@ from braindecode_pars.encoder import MultiHeadAttention
 
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
 
+_RULES = dict(
+    **dict.fromkeys(("embed_dim", "hidden_dim", "n_outputs"), integer(1)),
+    method=choice("factorized", "literal"),
+)
 #: Smallest exact denominator of the factorised softmax: exp(-690).
 SMALLEST = 1e-300
 
@@ -93,11 +97,7 @@ class CrossAttentionDecoder(nn.Module):
         method: str = "factorized",
     ):
         super().__init__()
-        given = dict(embed_dim=embed_dim, n_outputs=n_outputs, method=method)
-        rules = dict(
-            embed_dim=integer(1), n_outputs=integer(1), method=choice("factorized", "literal")
-        )
-        check_parameters(given, rules, type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         self.method = method
         self.pair_query = nn.Linear(2 * embed_dim, embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
@@ -233,8 +233,7 @@ class PairwiseMLPDecoder(nn.Module):
 
     def __init__(self, embed_dim: int, hidden_dim: int = 512, *, n_outputs: int = 1):
         super().__init__()
-        sizes = dict(embed_dim=embed_dim, hidden_dim=hidden_dim, n_outputs=n_outputs)
-        check_parameters(sizes, dict.fromkeys(sizes, integer(1)), type(self).__name__)
+        check_parameters(locals(), _RULES, type(self).__name__)
         self.hidden = nn.Linear(2 * embed_dim, hidden_dim)
         self.head = nn.Linear(hidden_dim, n_outputs)
 

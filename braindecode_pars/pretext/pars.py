@@ -17,12 +17,17 @@ from braindecode_pars._common.checks import (
     optional,
 )
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext._placement import SAMPLINGS, Placement, default_n_patches
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.distance import DistanceLoss
-from braindecode_pars.pretext.lags import lag_bins, losses_by_lag
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
-from braindecode_pars.tokens import detrended, extract_patches, sinusoidal_positions
+from braindecode_pars.tokens import (
+    detrended,
+    extract_patches,
+    nonoverlapping_starts,
+    random_starts,
+    shuffled,
+    sinusoidal_positions,
+)
 
 __all__ = ["PARS", "relative_shifts"]
 
@@ -32,7 +37,7 @@ _N_SIMULATED = 8
 _RULES = dict(
     n_patches=optional(integer(1)),
     position_mask_ratio=number("in (0, 1]", lambda value: 0 < value <= 1),
-    sampling=choice(*SAMPLINGS),
+    sampling=choice("random", "grid"),
     overlap=boolean(),
     min_gap=integer(0),
     detrend=boolean(),
@@ -69,6 +74,41 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
              [ 0.7500,  0.5000,  0.0000]]])
     """
     return (starts[:, :, None] - starts[:, None]).float() / n_times
+
+
+def _n_patches(
+    n_times: int,
+    patch_size: int,
+    n_patches: int | None,
+    sampling: str,
+    overlap: bool,
+    min_gap: int,
+) -> int:
+    """Return the number of patches, the given one or the default, after checks of their places."""
+    if min_gap and overlap and sampling != "grid":
+        raise ValueError(
+            f"min_gap={min_gap} needs overlap=False or sampling='grid'; got overlap={overlap} and "
+            f"sampling={sampling!r}."
+        )
+    if n_times == patch_size:
+        raise ValueError(
+            f"A window of {n_times} samples has only one patch, so all shifts are zero; use longer "
+            "windows or a shorter patch."
+        )
+    most = (n_times + min_gap) // (patch_size + min_gap)  # without overlap
+    if sampling == "grid":
+        if n_patches not in (None, most):
+            gaps = f" with gaps of {min_gap}" if min_gap else ""
+            raise ValueError(
+                f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}{gaps}; "
+                f"n_patches={n_patches} needs sampling='random'."
+            )
+        return most
+    if n_patches is not None:
+        return int(n_patches)
+    # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
+    length = n_times / patch_size
+    return round(4 / 3 * length) if overlap else min(round(2 / 3 * length), most)
 
 
 @register("pars")
@@ -139,13 +179,6 @@ class PARS(PretextTask):
         patches are masked, or the signal is too short for bins of distances. The message states
         what is accepted.
 
-    Notes
-    -----
-    The log has the loss by lag, as ``train_loss_relative_lag_1_2`` for lags of 1 to 2 patches,
-    relative to the loss of a constant guess on the same pairs. Below one patch, patches share
-    samples. A model that matches shared samples or adjacent ends is good at the shortest lags only;
-    one that reads a drift, or order, at the longest, too.
-
     References
     ----------
     Sandino et al. 2025, Learning the relative composition of EEG signals using pairwise relative
@@ -179,23 +212,11 @@ class PARS(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        given = dict(
-            n_patches=n_patches,
-            position_mask_ratio=position_mask_ratio,
-            sampling=sampling,
-            overlap=overlap,
-            min_gap=min_gap,
-            detrend=detrend,
-            target=target,
-            n_bins=n_bins,
-            decoder=decoder,
-        )
-        check_parameters(given, _RULES, type(self).__name__)
-        if n_patches is None:
-            n_patches = default_n_patches(n_times, patch_size, sampling, overlap, int(min_gap))
-        n_patches = int(n_patches)
-        sizes = self.n_times, self.patch_size, n_patches
-        self.placement = Placement(*sizes, sampling, bool(overlap), int(min_gap))
+        check_parameters(locals(), _RULES, type(self).__name__)
+        n_patches = _n_patches(n_times, patch_size, n_patches, sampling, overlap, int(min_gap))
+        self.sampling = sampling
+        self.overlap = bool(overlap)
+        self.min_gap = int(min_gap)
         self.position_mask_ratio = position_mask_ratio
         self.detrend = detrend
         self.target = target
@@ -232,22 +253,13 @@ class PARS(PretextTask):
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
 
-        # References of the losses: a guess without the signal, and bins of lags.
-        guess = torch.zeros(())
-        if target == "distance":
-            guess = self._distance_loss().best_guess(self._simulated_shifts(_N_SIMULATED))
-        self.constant_guess: Tensor
-        self.register_buffer("constant_guess", guess, persistent=False)
-        lags = self.placement.shortest_lag, self.placement.longest_lag
-        self.lag_bins = lag_bins(*(lag / self.patch_size for lag in lags))
-
     @property
     def criterion(self) -> Callable[[], nn.Module]:
         """Class of the loss, or constructor of a :class:`~.distance.DistanceLoss`."""
         return nn.MSELoss if self.target == "shift" else self._distance_loss
 
     def _distance_loss(self) -> DistanceLoss:
-        longest = self.placement.longest_lag / self.n_times
+        longest = (self.n_times - self.patch_size) / self.n_times
         return DistanceLoss(self.n_bins, self.patch_size / self.n_times, longest)
 
     def sample_starts(
@@ -272,7 +284,14 @@ class PARS(PretextTask):
             First sample of each patch, in random order. The first ``n_masked`` patches lose their
             position; because of the random order they are a random choice.
         """
-        return self.placement.draw(batch_size, device=device, generator=generator)
+        size = (batch_size, self.n_patches, self.n_times, self.patch_size)
+        options: dict[str, Any] = dict(device=device, generator=generator)
+        if self.sampling == "grid":
+            grid = torch.arange(self.n_patches, device=device) * (self.patch_size + self.min_gap)
+            return shuffled(grid.expand(batch_size, -1), generator=generator)
+        if self.overlap:
+            return random_starts(*size, **options)
+        return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
         """Return the predicted shifts between the first ``n_masked`` patches.
@@ -337,43 +356,11 @@ class PARS(PretextTask):
             shifts, criterion = self._simulated_shifts(_N_SIMULATED), self._distance_loss()
             guess = criterion.best_guess(shifts).expand(*shifts.shape, -1)
             return criterion(guess, shifts).item()
-        if self.placement.sampling == "random" and self.placement.overlap:
+        if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
             off_diagonal = (self.n_masked - 1) / self.n_masked
             return (n_starts**2 - 1) / (6 * self.n_times**2) * off_diagonal
         return self._simulated_shifts(self.n_masked).square().mean().item()
-
-    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss by lag, relative to that of the best constant guess on the same pairs.
-
-        Parameters
-        ----------
-        prediction, target
-            Output of :meth:`forward`.
-
-        Returns
-        -------
-        dict of str to Tensor
-            Scalar losses such as ``"lag_1_2"``, of the pairs that are 1 to 2 patches apart; NaN
-            when there is no such pair. With ``target="distance"`` also the ``"distance"`` and the
-            ``"order"`` of all pairs.
-        """
-        terms = self._terms(prediction, target)
-        guess = self.constant_guess.expand(*target.shape, *self.constant_guess.shape)
-        guessed = self._terms(guess, target)
-        parts = {}
-        if len(terms) > 1:
-            parts = {name: loss.sum() / guessed[name].sum() for name, loss in terms.items()}
-        lags = (target.abs() * self.n_times).round() / self.patch_size
-        total, total_guessed = (torch.stack([*each.values()]).sum(0) for each in (terms, guessed))
-        return parts | losses_by_lag(total, total_guessed, lags, self.lag_bins)
-
-    def _terms(self, prediction: Tensor, shifts: Tensor) -> dict[str, Tensor]:
-        """Return the losses of each pair by name, each of shape (batch, n_masked, n_masked)."""
-        if self.target == "shift":
-            return {"shift": (prediction - shifts).square()}
-        distance, order = self._distance_loss().terms(prediction, shifts)
-        return {"distance": distance, "order": order}
 
     def _simulated_shifts(self, n_masked: int) -> Tensor:
         """Return the shifts of 4096 examples, always the same."""

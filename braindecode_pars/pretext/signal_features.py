@@ -19,7 +19,7 @@ from braindecode_pars._common.checks import (
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
 from braindecode_pars.pretext.features import BANDS, FEATURES, bands
-from braindecode_pars.pretext.grid import GridTask, number_of, take
+from braindecode_pars.pretext.grid import GridTask, take
 from braindecode_pars.tokens import grid_patches
 
 __all__ = ["SignalFeatures"]
@@ -129,13 +129,9 @@ class SignalFeatures(GridTask):
         mask_ratio: float = 0.0,
         **encoder_arguments: Any,
     ):
-        check_parameters(dict(sfreq=sfreq, features=features), _RULES, type(self).__name__)
-        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        most = self.n_patches - 1
-        self.n_masked = number_of(
-            mask_ratio, self.n_patches, "mask_ratio", least=0, most=most, does="hides"
-        )
-        self.mask_ratio = mask_ratio
+        check_parameters(locals(), _RULES, type(self).__name__)
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **given)
         if sfreq is None:
             raise ValueError(
                 f"{type(self).__name__} needs the sampling rate of the signals, which is unknown; "

@@ -82,7 +82,7 @@ class EncoderCard:
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass in Hz, the
       reference, and a list of the channels.
     - ``held_out``: ``loss_relative`` on the held-out ``people``, and ``parts``,
-      ``n_crops`` and ``seed`` of :func:`~braindecode_pars.runs.held_out_loss`.
+      ``n_crops`` and ``seed`` of ``docs/experiments/held_out_loss.py``.
     - ``date``, ``command``, ``machine``: when, how and where it was trained.
     - ``audit``: a list of what its features hold, before any fine-tuning. Each entry has the
       ``recordings``, when and where it was ``measured``, and the columns of a ``table`` from
@@ -272,11 +272,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         When an entry is unknown, or preprocessing is not accepted.
     """
     card = EncoderCard(**described)
-    # An early card has no preprocessing.
-    early = dict(sfreq=card.sfreq, band=card.about.get("band"))
-    if card.about.get("reference") == AVERAGE:  # the encoders in the package
-        early["reference"] = AVERAGE
-    card.preprocessing = Preprocessing.of(described.get("preprocessing", early))
+    card.preprocessing = Preprocessing.of(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if subjects is not None:  # JSON stores tuples as lists

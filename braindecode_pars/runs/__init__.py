@@ -6,7 +6,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "config": ["RunConfig"],
-        "held_out_loss": ["HeldOutLoss", "held_out_loss"],
         "planning": ["CorpusSize", "RunPlan", "plan"],
         "run": ["pretrain"],
     },

@@ -1,6 +1,6 @@
 """The training loop of a run, in one process or several, and the files written after each epoch.
 
-A step may be computed in micro-batches. After an epoch: metrics, TensorBoard curves, a checkpoint.
+A step may be computed in micro-batches. After an epoch: metrics and a checkpoint.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,11 +165,6 @@ class RunNet(AccelerateMixin, PretrainingNet):
                 self.accelerator.backward(part_loss)
             loss += part_loss.detach()
             results.append(result)
-            if len(parts) > 1:
-                # Some callbacks know parts of a step, such as the progress bar.
-                for _, callback in self.callbacks_:
-                    if hasattr(callback, "on_part_end"):
-                        callback.on_part_end(self, n_parts=len(parts))
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():
@@ -221,37 +215,6 @@ def metrics(row: Mapping[str, Any]) -> dict[str, float]:
     losses = [name for name in row if name.startswith("train_loss")]
     names = ("epoch", "step", *losses, "lr", "seconds", "windows_per_second")
     return {name: row[name] for name in names}
-
-
-class TensorBoardCurves(Callback):
-    """Write losses, learning rate and speed for TensorBoard.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the event files.
-    first_step : int
-        Number of steps before this session. TensorBoard hides entries of earlier sessions for
-        later steps, because this session repeats these steps.
-    """
-
-    def __init__(self, folder: Path, first_step: int = 0):
-        self.folder = folder
-        self.first_step = first_step
-
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        from torch.utils.tensorboard import SummaryWriter  # an optional dependency
-
-        self.writer_ = SummaryWriter(self.folder, purge_step=self.first_step + 1)
-
-    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        row = metrics(net.history[-1])
-        for name in row.keys() - {"epoch", "step"}:
-            self.writer_.add_scalar(name, row[name], global_step=row["step"])
-        self.writer_.flush()
-
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.writer_.close()
 
 
 class EpochFiles(Callback):

@@ -1,30 +1,29 @@
 """What a pretraining run takes, before it is started: disk, memory, steps and hours.
 
-The size of the corpus is that of a store, of a folder of recordings, or given by its numbers.
+The size of the corpus is that of a store, or given by its numbers.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path, PurePath
-from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from braindecode_pars._common.channel_names import is_eeg, with_types
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
-from braindecode_pars._common.computing import count_steps, find_device, tensor_cores
+from braindecode_pars._common.computing import (
+    count_steps,
+    find_device,
+    n_parameters,
+    tensor_cores,
+    training_step,
+)
 from braindecode_pars._common.seeding import seeded
-from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.run import begun_task
@@ -32,8 +31,6 @@ from braindecode_pars.runs.run_folder import KEPT
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.runs.synthetic_steps import SignalSource
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.parts import is_store
-from braindecode_pars.signal_store.sources import Source, find_sources
 
 #: Bytes of a weight: itself, its gradient and two moments of AdamW, in float32.
 _TRAINED, _SAVED = 16, 12
@@ -132,8 +129,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     config = RunConfig() if config is None else config
     # The network.
     config, task, _ = begun_task(config, corpus.sfreq)
-    parameters = sum(parameter.numel() for parameter in task.parameters())
-    of_encoder = sum(parameter.numel() for parameter in task.encoder.parameters())
+    parameters = n_parameters(task)
+    of_encoder = n_parameters(task.encoder)
     # The steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     n_steps = config.epochs * steps_per_epoch
@@ -143,41 +140,27 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
-    # The steps have the lengths in turns.
-    parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
     with seeded(config.seed, device):
-        counts = [count_steps(step_of(p), p.encoder, n_steps, n_examples) for p in parts]
-        kept = max(_kept_bytes(part, config.precision) for part in parts)
-        measured = [_measured(part, config, device, at_once) for part in parts]
-    rate = harmonic_mean([rate for _, rate in measured])
+        count = count_steps(training_step(task), task.encoder, n_steps, n_examples)
+        kept = _kept_bytes(task, config.precision)
+        measured_windows, rate = _measured(task, config, device, at_once)
     return RunPlan(
         parameters=parameters,
         n_windows=corpus.n_windows,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         n_examples=n_examples,
-        tokens=mean(count.tokens for count in counts),
-        flops=mean(count.flops for count in counts),
+        tokens=count.tokens,
+        flops=count.flops,
         store_bytes=corpus.store_bytes,
         run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
         memory_bytes=_TRAINED * parameters + kept * at_once,
         device=_name_of(device),
         n_devices=n_devices,
-        measured_windows=min(n_windows for n_windows, _ in measured),
+        measured_windows=measured_windows,
         windows_per_second=rate,
         hours=n_examples / rate / n_devices / 3600,
     )
-
-
-def step_of(task: PretextTask) -> Callable[[int], None]:
-    """Return a training step on noise, as a function of the number of windows."""
-    criterion = task.criterion()
-
-    def step(n_windows: int) -> None:
-        task.zero_grad()
-        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
-
-    return step
 
 
 def _kept_bytes(task: PretextTask, precision: str) -> int:
@@ -196,7 +179,7 @@ def _kept_bytes(task: PretextTask, precision: str) -> int:
             return tensor
 
         with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
-            step_of(task)(n_windows)
+            training_step(task)(n_windows)
         return sum(storage.nbytes() for storage in storages.values())
 
     return (kept(4) - kept(2)) // 2
@@ -245,9 +228,6 @@ def _name_of(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     return f"CPU, {torch.get_num_threads()} threads" if device.type == "cpu" else device.type
 
-
-#: A larger folder is estimated from this many of its recordings.
-SAMPLE = 200
 
 #: Bytes of a sample in a store of the default type, int16.
 _BYTES = 2
@@ -307,10 +287,7 @@ class CorpusSize(NamedTuple):
         TypeError, ValueError
             When a number is not positive.
         """
-        given = dict(
-            n_windows=n_windows, sfreq=sfreq, window_seconds=window_seconds, n_chans=n_chans
-        )
-        check_parameters(given, _RULES, "CorpusSize")
+        check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
         hours = n_windows * window_seconds / 3600
         channels = f"{n_chans} channel{'s' if n_chans > 1 else ''}"
@@ -344,125 +321,3 @@ class CorpusSize(NamedTuple):
         n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
         described = f"the store {store.path}, {len(store.recordings):,} recordings"
         return cls(n_windows, store.sfreq, store.n_bytes, described)
-
-    @classmethod
-    def of_folder(
-        cls,
-        folder: str | Path,
-        window_seconds: float = 30.0,
-        sfreq: float | None = None,
-        exclude: Iterable = (),
-    ) -> CorpusSize:
-        """Return the size of a store of a folder of recordings, from their headers.
-
-        Parameters
-        ----------
-        folder : path
-            Folder of recordings, as :meth:`SignalStore.create
-            <braindecode_pars.signal_store.SignalStore.create>` takes it.
-        window_seconds : float
-            Length of a window in seconds.
-        sfreq : float | None
-            Sampling rate of the store in Hz; None takes that of the recordings.
-        exclude : iterable
-            Subjects to leave out, in any spelling.
-
-        Returns
-        -------
-        CorpusSize
-            In a folder of more than 200 recordings, 200 of them are opened, evenly spaced, and
-            the numbers are scaled up.
-
-        Raises
-        ------
-        FileNotFoundError
-            When the folder does not exist or contains no recording.
-        ValueError
-            When no recording can be opened, when every recording is shorter than a window, when
-            sampling rates differ and ``sfreq`` is None, or when an excluded subject has no
-            recording or no other subject has one.
-        """
-        exclude = list(exclude)
-        # Without subjects to leave out, it does not matter whose the recordings are.
-        sources = find_sources(folder, None if exclude else PurePath.as_posix)
-        sources = _without(folder, sources, exclude)
-        chosen = np.linspace(0, len(sources) - 1, min(SAMPLE, len(sources))).round().astype(int)
-        headers = [header for i in chosen if (header := _header(sources[i])) is not None]
-        if not headers:
-            raise ValueError(f"None of {len(chosen)} recordings in {folder} can be opened.")
-        seconds, rates, n_chans = np.array(headers).T
-        if sfreq is None and len(set(rates)) > 1:
-            shown = ", ".join(f"{rate:g}" for rate in sorted(set(rates)))
-            raise ValueError(f"The sampling rates differ ({shown} Hz); pass that of the store.")
-        sfreq = float(sfreq or rates[0])
-        factor = len(sources) / len(chosen)
-        lengths = (seconds * sfreq).round().astype(int)
-        # Windows in whole samples, as a run counts them: 0.3 s are three windows of 0.1 s.
-        n_times = round(window_seconds * sfreq)
-        if n_times < 1:
-            raise ValueError(f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample.")
-        n_windows = round(factor * int((lengths // n_times).sum()))
-        if n_windows == 0:
-            raise ValueError(f"All recordings are shorter than {window_seconds:g} s.")
-        n_bytes = factor * (seconds * sfreq * n_chans * _BYTES).sum()
-        described = f"the folder {folder}, {len(sources):,} recordings"
-        if factor > 1:
-            described += f", estimated from {len(chosen)} of them"
-        return cls(n_windows, sfreq, round(n_bytes), described)
-
-    @classmethod
-    def of_path(
-        cls,
-        path: str | Path,
-        window_seconds: float = 30.0,
-        sfreq: float | None = None,
-        exclude: tuple[str, ...] = (),
-    ) -> CorpusSize:
-        """Return the size of a store or of a folder of recordings.
-
-        Parameters
-        ----------
-        path : path
-            Folder of a store, or of recordings.
-        window_seconds, sfreq
-            As in :meth:`of_folder`. A store has its own sampling rate.
-        exclude : tuple of str
-            Subjects to leave out.
-
-        Returns
-        -------
-        CorpusSize
-
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            As in :meth:`of_store` and :meth:`of_folder`, and when a store is damaged.
-        """
-        if is_store(path):
-            store = SignalStore.open(path, verbose=0).select(exclude=exclude)
-            return cls.of_store(store.without_held_out(), window_seconds)
-        return cls.of_folder(path, window_seconds, sfreq, exclude)
-
-
-def _without(folder: str | Path, sources: list[Source], exclude: list) -> list[Source]:
-    """Return the recordings of other subjects; one that names no subject cannot be stored."""
-    subjects = [source.description.get("subject") for source in sources]
-    found = SubjectKeys(subject for subject in subjects if subject is not None)
-    absent = [str(subject) for subject in exclude if subject not in found]
-    if absent:
-        raise ValueError(f"{folder} has no recording of {', '.join(absent)}, to exclude.")
-    keys = SubjectKeys(exclude)
-    kept = [s for s, subject in zip(sources, subjects, strict=True) if subject not in keys]
-    if not kept:
-        raise ValueError(f"No recording of {folder} remains; exclude fewer subjects.")
-    return kept
-
-
-def _header(source: Source) -> tuple[float, float, int] | None:
-    """Return seconds, sampling rate and number of EEG channels; None if it cannot be opened."""
-    try:
-        raw, _ = source.open()
-    except (ValueError, OSError):
-        return None
-    sfreq = float(raw.info["sfreq"])
-    return raw.n_times / sfreq, sfreq, sum(map(is_eeg, with_types(raw.info["chs"])))

@@ -6,32 +6,30 @@ import logging
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate import Accelerator
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common.checks import check_same_rate, listed, warn_user
-from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
-from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet, TensorBoardCurves
+from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.runs.synthetic_steps import SignalSource, SyntheticSteps
@@ -68,9 +66,8 @@ def pretrain(
         encoder's card has no subjects.
     out : path
         Folder for the run. It gets ``run.json`` (configuration, store, versions),
-        ``metrics.csv``, ``checkpoints/`` and, if tensorboard is installed, ``tensorboard/``. At the
-        end it gets ``encoder.safetensors`` and ``encoder.json``, which
-        ``PARSClassifier(encoder=out)`` loads.
+        ``metrics.csv`` and ``checkpoints/``. At the end it gets ``encoder.safetensors`` and
+        ``encoder.json``, which ``PARSClassifier(encoder=out)`` loads.
     config : RunConfig | None
         Settings of the run. None means the paper's settings.
     resume : bool
@@ -90,10 +87,6 @@ def pretrain(
     ValueError
         When the configuration does not fit the store, the processes or the device's memory, or
         the folder has another run.
-    ChildProcessError
-        When a data worker was killed. The last checkpoint is kept.
-    ConnectionError
-        When another process of the run has ended. The last checkpoint is kept.
     KeyboardInterrupt
         When the user interrupts training. The last checkpoint is kept.
 
@@ -215,7 +208,7 @@ def _train(
     """Train from the last checkpoint, if there is one."""
     is_main = accelerator.is_main_process
     # All processes must have read the checkpoint before the first one can remove it.
-    checkpoint = folder.newest(task) if resume else None
+    checkpoint = folder.newest() if resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
@@ -234,24 +227,23 @@ def _train(
         steps_per_epoch=config.steps_per_epoch,
         first_epoch=first_epoch,
         num_workers=default if config.num_workers is None else config.num_workers,
-        restore=_restore_once(checkpoint) if checkpoint else None,
+        restore=checkpoint.restore if checkpoint else None,
         # Weights that were pretrained before need not move by their size.
         **({} if config.encoder is None else {"callbacks__enough_steps": None}),
     )
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
-    del checkpoint  # it is as large as weights and optimizer together
-    failures = _explain_failures(folder.path, config.micro_batch_size)
     seeding = globally_seeded(config.seed, accelerator.device)
-    with failures, seeding, warnings.catch_warnings():
+    with _explained_memory(config.micro_batch_size), seeding, warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
             task.encoder,
             steps,
             PretrainingSettings(**settings),
-            callbacks=_records(config, folder, first_epoch, is_main),
+            # The second one writes what the first one adds to the history.
+            callbacks=[EpochRecord(config.batch_size), *([EpochFiles(folder)] if is_main else [])],
             first_epoch=first_epoch,
             verbose=verbose if is_main else 0,
             net=make_net,
@@ -263,9 +255,8 @@ def _train(
 def _accelerator(config: RunConfig) -> Accelerator:
     """Return the accelerate object, which connects the processes of the run."""
     wanted = find_device(config.device).type
-    # A step of one length does not use the heads of the others. The net handles precision.
-    unused = DistributedDataParallelKwargs(find_unused_parameters=len(config.lengths) > 1)
-    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused])
+    # The net handles precision.
+    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no")
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
@@ -292,7 +283,7 @@ def _sized(
     make_steps: Any = SyntheticSteps if isinstance(store, SignalSource) else Steps
     steps = make_steps(
         store,
-        _in_samples(config, store.sfreq),
+        round(config.window_seconds * store.sfreq),
         config.batch_size,
         seed=config.seed,
         process=accelerator.process_index,
@@ -331,57 +322,26 @@ def build_task(config: RunConfig, sfreq: float) -> PretextTask:
             round(config.patch_seconds * sfreq),
             **{name: getattr(config, name) for name in _ENCODER_ARGUMENTS},
         )
-        params = dict(config.task_params)
-        tasks = [
-            make_task(
-                config.task, n_times=n_times, encoder=encoder, task_params=params, sfreq=sfreq
-            )
-            for n_times in _in_samples(config, sfreq)
-        ]
-        return tasks[0] if len(tasks) == 1 else SeveralLengths(tasks)
-
-
-def _in_samples(config: RunConfig, sfreq: float) -> list[int]:
-    """Return the lengths of the crops in samples, in the order of the steps."""
-    return [round(seconds * sfreq) for seconds in config.lengths]
-
-
-def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
-    """Return a function that restores a net and then releases the checkpoint's memory."""
-    checkpoints = [checkpoint]
-    return lambda net: checkpoints.pop().restore(net)
-
-
-def _records(config: SizedRunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
-    """Return the callbacks; later ones use entries of the history that earlier ones write."""
-    records: list = [EpochRecord(config.batch_size)]
-    if is_main and find_spec("tensorboard") is not None:
-        first_step = first_epoch * config.steps_per_epoch
-        records.append(TensorBoardCurves(folder.tensorboard, first_step))
-    return [*records, EpochFiles(folder)] if is_main else records
+        return make_task(
+            config.task,
+            n_times=round(config.window_seconds * sfreq),
+            encoder=encoder,
+            task_params=dict(config.task_params),
+            sfreq=sfreq,
+        )
 
 
 @contextmanager
-def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
-    """Raise failures of memory and processes with a message that states what to do."""
-    advice = f"The last checkpoint is in {out}; resume the run from there."
+def _explained_memory(micro_batch_size: int) -> Iterator[None]:
+    """Say which setting needs less memory, when there is too little of it."""
     try:
         yield
-    except (MemoryError, RuntimeError, ChildProcessError) as error:
-        text = str(error)
-        # On the CPU, torch raises a plain RuntimeError for too little memory.
+    except (MemoryError, RuntimeError) as error:
+        # On the CPU, torch raises a plain RuntimeError.
         no_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if no_memory or "can't allocate memory" in text:
+        if no_memory or "can't allocate memory" in str(error):
             what = f"micro_batch_size={micro_batch_size}"
             raise ValueError(f"The device has too little memory for {what}.") from error
-        # So it does for a killed data worker.
-        if isinstance(error, ChildProcessError) or text.startswith("DataLoader worker (pid"):
-            raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error
-        # Backends raise a DistError, or a RuntimeError that only its message identifies.
-        by_text = any(word in text for word in ("gloo", "Connection closed", "NCCL"))
-        is_lost = by_text or isinstance(error, torch.distributed.DistError)
-        if torch.distributed.is_initialized() and is_lost:
-            raise ConnectionError(f"Another process of this run has ended. {advice}") from error
         raise
 
 
@@ -407,7 +367,6 @@ def _overview(
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
-    parameters = sum(parameter.numel() for parameter in task.parameters())
     micro = config.micro_batch_size * accelerator.num_processes
     parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
     mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
@@ -416,7 +375,7 @@ def _overview(
     processes = accelerator.num_processes
     return (
         f"{steps}\n"
-        f"{task.shown_name} with {parameters:,} parameters in {config.precision} on "
+        f"{type(task).__name__} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
@@ -435,6 +394,6 @@ def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) ->
         n_steps=config.epochs * config.steps_per_epoch,
         n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
         loss_relative=net.history[-1, RELATIVE],
-        preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
+        preprocessing=replace(steps.store.preprocessing, window_seconds=config.window_seconds),
         about=steps.about if config.encoder is None else {},
     )

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNet
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import (
     check_may_write,
     checksum_of,
@@ -36,8 +36,6 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import ENCODER, MODEL_FILES, load_tensors
-from braindecode_pars._common.settings import names_file
-from braindecode_pars.runs.config import RunConfig
 
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
@@ -49,8 +47,7 @@ KEPT = 2
 class RunFolder:
     """The folder of a run.
 
-    It has ``run.json``, ``metrics.csv``, ``checkpoints/``, ``tensorboard/`` and, at the end, the
-    encoder.
+    It has ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end, the encoder.
     """
 
     def __init__(self, path: Path):
@@ -58,7 +55,6 @@ class RunFolder:
         self.description = path / "run.json"
         self.metrics = path / "metrics.csv"
         self.checkpoints = path / "checkpoints"
-        self.tensorboard = path / "tensorboard"
 
     @property
     def is_finished(self) -> bool:
@@ -68,28 +64,6 @@ class RunFolder:
     def run_id(self) -> str:
         """Identity of the run in the folder."""
         return self._described()["run_id"]
-
-    def finished_configuration(self) -> RunConfig:
-        """Return the configuration of the finished run in the folder.
-
-        Raises
-        ------
-        FileNotFoundError
-            When the folder has no run.
-        ValueError
-            When the run is not finished, or ``run.json`` is damaged.
-        """
-        if not self.description.is_file():
-            raise FileNotFoundError(f"{self.path} is not the folder of a run: it has no run.json.")
-        if not self.is_finished:
-            raise ValueError(f"The run in {self.path} is not finished; resume it first.")
-        try:
-            configuration = self._described()["configuration"]
-            if names_file(configuration["task"]):  # code that another person could have named
-                raise ValueError(f"its task is a file, {configuration['task']}.")
-            return RunConfig(**configuration)
-        except (TypeError, ValueError) as error:  # a setting of a newer version, or not accepted
-            raise ValueError(f"{self.description} does not describe a run: {error}") from error
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
         """Check that a run can start or resume in the folder.
@@ -184,7 +158,7 @@ class RunFolder:
             ) from error
         return run
 
-    def newest(self, task: nn.Module) -> Checkpoint | None:
+    def newest(self) -> Checkpoint | None:
         """Return the newest checkpoint that this run can resume from; None if there are none.
 
         Raises
@@ -195,14 +169,15 @@ class RunFolder:
         Warns
         -----
         UserWarning
-            When a newer checkpoint is damaged, or belongs to another run, task or size. The message
-            names the file and the reason.
+            When a newer checkpoint is damaged, or belongs to another run. The message names the
+            file and the reason.
         """
         problems = []
         for file in _newest_first(self.checkpoints):
             try:
                 checkpoint = Checkpoint.read(file)
-                checkpoint.check_belongs(task, self.run_id)
+                if checkpoint.run_id != self.run_id:
+                    raise ValueError(f"{file} belongs to another run.")
             except ValueError as error:
                 problems.append(str(error))
                 continue
@@ -309,29 +284,6 @@ class Checkpoint:
             return cls(**metadata, tensors=tensors, source=file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
-
-    def check_belongs(self, task: nn.Module, run_id: str) -> None:
-        """Check that the checkpoint is of this run, and that its weights fit the task.
-
-        Raises
-        ------
-        ValueError
-            When the checkpoint belongs to another run, or to another task or size. The message
-            names the tensors that differ.
-        """
-        if self.run_id != run_id:
-            raise ValueError(f"{self.source} belongs to another run.")
-        weights = task.state_dict()
-        expected = {name: weights[name] for name in _first_names(task).values()}
-        kinds = (
-            {(name, t.dtype, t.shape) for name, t in tensors.items()}
-            for tensors in (expected, self._of("module"))
-        )
-        different = sorted({name for name, *_ in set.symmetric_difference(*kinds)})
-        if different:
-            raise ValueError(
-                f"{self.source} belongs to another task or size: {listed(different)} differ."
-            )
 
     def restore(self, net: NeuralNet) -> None:
         """Set an initialised net, which it belongs to, and all random generators to this state."""

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from held_out_loss import HeldOutLoss, held_out_loss
 
 from braindecode_pars._common.files import read_json, replace_file
 from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
-from braindecode_pars.runs import HeldOutLoss, RunConfig, held_out_loss
+from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["LARGEST", "command_of", "make"]
@@ -155,7 +156,7 @@ def make(
     ValueError
         When the package has an encoder of this name, the encoder is larger than :data:`LARGEST`,
         its training subjects are unknown, ``name`` has other characters than lower-case letters,
-        digits and hyphens, or as in :func:`~braindecode_pars.runs.held_out_loss`.
+        digits and hyphens, or as in ``held_out_loss``.
 
     Examples
     --------
@@ -204,10 +205,7 @@ def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
         if value is None or value is False or is_whole or entry.name in _OTHER_OPTIONS:
             continue
         option = f"--{entry.name.replace('_', '-')}"
-        if isinstance(value, tuple):  # lengths of windows
-            words += [word for each in value for word in (option, str(each))]
-        else:
-            words += [option] if value is True else [option, str(value)]
+        words += [option] if value is True else [option, str(value)]
     for key, value in config.task_params.items():
         shown = json.dumps(value) if isinstance(value, Mapping) else value
         words += ["--set", f"{key}={shown}"]

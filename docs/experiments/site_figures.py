@@ -146,10 +146,12 @@ def sleep() -> Figure:
     X, y, subjects = as_sklearn(nights)
     train = subjects != 4
     [method] = make_methods(["band-power"]).values()
-    probabilities = method.fit(X[train], y[train]).predict_proba(X[~train])
-    figure, axes = plt.subplots(2, figsize=SIZE, layout="constrained", height_ratios=[1, 1.3])
     names = list(datasets.simulated.STAGES)
-    plotting.hypnodensity(probabilities, names, axes=axes)
+    columns = [f"probability_{name}" for name in names]
+    frame = pd.DataFrame(method.fit(X[train], y[train]).predict_proba(X[~train]), columns=columns)
+    frame = frame.assign(onset=30 * np.arange(len(frame)), duration=30, label=None)
+    figure, axes = plt.subplots(2, figsize=SIZE, layout="constrained", height_ratios=[1, 1.3])
+    plotting.hypnodensity(frame, axes=axes)
     for line in (*axes[0].lines, *axes[0].patches, *axes[0].collections):
         line.set(edgecolor=GREY) if hasattr(line, "set_edgecolor") else line.set(color=GREY)
         line.set(linewidth=2)

@@ -81,7 +81,7 @@ def test_a_corpus_is_needed(options, message):
 
 def test_mistakes_end_without_a_traceback(tmp_path):
     for options, message in (
-        ([tmp_path / "absent"], "is not a folder"),
+        ([tmp_path / "absent"], "absent"),
         (["--n-windows", 9, "--sfreq", -1], "sfreq must be"),
         (
             ["--n-windows", 9, "--sfreq", 100, "--task", "parts"],

@@ -11,6 +11,7 @@ import pytest
 import torch
 from audit import store_on_card
 from braindecode.datasets import BaseConcatDataset, RawDataset
+from held_out_loss import held_out_loss
 from make_encoder import command_of, make
 from safetensors.torch import load_file
 from support.small_runs import run, small_config
@@ -20,7 +21,7 @@ from braindecode_pars import runs
 from braindecode_pars.cli import app
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.runs import RunConfig, held_out_loss
+from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -114,7 +115,7 @@ def test_an_audit_is_written_onto_the_card_and_no_weight_changes(made):
         dict(task="spectral", task_params={"mask_ratio": 0.4}, tokenizer="spectral", lr=2e-3),
         dict(task_params={"target": "shift", "n_patches": 5}, exclude_subjects=["a b", "7"]),
         dict(compile=True, micro_batch_size=4, precision="bfloat16", warmup=0.05, seed=3),
-        dict(task="joint", task_params={"tasks": {"mae": 1.0}}, window_seconds=(3, 2)),
+        dict(task="joint", task_params={"tasks": {"mae": 1.0}}, window_seconds=2.5),
     ],
 )
 def test_the_command_starts_a_run_with_the_same_configuration(changes, monkeypatch):

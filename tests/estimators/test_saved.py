@@ -267,7 +267,7 @@ def test_weights_without_a_match_raise_with_strict_false(folder):
     [
         ({"parameters": {"kept": {"n": 1}, "pairs": {}, "left_out": {}}}, "'n'"),
         ({"windows": {"montage": "one"}}, "sfreq"),
-        ({"pretraining": {"sfreq": "fast"}}, "fast"),
+        ({"pretraining": {"speed": "fast"}}, "speed"),
     ],
 )
 def test_a_description_of_another_version(folder, entries, message):

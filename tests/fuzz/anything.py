@@ -298,11 +298,6 @@ def history() -> pd.DataFrame:
     )
 
 
-def lag_history() -> pd.DataFrame:
-    columns = {f"train_loss_relative_lag_{a}_{b}": v for a, b, v in [(0, 1, 0.3), (1, 2, 0.6)]}
-    return pd.DataFrame([dict(epoch=5, method="m", **columns)])
-
-
 def phases() -> pd.DataFrame:
     return history().assign(phase="pretrain", method="m", seed=0)
 
@@ -854,11 +849,6 @@ target(
         card=pretrained.EncoderCard(),
     ),
 )
-target(
-    "held_out_loss",
-    runs.held_out_loss,
-    lambda f: dict(run=folders._made("encoder", 0), store=folders._made("store", 0)),
-)
 
 # Evaluation.
 CLASSES = ["a", "b", "c"]
@@ -971,7 +961,6 @@ def draws(name, good, **odd):
 
 
 for name, made, more in (
-    ("ablation_grid", grid_scores, dict(rows="mask", columns="n")),
     ("ablation_lines", grid_scores, dict(x="mask", lines="n")),
     ("label_efficiency", efficiency_scores, {}),
     ("paired_bars", scores, {}),
@@ -979,7 +968,6 @@ for name, made, more in (
     ("transfer", scores, {}),
 ):
     draws(name, lambda f, made=made, more=more: dict(scores=made(), **more), scores=frames(made))
-draws("lag_losses", lambda f: dict(history=lag_history()), history=frames(lag_history))
 draws("training_curves", lambda f: dict(history=phases()), history=frames(phases))
 draws("confusion_matrix", dict(true=TRUE, predicted=TRUE), true=labels, predicted=labels)
 P = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
@@ -997,8 +985,8 @@ draws(
 )
 draws(
     "hypnodensity",
-    dict(probabilities=P, class_names=["W", "R"]),
-    probabilities=st.one_of(arrays(), frames(predicted)),
+    lambda f: dict(predictions=predicted()),
+    predictions=frames(predicted),
     true=labels,
 )
 draws("hypnogram", dict(true=["W", "N1", "N2", "R"]), true=labels, predicted=labels)

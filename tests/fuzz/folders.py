@@ -168,7 +168,7 @@ def _expected(kind: str, seed: int) -> Any:
 
 def _files(path: Path) -> list[Path]:
     found = (file.relative_to(path) for file in path.rglob("*"))
-    return sorted(f for f in found if (path / f).is_file() and "tensorboard" not in f.parts)
+    return sorted(f for f in found if (path / f).is_file())
 
 
 def _flip(file: Path, rng: np.random.Generator, other: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bars for each subject and method, with stars over the highest."""
+"""Bars for each subject and method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.score_figures import STAR
 
 VALUES = {
     ("PARS", "S1"): 0.5,
@@ -32,11 +31,6 @@ def scores(make_scores):
 
 def heights(ax):
     return sorted(bar.get_height() for bar in ax.patches)
-
-
-def stars(ax):
-    found = [text for text in ax.texts if text.get_text() == STAR]
-    return {(round(text.xy[0], 1), round(text.xy[1], 3)) for text in found}
 
 
 def test_long_names_fit_above_the_figure(make_scores):
@@ -68,23 +62,6 @@ def test_pooled_rows_are_ignored(scores):
     assert 0.99 not in heights(plotting.paired_bars(pd.concat([scores, pooled])))
     with pytest.raises(ValueError, match="pooled"):
         plotting.paired_bars(pooled)
-
-
-def test_only_a_single_highest_bar_has_a_star(scores):
-    ax = plotting.paired_bars(scores)
-    # In S3 two methods share the highest value; S4 has no value of one method.
-    assert stars(ax) == {(-0.2, 0.5), (1.2, 0.8)}
-    assert "highest" in ax.get_xlabel()
-
-
-def test_a_star_stands_above_the_spread_over_seeds(scores):
-    scores.loc[(scores["method"] == "PARS") & (scores["subject"] == "S1"), "value"] = [0.4, 0.6]
-    ax = plotting.paired_bars(scores)
-    assert (-0.2, round(0.5 + np.std([0.4, 0.6], ddof=1), 3)) in stars(ax)
-
-
-def test_a_single_method_has_no_stars(scores):
-    assert stars(plotting.paired_bars(scores[scores["method"] == "PARS"])) == set()
 
 
 def test_the_spread_over_subjects_is_drawn_at_the_mean(scores):

@@ -15,8 +15,8 @@ FIGURES = {
     "paired_bars": plotting.paired_bars,
     "subject_dots": plotting.subject_dots,
     "transfer": plotting.transfer,
-    "ablation_grid": lambda scores, metric="kappa": plotting.ablation_grid(
-        scores, rows="n_train_subjects", columns="method", metric=metric
+    "ablation_lines": lambda scores, metric="kappa": plotting.ablation_lines(
+        scores, x="n_train_subjects", lines="method", metric=metric
     ),
 }
 
@@ -48,7 +48,7 @@ def test_a_list_raises(figure):
 
 
 @pytest.mark.parametrize(
-    "name", ["label_efficiency", "paired_bars", "subject_dots", "ablation_grid"]
+    "name", ["label_efficiency", "paired_bars", "subject_dots", "ablation_lines"]
 )
 def test_several_data_sets_are_not_averaged(name, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
@@ -134,27 +134,20 @@ def levels(ax):
     return lines + [segment[0, 0] for part in dotted for segment in part.get_segments()]
 
 
-LEVELS = {name: FIGURES[name] for name in FIGURES if name != "ablation_grid"} | {
-    "ablation_lines": lambda scores, metric="kappa": plotting.ablation_lines(
-        scores, x="n_train_subjects", lines="method", metric=metric
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize(
     ("metric", "level"), [("kappa", 0), ("auroc", 0.5), ("balanced_accuracy", 0.2), ("f1", None)]
 )
 def test_figures_draw_the_known_chance_level(name, metric, level, make_scores):
     scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
     scores.attrs["n_classes"] = {scores["dataset"].iloc[0]: 5}
-    assert levels(LEVELS[name](scores, metric)) == ([] if level is None else [level])
+    assert levels(FIGURES[name](scores, metric)) == ([] if level is None else [level])
 
 
-@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize("name", FIGURES)
 def test_without_the_number_of_classes_chance_is_unknown(name, make_scores):
     scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", subject=["1", "2"])
-    assert levels(LEVELS[name](scores, "balanced_accuracy")) == []
+    assert levels(FIGURES[name](scores, "balanced_accuracy")) == []
 
 
 def test_each_data_set_of_a_transfer_has_its_own_chance_level(make_scores):

@@ -68,15 +68,6 @@ def test_wake_is_at_the_top_in_every_spelling():
     assert steps(plotting.hypnogram(given))[0].tolist() == [-3, -1, -2, 0, -4]
 
 
-def test_numbers_of_rechtschaffen_and_kales_need_no_names():
-    ax = plotting.hypnogram([0, 1, 2, 3, 4, 5, -1], [0, 1, 2, 3, 3, 5, 0])
-    assert labels(ax) == ["W", "R", "S1", "S2", "S3", "S4", "differ"]
-    np.testing.assert_array_equal(steps(ax)[0], [0, -2, -3, -4, -5, -1, np.nan])
-    with_none = plotting.hypnogram([0, 2, None, 5])
-    assert labels(with_none) == ["W", "R", "S2"]
-    np.testing.assert_array_equal(steps(with_none)[0], [0, -2, np.nan, -1])
-
-
 def test_names_by_label():
     names = {7: "Wake", 9: "REM"}
     ax = plotting.hypnogram([9, 7, -1], ["REM", "Wake", "Wake"], names)
@@ -125,9 +116,8 @@ def areas(ax):
     return found
 
 
-@pytest.mark.parametrize("given", [(frame(),), (P, NAMES), (P, dict(enumerate(NAMES)))])
-def test_areas_are_stacked_with_wake_on_top(given):
-    top, bottom = plotting.hypnodensity(*given)
+def test_areas_are_stacked_with_wake_on_top():
+    top, bottom = plotting.hypnodensity(frame())
     assert labels(top) == ["Wake", "REM", "N1", "N2"]
     assert top.patches[0].get_data().values.tolist() == [0, -2, -3]
     found = areas(bottom)
@@ -153,21 +143,12 @@ def test_other_classes_keep_their_order_and_their_time():
     assert np.isnan(areas(bottom)["rest"]).any(axis=0).tolist() == [False, True, False, True, False]
 
 
-def test_true_classes_by_name_or_label():
-    for true in (["Wake", "N2", None], [3, 1, -1]):
-        top, _ = plotting.hypnodensity(P, NAMES, true=true)
+def test_true_classes_by_name():
+    for unknown in (None, np.nan, -1):
+        true = np.array(["Wake", "N2", unknown], dtype=object)
+        top, _ = plotting.hypnodensity(frame(), true=true)
         assert top.get_title("left") == "agreement 50 % of 2 windows"
         np.testing.assert_array_equal(top.patches[0].get_data().values, [0, -3, np.nan])
-
-
-def test_names_by_label_are_in_any_order():
-    names = {2: "REM", 3: "Wake", 0: "N1", 1: "N2"}
-    for given in (P, frame()):
-        top, bottom = plotting.hypnodensity(given, names, true=[3, 0, 1])
-        np.testing.assert_array_equal(top.patches[1].get_data().values, [0, -2, -3])
-        assert top.get_title("left") == "agreement 100 % of 3 windows"
-        lower, upper = areas(bottom)["Wake"]
-        np.testing.assert_allclose(upper - lower, P[:, 3])
 
 
 def test_a_number_is_a_class_and_not_a_position():
@@ -190,8 +171,9 @@ def test_order_of_probabilities():
 
 
 def test_names_of_many_classes_do_not_overlap():
-    values = np.full((3, 12), 1 / 12)
-    top, _ = plotting.hypnodensity(values, [f"class number {i}" for i in range(12)], true=[0, 5, 9])
+    names = [f"class number {i}" for i in range(12)]
+    given = frame(np.full((3, 12), 1 / 12), names)
+    top, _ = plotting.hypnodensity(given, true=[names[i] for i in (0, 5, 9)])
     top.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in top.get_yticklabels()]
     assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
@@ -200,19 +182,14 @@ def test_names_of_many_classes_do_not_overlap():
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (dict(probabilities=P), TypeError, "class_names"),
-        (dict(probabilities=P, class_names=["a", "b"]), ValueError, "a, b; .* 4 columns"),
-        (dict(probabilities=P, class_names=["a", "a", "b", "c"]), ValueError, "a, a, b, c"),
-        (dict(probabilities=P[0], class_names=NAMES), ValueError, r"\(4,\)"),
-        (dict(probabilities=P[:0], class_names=NAMES), ValueError, r"\(0, 4\)"),
-        (dict(probabilities=5 * P, class_names=NAMES), ValueError, "decision_function"),
-        (dict(probabilities=pd.DataFrame(P)), ValueError, "onset"),
-        (dict(probabilities=frame()[["onset", "duration", "label"]]), ValueError, "probability_"),
-        (dict(probabilities=frame(onset=[0, 20, 60])), ValueError, "overlap"),
-        (dict(probabilities=frame(), class_names=list("WRNM")), ValueError, "M, N, R, W"),
-        (dict(probabilities=frame(), order=["Wake"]), ValueError, "'Wake'"),
-        (dict(probabilities=frame(), true=["Wake"]), ValueError, "1 true classes, 3 windows"),
-        (dict(probabilities=frame(), true=["Wake", "N9", "N2"]), ValueError, "'N9'"),
+        (dict(predictions=P), TypeError, "DataFrame"),
+        (dict(predictions=frame(5 * P)), ValueError, "decision_function"),
+        (dict(predictions=pd.DataFrame(P)), ValueError, "onset"),
+        (dict(predictions=frame()[["onset", "duration", "label"]]), ValueError, "probability_"),
+        (dict(predictions=frame(onset=[0, 20, 60])), ValueError, "overlap"),
+        (dict(predictions=frame(), order=["Wake"]), ValueError, "'Wake'"),
+        (dict(predictions=frame(), true=["Wake"]), ValueError, "1 true classes, 3 windows"),
+        (dict(predictions=frame(), true=["Wake", "N9", "N2"]), ValueError, "'N9'"),
     ],
 )
 def test_probabilities_that_cannot_be_drawn(given, error, message):

@@ -78,10 +78,10 @@ def test_missing_stages_are_unscored():
 
 def test_stages_of_rechtschaffen_and_kales():
     names = ["W", "S1", "S2", "S3", "S4", "REM", "Movement time"]
-    numbers = [0, 1, 2, 3, 4, 5, 6]
-    for night in (names, numbers):
-        found = sleep_statistics(night)
-        assert (found["N3"], found["TST"], found["UNS"]) == (1.0, 2.5, 0.5)
+    found = sleep_statistics(names)
+    assert (found["N3"], found["TST"], found["UNS"]) == (1.0, 2.5, 0.5)
+    with pytest.raises(ValueError, match="pass names"):
+        sleep_statistics([0, 1, 2, 3, 4, 5, 6])
 
 
 def test_a_night_without_sleep():

@@ -9,6 +9,7 @@ import pytest
 import scipy.signal
 import scipy.stats
 import torch
+from held_out_loss import held_out_loss
 from skorch.dataset import ValidSplit
 from support.pretext_contract import SIZES, PretextContract
 from support.small_runs import interrupt, last_checkpoint, make_store, noise, run
@@ -28,7 +29,6 @@ from braindecode_pars.pretext.features import (
     trend,
 )
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
-from braindecode_pars.runs import held_out_loss
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.tokens import instance_norm

@@ -41,7 +41,8 @@ class TestPARSOnDistances(PretextContract):
 
     def ignore_signal(self, task):
         shape = task.n_masked, task.n_masked, task.n_bins + 1
-        task.predict_shifts = lambda x, starts: task.constant_guess.expand(len(x), *shape)
+        guess = task.criterion().best_guess(task._simulated_shifts(8))
+        task.predict_shifts = lambda x, starts: guess.expand(len(x), *shape)
 
     @pytest.mark.slow
     def test_it_overfits_one_fixed_batch(self):
@@ -80,11 +81,10 @@ def test_order_is_learned_where_there_is_order(target):
     with torch.no_grad():
         prediction, shifts = task(chirps(500))
         loss = task.criterion()(prediction, shifts).item() / task.chance_loss()
-    parts = task.part_losses(prediction, shifts)
     assert loss < (0.3 if target == "shift" else 0.8)
-    assert parts["lag_4_9"] < (0.2 if target == "shift" else 0.8)
     if target == "distance":
-        assert parts["order"] < 0.4
+        is_right = (prediction[..., -1] > 0) == (shifts > 0)
+        assert is_right[shifts != 0].float().mean() > 0.8
 
 
 def test_published_sizes():
@@ -226,49 +226,6 @@ def test_chance_loss_of_distances_is_entropy_of_bins_and_order(arguments):
     assert task.chance_loss() == pytest.approx(expected, rel=0.02)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("target", ["shift", "distance"])
-def test_losses_by_lag_against_loops(target):
-    task = PARS(1000, 100, n_patches=12, target=target, n_bins=3, **SIZES)
-    starts = task.sample_starts(6)
-    shifts = relative_shifts(starts[:, : task.n_masked], 1000)
-    prediction = task.predict_shifts(torch.randn(6, 1000), starts)
-    losses: dict[str, list[float]] = {}
-    chances: dict[str, list[float]] = {}
-    criterion = task.criterion()
-    for b, j, k in np.ndindex(*shifts.shape):
-        if j == k:
-            continue
-        lag = abs(starts[b, j] - starts[b, k]).item()
-        name = ("lag_0_1", "lag_1_2", "lag_2_4", "lag_4_9")[np.digitize(lag, [100, 200, 400])]
-        # The criterion of a matrix with this pair only.
-        pair, shift = prediction[b, j, k], shifts[b, j, k]
-        if target == "shift":
-            losses.setdefault(name, []).append((pair - shift).item() ** 2)
-            chances.setdefault(name, []).append(shift.item() ** 2)
-        else:
-            for found, guess in ((losses, pair), (chances, task.constant_guess)):
-                matrix = torch.stack([torch.stack([guess, guess])] * 2)[None]
-                alone = torch.tensor([[[0.0, shift], [shift, 0.0]]])
-                found.setdefault(name, []).append(criterion(matrix, alone).item())
-    parts = task.part_losses(prediction, shifts)
-    for name, values in losses.items():
-        assert parts[name].item() == pytest.approx(sum(values) / sum(chances[name]), rel=1e-4)
-    assert set(losses) <= set(parts)
-    assert ("order" in parts) == (target == "distance")
-
-
-@torch.no_grad()
-def test_a_model_that_only_stitches_is_seen():
-    """It knows the shifts of patches with common samples, and nothing of the others."""
-    task = PARS(3000, 100, **SIZES)
-    shifts = relative_shifts(task.sample_starts(200)[:, : task.n_masked], 3000)
-    stitched = torch.where((shifts * 3000).round().abs() < 100, shifts, 0.0)
-    parts = {name: part.item() for name, part in task.part_losses(stitched, shifts).items()}
-    assert parts.pop("lag_0_1") == 0
-    assert parts == dict.fromkeys(["lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_29"], 1.0)
-
-
 def test_detrended_patches_reach_the_tokenizer():
     task = PARS(1000, 100, detrend=True, **SIZES)
     seen = []
@@ -286,8 +243,7 @@ def test_windows_of_minutes():
     encoder = PatchEncoder(128, **SIZES)
     settings = PretrainingSettings("pars", options, epochs=1, batch_size=2)
     net = pretrain_encoder(encoder, windows, settings, n_times=180 * 128, verbose=0)
-    lags = {"lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_32", "lag_32_64", "lag_64_179"}
-    assert {f"train_loss_relative_{lag}" for lag in lags} <= set(net.history[-1])
+    assert np.isfinite(net.history[-1, "train_loss_relative"])
 
 
 def test_a_seed_gives_the_places_of_version_0_1():

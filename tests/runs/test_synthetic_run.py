@@ -7,6 +7,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from held_out_loss import held_out_loss
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from support.small_runs import interrupt, make_store, run, small_config
@@ -18,7 +19,7 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.model_card import model_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.runs import CorpusSize, held_out_loss, plan, pretrain
+from braindecode_pars.runs import CorpusSize, plan, pretrain
 from braindecode_pars.runs.steps import EpochLoader
 from braindecode_pars.runs.synthetic_steps import SyntheticSteps
 
@@ -54,12 +55,6 @@ def test_the_signals_of_all_processes_make_up_the_step():
     assert {seed for _, seed in parts} == {whole[5][1]}
     assert all(torch.equal(shard.first_pass(9), whole.first_pass(9)) for shard in shards)
     assert not are_alike(whole.first_pass(12), whole[0][0])
-
-
-def test_signals_of_several_lengths_in_turns():
-    steps = SyntheticSteps(SOURCE, (300, 500), 6)
-    assert [steps[step][0].shape for step in range(3)] == [(6, 300), (6, 500), (6, 300)]
-    assert steps.first_pass(3).shape == (3, 500)
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])

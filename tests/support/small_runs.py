@@ -107,9 +107,7 @@ class Reconstruct(PretextTask):
 _context = multiprocessing.get_context("forkserver")
 # Slow imports, done once for all child processes. The first optimizer of a process imports
 # torch._dynamo.
-_context.set_forkserver_preload(
-    ["braindecode_pars.runs", "torch._dynamo", "torch.utils.tensorboard"]
-)
+_context.set_forkserver_preload(["braindecode_pars.runs", "torch._dynamo"])
 
 
 def import_in_advance() -> None:

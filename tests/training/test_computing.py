@@ -183,18 +183,6 @@ def test_a_setting_through_torchs_newer_interface_is_kept(tiny, signals):
         matmul.fp32_precision = before
 
 
-def test_trainings_in_two_threads_share_the_setting():
-    """The first one to end keeps the setting of the other, and the last one restores it."""
-    before = torch.get_float32_matmul_precision()
-    first, second = (precision.tensor_cores(torch.device("cuda")) for _ in range(2))
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert torch.get_float32_matmul_precision() == "high"
-    second.__exit__(None, None, None)
-    assert torch.get_float32_matmul_precision() == before
-
-
 def test_without_a_device_the_module_stays_where_it_is(tiny, signals):
     net = make(tiny, max_epochs=1, device=None).fit(signals)
     assert net.compute_device == torch.device("cpu")

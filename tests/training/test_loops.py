@@ -15,9 +15,7 @@ from skorch.callbacks import Callback, EarlyStopping
 from skorch.utils import noop
 from support.interrupts import InterruptAt
 from support.small_estimators import classifier, embedder
-from support.small_runs import make_store, small_config
 from tqdm import std as tqdm_std
-from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
 from braindecode_pars._common import progress, settings
@@ -32,7 +30,6 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators import fine_tuning as _fine_tuning
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
-from braindecode_pars.runs import pretrain
 
 
 def make(tiny, **arguments):
@@ -152,27 +149,6 @@ def test_what_is_written_beside_the_bar_draws_no_line(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_the_bar_moves_within_a_step(tmp_path, monkeypatch):
-    """A step of many micro-batches may take minutes."""
-    shown = []
-    update = tqdm.update
-
-    def recorded(bar, n=1):
-        update(bar, n)
-        shown.append((round(bar.n, 6), bar.format_dict["bar_format"] is not None))
-
-    monkeypatch.setattr(tqdm, "update", recorded)
-    store = make_store(tmp_path / "store")
-    config = small_config(epochs=1, steps_per_epoch=2, batch_size=8, micro_batch_size=2)
-    pretrain(store, tmp_path / "run", config)
-    quarters = [0.25, 0.5, 0.75, 1, 1, 1.25, 1.5, 1.75, 2, 2]
-    assert [n for n, has_format in shown if has_format] == quarters
-    # One part: whole steps in the usual format.
-    shown.clear()
-    pretrain(store, tmp_path / "whole", small_config(epochs=1, steps_per_epoch=2))
-    assert [(n, f) for n, f in shown if n] == [(1, False), (2, False)]
-
-
 @pytest.fixture
 def signals():
     return np.random.default_rng(0).normal(size=(24, 600)).astype(np.float32)
@@ -284,15 +260,6 @@ def test_phases_are_joined():
 
 def test_no_phase_is_an_empty_table():
     assert history_frame({}).empty
-
-
-def test_a_phase_that_a_time_budget_has_ended():
-    cut = {"epoch": 2, "time_is_over": True}
-    assert history_row(cut) == cut
-    frame = history_frame({"pretraining": [ROW], "fine-tuning": [{"epoch": 1}, cut]})
-    assert frame.attrs == {"time_is_over": {"fine-tuning": 2}}
-    assert "time_is_over" not in frame
-    assert history_frame({"pretraining": [ROW]}).attrs == {}
 
 
 @pytest.fixture

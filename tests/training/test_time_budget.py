@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -46,7 +45,6 @@ def test_the_step_that_is_running_is_the_last(nights, clock, caplog):
     assert len(clf.net_.history[-1, "batches"]) == 2
     assert "epoch 2 of 50" in caplog.text
     history = clf.history_
-    assert history.attrs == {"time_is_over": {"fine-tuning": 2}}
     assert history["train_loss"].isna().tolist() == [False, True]
     assert not history["restored"].any()
 
@@ -77,7 +75,6 @@ def test_time_that_is_over_after_a_validation_cuts_no_epoch(nights, clock):
     clock.in_validation = True
     clf = classifier(pretext=None, callbacks=[clock, TimeBudget(1.0)], **MANY).fit(nights)
     history = clf.history_
-    assert history.attrs == {"time_is_over": {"fine-tuning": 1}}
     assert history["restored"].tolist() == [True]
     assert history[["train_loss", "valid_loss"]].notna().all(axis=None)
 
@@ -106,14 +103,12 @@ def test_time_that_is_left_changes_nothing(nights, clock):
     clf = classifier(pretext=None, callbacks=[budget]).fit(nights)
     assert same_weights(plain.net_.module_, clf.net_.module_)
     assert not budget.is_over_
-    assert clf.history_.attrs == {}
 
 
 def test_pretraining_has_its_own_time(nights, clock, tmp_path):
     callbacks = [clock, TimeBudget(3.0)]
     settings = dict(pretext="mae", pretrain_epochs=50, pretrain_callbacks=callbacks)
     emb = embedder(**settings).fit(nights)  # two steps in an epoch
-    assert emb.history_.attrs == {"time_is_over": {"pretraining": 1}}  # the second one was cut
     card = emb.encoder_card_
     assert card.epochs == len(emb.history_) == 1
     assert (card.n_steps, card.n_examples) == (3, 96 + 64)  # with those of the cut epoch
@@ -123,7 +118,6 @@ def test_pretraining_has_its_own_time(nights, clock, tmp_path):
     loaded = classifier(pretext=None, callbacks=[clock, TimeBudget(1.0)], **MANY).fit(nights)
     with pytest.warns(UserWarning, match="callbacks="):
         loaded = PARSClassifier.load(loaded.save(tmp_path / "model"))
-    assert loaded.history_.attrs == {"time_is_over": {"fine-tuning": 1}}
 
 
 def test_skorch_nets_have_it_too(nights, clock):
@@ -162,15 +156,3 @@ def test_callbacks_of_pretraining_see_its_net(nights):
 def test_times_that_are_refused(nights, seconds):
     with pytest.raises((TypeError, ValueError), match="seconds"):
         classifier(pretext=None, callbacks=[TimeBudget(seconds)]).fit(nights)
-
-
-def test_a_time_that_was_too_short_to_learn(nights, clock):
-    """The planned steps are enough, those that there was time for are not."""
-    for seconds, n_warnings in ((1.0, 1), (20.0, 0)):
-        clf = classifier(pretext=None, validation=0, callbacks=[clock, TimeBudget(seconds)], **MANY)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            clf.fit(nights)
-        few = [str(w.message) for w in caught if "too few" in str(w.message)]
-        assert len(few) == n_warnings
-        assert all("time for 1 step" in text for text in few)

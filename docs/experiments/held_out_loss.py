@@ -1,4 +1,4 @@
-"""The loss of a finished run on held-out subjects."""
+"""The loss of a finished run on held-out subjects, for the cards of encoders in the package."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from braindecode_pars._common.checks import (
     listed,
 )
 from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.files import read_json
 from braindecode_pars._common.seeding import random_stream
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
@@ -42,8 +43,7 @@ class HeldOutLoss(NamedTuple):
     loss_relative : float
         Loss relative to chance; 1 is the chance level.
     parts : dict of str to float
-        The same of each part of the task, such as a frequency band. Empty for a task without parts;
-        NaN for a part that no batch has.
+        The same of each part of the task, such as a frequency band. Empty for a task without parts.
     subjects : list
         The held-out subjects, of recordings that are long enough for a crop.
     n_crops : int
@@ -51,7 +51,7 @@ class HeldOutLoss(NamedTuple):
 
     Examples
     --------
-    >>> from braindecode_pars.runs import HeldOutLoss
+    >>> from held_out_loss import HeldOutLoss
     >>> HeldOutLoss(0.8, {}, subjects=[51, 52], n_crops=64).loss_relative
     0.8
     """
@@ -96,8 +96,6 @@ def held_out_loss(
 
     Raises
     ------
-    FileNotFoundError
-        When ``run`` is not the folder of a run.
     ValueError
         When the run is not finished, or its last checkpoint is missing or damaged. When a subject
         of the store is one of the run, or the subjects of either are unknown. When sampling rates
@@ -116,7 +114,8 @@ def held_out_loss(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.runs import RunConfig, held_out_loss, pretrain
+    >>> from braindecode_pars.runs import RunConfig, pretrain
+    >>> from held_out_loss import held_out_loss
     >>> from braindecode_pars.signal_store import SignalStore
     >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
     >>> sizes = dict(embed_dim=16, num_layers=1, mlp_dim=16)
@@ -128,10 +127,11 @@ def held_out_loss(
     >>> loss.subjects, loss.n_crops, 0 < loss.loss_relative < 2
     ([3], 32, True)
     """
-    given = dict(crops_per_recording=crops_per_recording, seed=seed, device=device)
-    check_parameters(given, _RULES, "held_out_loss")
+    check_parameters(locals(), _RULES, "held_out_loss")
     folder = RunFolder(Path(run).expanduser())
-    config = folder.finished_configuration()
+    if not folder.is_finished:
+        raise ValueError(f"The run in {folder.path} is not finished; resume it first.")
+    config = RunConfig(**read_json(folder.description)["configuration"])
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)
     _check_held_out(store, load_encoder(folder.path).card, folder.path)
 
@@ -151,11 +151,9 @@ def held_out_loss(
     batches = np.array_split(crops, -(-len(crops) // batch_size))
     with random_stream(seed, net.compute_device):
         rows = pd.DataFrame([_losses(net, torch.from_numpy(batch)) for batch in batches])
-    # Means over crops; a batch that has nothing of a part does not count for it.
     sizes = rows.pop("n")
     means: dict[str, Any] = {
-        str(name): float((column * sizes).sum() / sizes.where(column.notna()).sum(min_count=1))
-        for name, column in rows.items()
+        str(name): float(np.average(column, weights=sizes)) for name, column in rows.items()
     }
     subjects = unique_subjects(table["subject"]) or []
     return HeldOutLoss(means.pop("loss_relative"), means, subjects, len(crops))
@@ -180,7 +178,7 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
 def _trained_task(folder: RunFolder, config: RunConfig, sfreq: float) -> PretextTask:
     """Return the task of a finished run with the weights of its last checkpoint."""
     task = build_task(config, sfreq)
-    checkpoint = folder.newest(task)
+    checkpoint = folder.newest()
     last_step = config.epochs * (config.steps_per_epoch or 0)
     if checkpoint is None or checkpoint.step != last_step:
         raise ValueError(f"{folder.path} lacks the checkpoint of its last step, {last_step}.")
