@@ -161,6 +161,7 @@ INTERNAL = {
     *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
     "pretext.distance.DistanceLoss",
     *(
+        "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",
         "pretext.spectral.frequency_bands",
     ),

@@ -42,6 +42,7 @@ def _setting(name: str, text: str, shown: str = "") -> Any:
     default = getattr(RunConfig, name)
     kind = int if default is None else type(default)
     metavar = {int: "N", float: "X", str: "NAME"}[kind]
+    kind = list[float] if name == "window_seconds" else kind
     shown = shown or str(default)
     if name in LAPTOP:
         shown = f"{LAPTOP[name]} on the CPU, else {shown}"
@@ -73,7 +74,10 @@ OPTIONS: dict[str, Any] = dict(
         "Its sizes replace those below.",
         metavar="FOLDER",
     ),
-    window_seconds="Length of the crops in seconds.",
+    window_seconds=_setting(
+        "window_seconds",
+        "Length of the crops in seconds. Several lengths are used in turns: repeat the option.",
+    ),
     patch_seconds="Length of a patch in seconds.",
     embed_dim="Size of a token.",
     num_layers="Number of transformer blocks.",
@@ -405,7 +409,7 @@ def plan(
         from braindecode_pars.signal_store import SignalStore
 
         config = run_config(given)
-        seconds = config.window_seconds
+        seconds = max(config.lengths)
         if synthetic:
             size = CorpusSize.of_store(_signals(sfreq))
         elif corpus is None:

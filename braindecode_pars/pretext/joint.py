@@ -1,8 +1,8 @@
-"""Joint: several pretext tasks train one encoder at the same time."""
+"""Several pretext tasks train one encoder: at the same time, or on crops of several lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from braindecode_pars._common.checks import check_parameters, instance, number, 
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task, register
 
-__all__ = ["Joint", "WeightedSum"]
+__all__ = ["Joint", "SeveralLengths", "WeightedSum"]
 
 _WEIGHT = number("of 0 or more", lambda value: value >= 0)
 _RULES = dict(
@@ -58,7 +58,7 @@ class WeightedSum(nn.Module):
         Parameters
         ----------
         predictions, targets : dict
-            Predictions and targets by task name.
+            Predictions and targets of the tasks that have some, by task name.
 
         Returns
         -------
@@ -68,12 +68,40 @@ class WeightedSum(nn.Module):
         losses = [
             self.factors[name] * criterion(predictions[name], targets[name])
             for name, criterion in self.parts.items()
+            if name in predictions
         ]
         return torch.stack(losses).sum()
 
 
+class _WithParts(PretextTask):
+    """A task whose parts are tasks on one encoder; subclasses set them in ``_set_parts``."""
+
+    def _set_parts(self, parts: Mapping[str, PretextTask]) -> None:
+        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
+        # Computed once, because PARS simulates its chance loss in some settings.
+        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+
+    def _weighted_sum(self, weights: Mapping[str, float]) -> Callable[[], WeightedSum]:
+        criteria = {name: part.criterion for name, part in self.parts.items()}
+        factors = {name: weights[name] / self.chances[name] for name in self.parts}
+        return partial(WeightedSum, criteria, factors)
+
+    def use_encoder(self, encoder: PatchEncoder) -> None:
+        """Replace the encoder in all tasks.
+
+        Parameters
+        ----------
+        encoder : PatchEncoder
+            As in :meth:`PretextTask.use_encoder
+            <braindecode_pars.pretext.PretextTask.use_encoder>`.
+        """
+        super().use_encoder(encoder)
+        for part in self.parts.values():
+            part.use_encoder(encoder)
+
+
 @register("joint")
-class Joint(PretextTask):
+class Joint(_WithParts):
     r"""A weighted sum of pretext tasks on one encoder.
 
     The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i` is the weight, :math:`L_i` the
@@ -160,29 +188,12 @@ class Joint(PretextTask):
             )
             for name in weights
         }
-        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
-        # Computed once, because PARS simulates its chance loss in some settings.
-        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+        self._set_parts(parts)
 
     @property
     def criterion(self) -> Callable[[], WeightedSum]:
         """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the tasks."""
-        criteria = {name: part.criterion for name, part in self.parts.items()}
-        factors = {name: weight / self.chances[name] for name, weight in self.weights.items()}
-        return partial(WeightedSum, criteria, factors)
-
-    def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Replace the encoder in all tasks.
-
-        Parameters
-        ----------
-        encoder : PatchEncoder
-            As in :meth:`PretextTask.use_encoder
-            <braindecode_pars.pretext.PretextTask.use_encoder>`.
-        """
-        super().use_encoder(encoder)
-        for part in self.parts.values():
-            part.use_encoder(encoder)
+        return self._weighted_sum(self.weights)
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
         """Let all tasks measure the signals before the first step.
@@ -252,3 +263,104 @@ def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
             + "."
         )
     return {name: float(weight) for name, weight in tasks.items() if weight > 0}
+
+
+class SeveralLengths(_WithParts):
+    """One pretext task on signals of several lengths, which train one encoder.
+
+    Each length has a task of its own, whose heads and chance loss fit it. The loss is relative to
+    chance, so that lengths with different chance losses count alike.
+
+    Parameters
+    ----------
+    tasks : sequence of PretextTask
+        Tasks for signals of different lengths, with the same encoder.
+
+    Attributes
+    ----------
+    parts : nn.ModuleDict
+        Tasks by the number of samples, as a text.
+    n_times : int
+        Number of samples in the longest signal.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.pretext import MAE
+    >>> from braindecode_pars.pretext.joint import SeveralLengths
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> task = SeveralLengths([MAE(n_times, 100, encoder=encoder) for n_times in (1000, 300)])
+    >>> prediction, target = task(torch.randn(2, 300))
+    >>> {length: tuple(part.shape) for length, part in prediction.items()}
+    {'300': (2, 3, 100)}
+    """
+
+    def __init__(self, tasks: Sequence[PretextTask]):
+        longest = max(tasks, key=lambda task: task.n_times)
+        super().__init__(longest.n_times, longest.patch_size, encoder=longest.encoder)
+        self._set_parts({str(task.n_times): task for task in tasks})
+
+    @property
+    def criterion(self) -> Callable[[], WeightedSum]:
+        """Constructor of the loss: that of the task of the signals' length, relative to chance."""
+        return self._weighted_sum(dict.fromkeys(self.parts, 1.0))
+
+    @property
+    def shown_name(self) -> str:
+        """Name of the tasks and their lengths."""
+        lengths = " and ".join(self.parts)
+        return f"{self.parts[str(self.n_times)].shown_name} on {lengths} samples"
+
+    def prepare(self, draw: Callable[[int], Tensor]) -> None:
+        """Let the task of each length measure the signals before the first step.
+
+        Parameters
+        ----------
+        draw : callable
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. The
+            beginnings of its signals are signals of the shorter lengths.
+        """
+        for part in self.parts.values():
+            part.prepare(partial(_beginnings, draw, part.n_times))
+
+    def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the prediction and the target of the task of this length.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals of one of the lengths, in any unit.
+
+        Returns
+        -------
+        prediction, target : dict of str to Any
+            Output of the task, with the number of samples as the only key.
+        """
+        name = str(x.shape[-1])
+        prediction, target = self.parts[name](x)
+        return {name: prediction}, {name: target}
+
+    def chance_loss(self) -> float:
+        """Return 1: the loss is relative to chance."""
+        return 1.0
+
+    def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
+        """Return the part losses of the task of this length.
+
+        Parameters
+        ----------
+        prediction, target : dict
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalar losses by name. The loss of a part is NaN in an epoch without its length.
+        """
+        ((name, predicted),) = prediction.items()
+        return self.parts[name].part_losses(predicted, target[name])
+
+
+def _beginnings(draw: Callable[[int], Tensor], n_times: int, n: int) -> Tensor:
+    return draw(n)[:, :n_times]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common.checks import (
+    Rule,
     check_parameters,
     choice,
     instance,
@@ -27,11 +29,24 @@ from braindecode_pars._common.settings import (
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
+_SECONDS = positive(1e12)
+
+
+def _are_lengths(value: Any) -> bool:
+    lengths = value if isinstance(value, list | tuple) else [value]
+    for length in lengths:
+        _SECONDS.check("window_seconds", length)
+    return 0 < len(lengths) == len(set(lengths))
+
+
 #: Setting -> rule, of a run.
 _RULES = {
     **RULES,
     **dict.fromkeys(("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
-    **dict.fromkeys(("lr", "patch_seconds", "window_seconds"), positive(1e12)),
+    **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
+    "window_seconds": Rule(
+        "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
+    ),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), optional(integer(1))),
     "task": instance("the name of a pretext task", str),
     "device": choice("auto", "cpu", "cuda", "mps"),
@@ -78,8 +93,11 @@ class RunConfig(PretrainingSettings):
         Encoder to continue with: a folder, a name in the package or a model id, as in
         :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
         the arguments of the encoder below. None means a new encoder.
-    window_seconds : float
-        Length of the random crops in seconds.
+    window_seconds : float | tuple of float
+        Length of the random crops in seconds. Of several lengths, such as ``(10, 3)``, the steps
+        use one after the other in turns. Every length has a task of its own, with its own heads
+        and chance level, on the same encoder; the loss of each is relative to chance. A pass over
+        the data counts windows of the longest.
     patch_seconds : float
         Length of a patch in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
@@ -117,7 +135,7 @@ class RunConfig(PretrainingSettings):
     batch_size: int = PRETRAINING["batch_size"]
     weight_decay: float = PRETRAINING["optimizer__weight_decay"]
     encoder: str | None = None
-    window_seconds: float = 30.0
+    window_seconds: float | tuple[float, ...] = 30.0
     patch_seconds: float = 1.0
     embed_dim: int = ENCODER["embed_dim"]
     num_layers: int = ENCODER["num_layers"]
@@ -145,8 +163,17 @@ class RunConfig(PretrainingSettings):
         task = found.name if names_file(self.task) else self.task
         plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
         plain |= {name: v.item() for name, v in given.items() if hasattr(v, "item")}  # of NumPy
+        if isinstance(self.window_seconds, list | tuple):
+            lengths = tuple(map(float, self.window_seconds))
+            plain["window_seconds"] = lengths if len(lengths) > 1 else lengths[0]
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Lengths of the crops in seconds, in the order of the steps."""
+        lengths = self.window_seconds
+        return lengths if isinstance(lengths, tuple) else (lengths,)
 
     @classmethod
     def from_file(cls, file: str | Path, **given: Any) -> RunConfig:

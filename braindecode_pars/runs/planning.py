@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
+from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
 import torch
@@ -24,6 +25,7 @@ from braindecode_pars._common.computing import (
 )
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.run import begun_task
@@ -140,24 +142,27 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
+    # The steps have the lengths in turns.
+    parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
     with seeded(config.seed, device):
-        count = count_steps(training_step(task), task.encoder, n_steps, n_examples)
-        kept = _kept_bytes(task, config.precision)
-        measured_windows, rate = _measured(task, config, device, at_once)
+        counts = [count_steps(training_step(p), p.encoder, n_steps, n_examples) for p in parts]
+        kept = max(_kept_bytes(part, config.precision) for part in parts)
+        measured = [_measured(part, config, device, at_once) for part in parts]
+    rate = harmonic_mean([rate for _, rate in measured])
     return RunPlan(
         parameters=parameters,
         n_windows=corpus.n_windows,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         n_examples=n_examples,
-        tokens=count.tokens,
-        flops=count.flops,
+        tokens=mean(count.tokens for count in counts),
+        flops=mean(count.flops for count in counts),
         store_bytes=corpus.store_bytes,
         run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
         memory_bytes=_TRAINED * parameters + kept * at_once,
         device=_name_of(device),
         n_devices=n_devices,
-        measured_windows=measured_windows,
+        measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
         hours=n_examples / rate / n_devices / 3600,
     )

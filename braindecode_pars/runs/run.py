@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedDataParallelKwargs
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common.checks import check_same_rate, listed, warn_user
@@ -25,6 +25,7 @@ from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
@@ -255,8 +256,9 @@ def _train(
 def _accelerator(config: RunConfig) -> Accelerator:
     """Return the accelerate object, which connects the processes of the run."""
     wanted = find_device(config.device).type
-    # The net handles precision.
-    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no")
+    # A step of one length does not use the heads of the others. The net handles precision.
+    unused = DistributedDataParallelKwargs(find_unused_parameters=len(config.lengths) > 1)
+    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused])
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
@@ -283,7 +285,7 @@ def _sized(
     make_steps: Any = SyntheticSteps if isinstance(store, SignalSource) else Steps
     steps = make_steps(
         store,
-        round(config.window_seconds * store.sfreq),
+        _in_samples(config, store.sfreq),
         config.batch_size,
         seed=config.seed,
         process=accelerator.process_index,
@@ -322,13 +324,19 @@ def build_task(config: RunConfig, sfreq: float) -> PretextTask:
             round(config.patch_seconds * sfreq),
             **{name: getattr(config, name) for name in _ENCODER_ARGUMENTS},
         )
-        return make_task(
-            config.task,
-            n_times=round(config.window_seconds * sfreq),
-            encoder=encoder,
-            task_params=dict(config.task_params),
-            sfreq=sfreq,
-        )
+        params = dict(config.task_params)
+        tasks = [
+            make_task(
+                config.task, n_times=n_times, encoder=encoder, task_params=params, sfreq=sfreq
+            )
+            for n_times in _in_samples(config, sfreq)
+        ]
+        return tasks[0] if len(tasks) == 1 else SeveralLengths(tasks)
+
+
+def _in_samples(config: RunConfig, sfreq: float) -> list[int]:
+    """Return the lengths of the crops in samples, in the order of the steps."""
+    return [round(seconds * sfreq) for seconds in config.lengths]
 
 
 @contextmanager
@@ -375,7 +383,7 @@ def _overview(
     processes = accelerator.num_processes
     return (
         f"{steps}\n"
-        f"{type(task).__name__} with {n_parameters(task):,} parameters in {config.precision} on "
+        f"{task.shown_name} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
@@ -394,6 +402,6 @@ def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) ->
         n_steps=config.epochs * config.steps_per_epoch,
         n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
         loss_relative=net.history[-1, RELATIVE],
-        preprocessing=replace(steps.store.preprocessing, window_seconds=config.window_seconds),
+        preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
         about=steps.about if config.encoder is None else {},
     )

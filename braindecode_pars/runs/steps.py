@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -22,6 +22,27 @@ from braindecode_pars.signal_store.parts import windows_of_a_pass
 ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
+def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
+    """Return the lengths of the crops in samples, in the order of the steps.
+
+    Raises
+    ------
+    ValueError
+        When a crop has no sample.
+    """
+    lengths = [n_times] if isinstance(n_times, int) else list(n_times)
+    if min(lengths) < 1:
+        raise ValueError(
+            f"At {sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
+        )
+    if len(set(lengths)) < len(lengths):
+        raise ValueError(
+            f"At {sfreq:g} Hz the lengths of the crops are {', '.join(map(str, lengths))} samples; "
+            "pass different ones."
+        )
+    return lengths
+
+
 class StepsOfRun(Dataset):
     """What the data of the steps of a run share, with and without recordings.
 
@@ -37,21 +58,18 @@ class StepsOfRun(Dataset):
     def __init__(
         self,
         store: Any,
-        n_times: int,
+        n_times: int | Sequence[int],
         batch_size: int,
         *,
         seed: int = 0,
         process: int = 0,
         n_processes: int = 1,
     ):
-        if n_times < 1:
-            raise ValueError(
-                f"At {store.sfreq:g} Hz the crops have {n_times} samples; use longer windows."
-            )
+        self.in_turns = lengths_in_turns(n_times, store.sfreq)
         share = batch_size // n_processes
         self.store = store
         self.sfreq = store.sfreq
-        self.n_times = n_times
+        self.n_times = max(self.in_turns)
         self.batch_size = batch_size
         self.seed = seed
         self.own_examples = slice(process * share, (process + 1) * share)
@@ -69,15 +87,15 @@ class StepsOfRun(Dataset):
     def __getitem__(self, step: int) -> tuple[Tensor, int]:
         """Return the signals of this process and the step's seed.
 
-        The signals are float32, of shape (share, n_times). The seed is that of the task's random
-        draws.
+        The signals are float32, of shape (share, n_times) with the n_times of this step. The seed
+        is that of the task's random draws.
         """
-        signals = self._signals_of(step)
+        signals = self._signals_of(step, self.in_turns[step % len(self.in_turns)])
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
         return signals, int(seed)
 
     @abstractmethod
-    def _signals_of(self, step: int) -> Tensor:
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
         """Return the signals of this process in a step, float32 (share, n_times)."""
 
 
@@ -97,8 +115,9 @@ class Steps(StepsOfRun):
     ----------
     store : SignalStore
         Recordings to read.
-    n_times : int
-        Number of samples in a crop. Shorter recordings are skipped.
+    n_times : int | sequence of int
+        Number of samples in a crop. Of several lengths, the steps use one after the other in turns.
+        Recordings that are shorter than the longest are skipped.
     batch_size : int
         Number of examples in a step, over all processes; a multiple of ``n_processes``.
     seed : int
@@ -118,7 +137,7 @@ class Steps(StepsOfRun):
     def __init__(
         self,
         store: SignalStore,
-        n_times: int,
+        n_times: int | Sequence[int],
         batch_size: int,
         *,
         seed: int = 0,
@@ -127,6 +146,7 @@ class Steps(StepsOfRun):
     ):
         shares = dict(process=process, n_processes=n_processes)
         super().__init__(store, n_times, batch_size, seed=seed, **shares)
+        n_times = self.n_times
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -197,27 +217,31 @@ class Steps(StepsOfRun):
         """Number of windows in a pass over the data."""
         return sum(self.in_pass.values()) if self.in_pass else int(self.window_ends[-1])
 
-    def _signals_of(self, step: int) -> Tensor:
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
         # All processes draw the channels and starts of the whole batch, and read their own part.
         rng = np.random.default_rng([self.seed, CROPS, step])
-        return self._crops(self.recordings_of(step), rng, self.own_examples)
+        return self._crops(self.recordings_of(step), n_times, rng, self.own_examples)
 
     def first_pass(self, n: int) -> Tensor:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
 
-        They are other crops than those of the steps.
+        They have the longest length, and are other crops than those of the steps.
         """
         recordings = self._recordings_of(np.resize(self._windows_of_pass(0), n))
         rng = np.random.default_rng([self.seed, FIRST_PASS])
-        return self._crops(recordings, rng)
+        return self._crops(recordings, self.n_times, rng)
 
     def _crops(
-        self, recordings: np.ndarray, rng: np.random.Generator, read: slice = slice(None)
+        self,
+        recordings: np.ndarray,
+        n_times: int,
+        rng: np.random.Generator,
+        read: slice = slice(None),
     ) -> Tensor:
         """Draw a crop of a random channel of each recording, and read some of them."""
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
-        starts = rng.integers(self.lengths[recordings] - self.n_times + 1)
-        return torch.from_numpy(self.store.crops(signals[read], starts[read], self.n_times))
+        starts = rng.integers(self.lengths[recordings] - n_times + 1)
+        return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
 
     def _recordings_of(self, windows: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.window_ends, windows, side="right")

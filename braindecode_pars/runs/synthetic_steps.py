@@ -89,17 +89,17 @@ class SyntheticSteps(StepsOfRun):
     def __str__(self) -> str:
         return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
 
-    def _signals_of(self, step: int) -> Tensor:
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
         # All processes draw the whole batch, so that their number does not matter.
-        return self._draw(self.batch_size, CROPS, step)[self.own_examples]
+        return self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
 
     def first_pass(self, n: int) -> Tensor:
-        """Return n signals, other ones than those of the steps.
+        """Return n of the longest signals, other ones than those of the steps.
 
         They are the same for all processes.
         """
-        return self._draw(n, FIRST_PASS)
+        return self._draw(n, self.n_times, FIRST_PASS)
 
-    def _draw(self, n: int, *purpose: int) -> Tensor:
+    def _draw(self, n: int, n_times: int, *purpose: int) -> Tensor:
         rng = np.random.default_rng([self.seed, *purpose])
-        return torch.from_numpy(self.store.draw(n, self.n_times, rng))
+        return torch.from_numpy(self.store.draw(n, n_times, rng))

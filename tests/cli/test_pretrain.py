@@ -113,6 +113,13 @@ def test_the_task_on_features_takes_the_rate_of_the_store(store, tmp_path):
     assert "train_loss_relative_bands" in metrics
 
 
+def test_crops_of_several_lengths(store, tmp_path):
+    options = ["--task", "mae", "--window-seconds", "2", "--epochs", "1"]
+    printed = pretrain(store, "--out", tmp_path / "run", *SMALL, *options)
+    assert "MAE on 300 and 200 samples with" in printed
+    assert configuration(tmp_path / "run")["window_seconds"] == [3.0, 2.0]
+
+
 def test_every_setting_has_an_option(store, tmp_path):
     given = {
         **dict(task="mae", task_params={"mask_ratio": 0.6}, window_seconds=2.0, patch_seconds=0.5),

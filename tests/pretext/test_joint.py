@@ -9,7 +9,8 @@ import torch
 from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars import PARSClassifier, PatchEncoder
-from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, make_task
+from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, SignalFeatures, make_task
+from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet
 
 
@@ -178,3 +179,35 @@ def test_registered_names():
     own = {name for name, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
     assert own == {"pars", "mae", "mp3", "droppos", "spectral", "features", "joint"}
     assert PRETEXT_TASKS["pars"] is PARS
+
+
+def test_the_task_of_several_lengths_is_that_of_the_length_relative_to_its_chance():
+    encoder = PatchEncoder(100, **SIZES)
+    short, long = (PARS(n, 100, encoder=encoder, n_patches=n // 100) for n in (500, 1000))
+    task = SeveralLengths([long, short])
+    assert short.chance_loss() != long.chance_loss()
+    for part in (short, long):
+        x = torch.randn(4, part.n_times)
+        results = []
+        for model in (part, task):
+            torch.manual_seed(0)
+            prediction, target = model(x)
+            loss = model.criterion()(prediction, target).item() / model.chance_loss()
+            parts = {k: v.item() for k, v in model.part_losses(prediction, target).items()}
+            results.append({"loss": loss, **parts})
+        assert results[0] == pytest.approx(results[1], rel=1e-6, nan_ok=True)
+        assert results[0]["loss"] > 0
+    assert task.n_times == 1000
+    fresh = PatchEncoder(100, **SIZES)
+    task.use_encoder(fresh)
+    assert all(part.encoder is fresh for part in (task, *task.parts.values()))
+
+
+def test_each_length_is_measured_before_the_first_step():
+    encoder = PatchEncoder(100, **SIZES)
+    tasks = [SignalFeatures(n, 100, sfreq=100, encoder=encoder) for n in (300, 1000)]
+    signals = torch.randn(50, 1000)
+    SeveralLengths(tasks).prepare(lambda n: signals)
+    for task, x in zip(tasks, (signals[:, :300], signals), strict=True):
+        expected = task.measured(task.normalized(x)).mean(dim=0)
+        torch.testing.assert_close(task.mean, expected)

@@ -86,6 +86,14 @@ def test_two_processes_measure_the_same_signals(store, tmp_path):
     assert all(map(torch.equal, *measured))
 
 
+@pytest.mark.slow
+def test_two_processes_train_on_crops_of_several_lengths(store, tmp_path):
+    changes = dict(task="smallest", window_seconds=(3.0, 2.0))
+    assert_same_run(
+        run_on_two(store, tmp_path / "two", **changes), run(store, tmp_path / "one", **changes)
+    )
+
+
 def test_micro_batches_add_up_to_the_batch(store, tmp_path):
     whole = run(store, tmp_path / "whole", task="smallest")
     assert_same_run(run(store, tmp_path / "parts", task="smallest", micro_batch_size=2), whole)

@@ -90,3 +90,19 @@ def test_a_single_window_that_does_not_fit(monkeypatch):
 def test_a_window_shorter_than_a_patch():
     with pytest.raises(ValueError, match="patch"):
         plan(CorpusSize.of_numbers(10, sfreq=100), RunConfig(window_seconds=0.5, device="cpu"))
+
+
+def test_a_plan_of_several_lengths_is_the_mean_of_theirs(monkeypatch):
+    found = {300: (8, 4.0), 600: (4, 12.0)}
+    monkeypatch.setattr(module, "_measured", lambda task, *_: found[task.n_times])
+
+    def planned(window_seconds):
+        size = CorpusSize.of_numbers(100, sfreq=100, window_seconds=6)
+        config = small_config(task="mae", window_seconds=window_seconds, steps_per_epoch=5)
+        return plan(size, config)
+
+    both, long, short = (planned(seconds) for seconds in ((3, 6), 6, 3))
+    assert both.tokens == (long.tokens + short.tokens) / 2
+    assert both.flops == (long.flops + short.flops) / 2
+    assert both.hours == pytest.approx((long.hours + short.hours) / 2)
+    assert both.measured_windows == 4

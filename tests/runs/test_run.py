@@ -16,7 +16,7 @@ from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -288,3 +288,27 @@ def test_the_message_for_too_little_memory_on_the_cpu(store, tmp_path, monkeypat
     monkeypatch.setattr(RunNet, "get_loss", exhaust)
     with pytest.raises(ValueError, match="micro_batch_size=8"):
         run(store, tmp_path / "run")
+
+
+@pytest.mark.parametrize("task", sorted(PRETEXT_TASKS))
+def test_every_task_learns_from_crops_of_several_lengths(store, tmp_path, task):
+    """A resumed run, too: it continues with the next length in turn."""
+    changes = dict(task=task, window_seconds=(2.5, 6, 4), epochs=2, steps_per_epoch=2)
+    whole = run(store, tmp_path / "whole", **changes)
+    table = pd.read_csv(whole / "metrics.csv")
+    assert np.allclose(table["train_loss"], table["train_loss_relative"])
+    card = load_encoder(whole).card
+    assert (card.n_times, card.preprocessing.window_seconds) == (600, 6)
+
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            run(store, tmp_path / "cut", **changes)
+    run(store, tmp_path / "cut", resume=True, **changes)
+    assert same_encoder(tmp_path / "cut", whole)
+
+
+def test_the_lengths_are_named_before_training(store, tmp_path, caplog):
+    caplog.set_level("INFO")
+    pretrain(store, tmp_path / "run", small_config(task="mae", window_seconds=(6, 3), epochs=1))
+    assert "MAE on 600 and 300 samples with " in caplog.text

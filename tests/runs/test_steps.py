@@ -146,8 +146,24 @@ def test_a_corpus_that_gives_no_window_has_no_share(mixed):
         Steps(store.select(exclude=["P3"]), 300, 5)
 
 
+def test_steps_have_crops_of_several_lengths_in_turns(store):
+    steps = Steps(store, (300, 1100, 500), 6)
+    assert [steps[step][0].shape[1] for step in range(5)] == [300, 1100, 500, 300, 1100]
+    assert steps.n_times == 1100
+    assert steps.n_windows == Steps(store, 1100, 6).n_windows
+    assert steps.first_pass(7).shape == (7, 1100)
+    parts = [Steps(store, (300, 1100, 500), 6, process=p, n_processes=2) for p in (0, 1)]
+    for step in (0, 1):
+        assert torch.equal(torch.cat([part[step][0] for part in parts]), steps[step][0])
+
+
 def test_short_crops_reach_the_end_of_a_recording(store):
-    steps = Steps(store.select(exclude=["subject-1", "subject-2", "subject-3"]), 100, 64)
-    read = torch.cat([steps[step][0] for step in range(20)])
+    steps = Steps(store.select(exclude=["subject-1", "subject-2", "subject-3"]), (100, 2000), 64)
+    read = torch.cat([steps[step][0] for step in range(0, 40, 2)])
     end = torch.from_numpy(store.crops(np.zeros(1, int), np.array([1950]), 50))
     assert any(torch.equal(crop[k : k + 50], end[0]) for crop in read for k in range(51))
+
+
+def test_lengths_that_are_the_same_in_samples_are_refused(store):
+    with pytest.raises(ValueError, match="300, 300 samples; pass different ones"):
+        Steps(store, (300, 300), 6)

@@ -57,6 +57,12 @@ def test_the_signals_of_all_processes_make_up_the_step():
     assert not are_alike(whole.first_pass(12), whole[0][0])
 
 
+def test_signals_of_several_lengths_in_turns():
+    steps = SyntheticSteps(SOURCE, (300, 500), 6)
+    assert [steps[step][0].shape for step in range(3)] == [(6, 300), (6, 500), (6, 300)]
+    assert steps.first_pass(3).shape == (3, 500)
+
+
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_workers_load_the_same_signals(num_workers):
     steps = SyntheticSteps(SOURCE, 300, 4)
