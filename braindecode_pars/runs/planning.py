@@ -32,7 +32,7 @@ from braindecode_pars.runs.run_folder import KEPT
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.runs.synthetic_steps import SignalSource
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.parts import is_store
+from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.signal_store.sources import Source, find_sources
 
 #: Bytes of a weight: itself, its gradient and two moments of AdamW, in float32.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,11 +110,6 @@ class StoredRecording:
     def n_samples(self) -> int:
         return len(self.ch_names) * self.n_times
 
-    @property
-    def content(self) -> tuple:
-        """Key that is equal for recordings with the same samples and channels."""
-        return self.checksum, tuple(self.ch_names), tuple(self.scale), tuple(self.offset)
-
     @cached_property
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
@@ -153,7 +148,7 @@ class SampleFile:
     def flat(self) -> np.ndarray:
         """All samples, shape (n_samples,), read-only."""
         if self._map is None:
-            # A pickle reads the samples of its store, to which others may have been appended.
+            # A pickle reads the samples of its store, to which others may have been added.
             found = self.file.stat()
             is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
             if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
@@ -192,25 +187,9 @@ class SampleFile:
         return values
 
 
-class Files(NamedTuple):
-    """The files of one folder of a store; a joined store has those of several folders.
-
-    Attributes
-    ----------
-    folder : Path
-        The folder.
-    samples : SampleFile
-        Its samples.
-    labels : mapping
-        Entry ``labels`` of its index.
-    n_before : int
-        What is added to the numbers of its recordings of datasets, as in ``numbered_on``.
-    """
-
-    folder: Path
-    samples: SampleFile
-    labels: Mapping[str, Any]
-    n_before: int = 0
+def is_store(folder: str | Path) -> bool:
+    """Whether a folder has a store, finished or not."""
+    return (Path(folder).expanduser() / INDEX).exists()
 
 
 @dataclass
@@ -238,8 +217,6 @@ class Index:
     labels : dict
         Number of labelled windows, type of the labels, and size and checksum of their table; empty
         if there are none.
-    files : tuple of Files
-        Where samples and labels are read; not in the file.
     """
 
     settings: dict[str, Any]
@@ -252,7 +229,6 @@ class Index:
     shares: dict[str, float] = field(default_factory=dict)
     left_out: list[Any] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
-    files: tuple[Files, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -378,10 +354,11 @@ class LabelWriter:
 
     def commit(self) -> dict[str, Any]:
         """Make all windows permanent, and return the entry ``labels`` of the index."""
-        cut_off_labels(self.table.parent, self.described)  # what a full disk left
         if not self.described["n_windows"]:
+            self.table.unlink(missing_ok=True)  # what a full disk left
             return {}
         with self.table.open("r+b") as file:
+            file.truncate(self.described["n_bytes"])
             os.fsync(file.fileno())
         return {**self.described, "checksum": self._hash.hexdigest()}
 
@@ -399,14 +376,6 @@ def _rows(name: str, labels: pd.DataFrame, description: Mapping[str, Any], sfreq
         i_window_in_trial=labels["i_window_in_trial"],
     )
     return pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
-
-
-def cut_off_labels(folder: Path, described: Mapping[str, Any]) -> None:
-    """Remove windows that the index does not describe, after a kill or a failed extension."""
-    if described.get("n_windows"):
-        os.truncate(folder / WINDOWS, described["n_bytes"])
-    else:
-        (folder / WINDOWS).unlink(missing_ok=True)
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:

@@ -39,13 +39,6 @@ def test_a_store_and_the_folder_that_it_is_made_of(folder, tmp_path):
     assert CorpusSize.of_folder(folder, 3, sfreq=50).store_bytes == planned.store_bytes / 2
 
 
-def test_a_joined_store(folder, tmp_path):
-    parts = [SignalStore.create(tmp_path / f"{i}", folder, part=(i, 2), verbose=0) for i in (1, 2)]
-    store = SignalStore.create(tmp_path / "store", folder, verbose=0)
-    joined = SignalStore.join(tmp_path / "joined", parts)
-    assert CorpusSize.of_path(joined.path, 3)[:3] == CorpusSize.of_store(store, 3)[:3]
-
-
 def test_whose_the_recordings_of_a_folder_are_matters_only_to_leave_some_out(folder):
     for number in range(5):
         (folder / f"sub-{number}_raw.fif").rename(folder / f"P1_night{number}_raw.fif")

@@ -117,19 +117,6 @@ def test_a_full_disk_keeps_stored_recordings_and_their_labels(nights, tmp_path, 
     assert len(store.labelled_windows()) == len(nights)
 
 
-def test_a_failed_append_does_not_change_the_labels(nights, tmp_path, full_disk):
-    first, rest = nights.split([[0, 1], [2, 3]]).values()
-    store = SignalStore.create(tmp_path / "store", first, verbose=0)
-    before = files(store.path)
-    with pytest.raises(OSError, match="unchanged"):
-        store.append(rest, verbose=0)
-    assert files(store.path) == before
-    longer = store.append(rest, verbose=0)
-    assert files(longer.path) == files(SignalStore.create(tmp_path / "b", nights, verbose=0).path)
-    assert store.n_labelled_windows == 48
-    assert len(store.labelled_windows()) == 48  # a store that was opened before
-
-
 def test_labels_of_several_types_raise(nights, tmp_path):
     given = [
         with_targets(nights.datasets[0], [0, 1]),

@@ -126,7 +126,7 @@ def test_signals_must_be_numbers_of_signals(store):
 
 def crop_in_another_process(pickled: bytes, results) -> None:
     store = pickle.loads(pickled)
-    assert store._index.files[0].samples._map is None
+    assert store._samples._map is None
     results.put((store.batch(np.arange(11), 200, np.random.default_rng(1)), store.subjects))
 
 
@@ -151,7 +151,7 @@ def test_select_keeps_some_subjects(store):
     assert chosen.recordings["name"].tolist() == ["recording-0", "recording-3"]
     assert chosen.recordings["first_signal"].tolist() == [0, 2]
     assert len(chosen) == 5
-    assert chosen._index.files is store._index.files
+    assert chosen._samples is store._samples
     selected, whole = np.arange(5), np.array([0, 1, 8, 9, 10])
     np.testing.assert_array_equal(
         chosen.crops(selected, [50] * 5, 700), store.crops(whole, [50] * 5, 700)
@@ -207,18 +207,10 @@ def alter(store: SignalStore, at: int) -> None:
 def test_an_altered_sample_raises(own):
     assert SignalStore.open(own.path).checksum == own.checksum
     alter(own, 2 * 2 * 3000 + 10)
-    message = r"recording-1 .*samples\.bin"
+    message = r"samples\.bin .*recording-1"
     for _ in range(2):
         with pytest.raises(ValueError, match=message):
             SignalStore.open(own.path)
-
-
-def test_append_to_an_altered_store_raises(own, recordings):
-    alter(own, 0)
-    before = {file.name: file.read_bytes() for file in own.path.iterdir()}
-    with pytest.raises(ValueError, match="recording-0"):
-        own.append(recordings, verbose=0)
-    assert {file.name: file.read_bytes() for file in own.path.iterdir()} == before
 
 
 def test_verify_reads_all_samples_regardless_of_times(own):
