@@ -281,17 +281,11 @@ def read_corpus(
         )
     messages = [skipped_message(failures, len(recordings))] if failures else []
     messages += [f"Nothing is left of {listed(nothing)}."] if nothing else []
-    is_told = any(row.what == "recordings" or not row.is_asked for _, row in rows)
-    _tell_left_out(messages, table, is_told=is_told and expected is not None, verbose=verbose)
-    return BaseConcatDataset(datasets)
-
-
-def _tell_left_out(messages: list[str], table: str, *, is_told: bool, verbose: int) -> None:
-    """Warn of what is left out, or log a table that is no reason for a warning."""
-    if messages or is_told:
+    if messages or (expected is not None and not all(row.is_asked for _, row in rows)):
         warn_user((" ".join(messages) + table).strip())
     elif table and verbose:
         log.info(table.strip())
+    return BaseConcatDataset(datasets)
 
 
 def _lost_recording(omissions: Sequence[Omission]) -> Omission:

@@ -220,7 +220,7 @@ def test_verify_reads_all_samples_regardless_of_times(own):
     alter(own, own.n_bytes - 1)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     unverified = SignalStore.open(own.path)
-    with pytest.raises(ValueError, match=r"recording-0 .*recording-3"):
+    with pytest.raises(ValueError, match="recording-0, recording-3"):
         unverified.verify()
     unverified.select([2]).verify()
 

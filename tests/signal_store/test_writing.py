@@ -365,7 +365,7 @@ def test_new_files_of_a_folder_are_added(own_tree, make_edf, tmp_path, opened):
     samples = (path / "samples.bin").read_bytes()
     make_edf(own_tree / "new/night.edf", ["C3", "C4", "Cz"])
     opened.clear()
-    with pytest.raises(ValueError, match=r"store differ: dtype is 'int16'; high is 30"):
+    with pytest.raises(ValueError, match="dtype is 'int16', was 'float32'; high is 30"):
         SignalStore.create(path, own_tree, high=30, verbose=0)
     longer = SignalStore.create(path, own_tree, dtype="float32", verbose=0)
     assert opened == ["new/night.edf"]
