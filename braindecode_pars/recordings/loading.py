@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import checked, listed, warn_user
+from braindecode_pars._common.checks import checked, choice, listed, warn_user
 from braindecode_pars._common.files import (
     check_may_write,
     checksum_of_file,
@@ -233,8 +233,7 @@ def read_corpus(
     >>> len(windows), windows[0][0].shape, windows.description["subject"][0]
     (6, (2, 2000), 'P01')
     """
-    if on_error not in ("raise", "warn"):
-        raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
+    choice("raise", "warn").check("on_error", on_error)
     recordings = list(recordings)
     folder = None if cache is None else _open_cache(Path(cache).expanduser(), settings)
     # Read in parallel; results arrive in the given order.

@@ -6,10 +6,8 @@ labelled window. ``samples.bin`` has the samples of all recordings.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -292,26 +290,26 @@ _KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, floa
 
 
 class LabelWriter:
-    """Append windows to the table of a store. Nothing is written until a recording has labels.
+    """Add windows to the table of a store. There is no table until a recording has labels.
 
     Parameters
     ----------
     folder : Path
         Folder of the store.
     described : mapping
-        Entry ``labels`` of the index. What is in the table beyond it is overwritten.
+        Entry ``labels`` of the index. What is in the table beyond it is left out.
     """
 
     def __init__(self, folder: Path, described: Mapping[str, Any]):
         self.table = folder / WINDOWS
-        self.described = dict(described) or dict(n_windows=0, n_bytes=0, kind=None)
-        self._hash = hashlib.blake2b(digest_size=8)
-        self._hash.update(check_labels(folder, described))
+        self.n_windows = described.get("n_windows", 0)
+        self.kind = described.get("kind")
+        self.content = bytearray(check_labels(folder, described))
 
     def add(
         self, pieces: Mapping[str, pd.DataFrame], description: Mapping[str, Any], sfreq: float
     ) -> None:
-        """Append the windows of a recording, permanent after the next commit.
+        """Add the windows of a recording, permanent after the next commit.
 
         Parameters
         ----------
@@ -328,39 +326,28 @@ class LabelWriter:
         ValueError
             When the labels are of another type than those before.
         """
-        kinds = {type(label).__name__ for piece in pieces.values() for label in piece["target"]}
-        if not kinds:
+        labels = [label for piece in pieces.values() for label in piece["target"]]
+        if not labels:
             return
-        kinds |= {self.described["kind"]} - {None}
+        kinds = {type(label).__name__ for label in labels} | {self.kind} - {None}
         if len(kinds) > 1:
             raise ValueError(
                 f"{next(iter(pieces))} and recordings before it have labels of different types "
                 f"({', '.join(sorted(kinds))}); use one type."
             )
-        header = "" if self.described["n_bytes"] else _COLUMNS
         rows = [_rows(name, piece, description, sfreq) for name, piece in pieces.items()]
-        self._write("".join([header, *rows]).encode())
-        self.described["kind"] = kinds.pop()
-        self.described["n_windows"] += sum(map(len, pieces.values()))
-
-    def _write(self, content: bytes) -> None:
-        """Write after the last complete recording; on an error, nothing counts as written."""
-        with self.table.open("r+b" if self.table.exists() else "wb") as file:
-            file.seek(self.described["n_bytes"])
-            file.write(content)
-            file.truncate()
-        self._hash.update(content)
-        self.described["n_bytes"] += len(content)
+        self.content += "".join([*([] if self.content else [_COLUMNS]), *rows]).encode()
+        self.n_windows += len(labels)
+        self.kind = kinds.pop()
 
     def commit(self) -> dict[str, Any]:
         """Make all windows permanent, and return the entry ``labels`` of the index."""
-        if not self.described["n_windows"]:
-            self.table.unlink(missing_ok=True)  # what a full disk left
+        if not self.content:
             return {}
-        with self.table.open("r+b") as file:
-            file.truncate(self.described["n_bytes"])
-            os.fsync(file.fileno())
-        return {**self.described, "checksum": self._hash.hexdigest()}
+        content = bytes(self.content)
+        replace_file(self.table, content)
+        described = dict(n_windows=self.n_windows, n_bytes=len(content), kind=self.kind)
+        return {**described, "checksum": checksum_of(content)}
 
 
 def _rows(name: str, labels: pd.DataFrame, description: Mapping[str, Any], sfreq: float) -> str:

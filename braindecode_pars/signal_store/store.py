@@ -457,8 +457,7 @@ class SignalStore:
         Parameters
         ----------
         subjects : iterable | None
-            Subjects to keep, as in :attr:`subjects` or spelled otherwise, such as "7" or "007" for
-            7; None keeps all.
+            Subjects to keep, in any spelling, such as "7" or "007" for 7; None keeps all.
         exclude : iterable | None
             Subjects to exclude from these, in any spelling; None excludes none.
 
@@ -470,14 +469,13 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a subject is not in the store or is the name of several, when no recording remains,
-            or when subjects are excluded and the subject of a remaining recording is unknown.
+            When a subject is not in the store, when no recording remains, or when subjects are
+            excluded and the subject of a remaining recording is unknown.
         """
         recordings = list(self._recordings)
         if subjects is not None:
-            subjects = self._as_list(subjects)
-            kept = [name for subject in subjects for name in self._named(subject)]
-            recordings = [r for r in recordings if r.subject in kept]
+            keys = SubjectKeys(self._as_list(subjects))
+            recordings = [r for r in recordings if r.subject is not None and r.subject in keys]
         # All spellings are excluded, since a subject that is kept by mistake is trained on.
         excluded = self._as_list(() if exclude is None else exclude)
         if excluded:
@@ -537,17 +535,6 @@ class SignalStore:
                 f"{listed(list(map(str, self.subjects))) or 'no subjects'}."
             )
         return subjects
-
-    def _named(self, subject: Any) -> list:
-        """Return the name of a subject in the store: the same name, else another spelling."""
-        keys = SubjectKeys([subject])
-        same = [subject] if subject in self.subjects else []
-        names = same or [name for name in self.subjects if name in keys]
-        if len(names) > 1:
-            raise ValueError(
-                f"Subject {subject!r} may be {' or '.join(map(repr, names))}; pass one of them."
-            )
-        return names
 
     def windows(self, n_times: int) -> Windows:
         """Return consecutive windows of all recordings; an incomplete last one is dropped.
