@@ -30,8 +30,8 @@ from braindecode_pars.recordings.search import (
     Subject,
     check_guessed_subjects,
     files_beside,
-    find_files,
     is_recording,
+    list_files,
     subject_finder,
     why_unreadable,
 )
@@ -381,10 +381,10 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file, problem in find_files(root, lambda name: name.lower().endswith(ENDINGS)).items():
+    for file in list_files(root, lambda name: name.lower().endswith(ENDINGS)):
+        problem, path = why_unreadable(file), file.relative_to(root)
         if problem is None and not is_recording(file):
             continue
-        path = file.relative_to(root)
         description, state = {}, {}
         if problem is None:
             try:
