@@ -259,7 +259,7 @@ _STORING: dict[str, Any] = dict(
     ),
     dtype=option(
         str,
-        "Type of the stored samples: int16, float16 or float32.",
+        "Type of the stored samples: int16 or float32.",
         show_default="int16",
         metavar="NAME",
     ),

@@ -34,7 +34,7 @@ READABLE = (1, 2, 3, 4, 5)
 _CHECKSUM = b'"checksum": '
 
 
-#: Types of stored samples; in the file they are little-endian.
+#: Types of stored samples; in the file they are little-endian. float16 is of version 0.2.0.
 DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
 #: Number of samples that are scaled together. They fit into the cache of a CPU core.
 _CACHED = 100_000

@@ -50,7 +50,7 @@ from braindecode_pars.windows.table import Montage, SignalReader, Windows
 log = logging.getLogger(__name__)
 
 _RULES = dict(
-    dtype=Rule(f"one of {', '.join(DTYPES)}", (str,), DTYPES.__contains__),
+    dtype=choice("int16", "float32"),
     on_error=choice("raise", "warn"),
     n_jobs=Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
 )
@@ -173,7 +173,7 @@ class SignalStore:
             ignored. A dead link counts as a recording that cannot be read. A recording with gaps,
             such as EDF+D, is stored in pieces between the gaps, named with #1, #2 and so on, so
             that no crop or window contains a gap.
-        dtype : "int16" | "float16" | "float32"
+        dtype : "int16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
             1/65,534 of the range of its channel in that recording. Where rare artefacts are so
             large that this is too coarse for the signal, they are clipped, with a warning. With
@@ -185,8 +185,8 @@ class SignalStore:
             Edges of the band-pass and frequency of the notch filter in Hz; None for none.
         channels : iterable of str | None
             Names of EEG channels to keep, matched by their electrodes as in the estimators: ``C3``
-            also keeps ``EEG C3-REF``. A recording need not have all of them; those that it lacks
-            are logged, and a name that no recording has gives a warning. None keeps all EEG
+            also keeps ``EEG C3-REF``. A recording need not have all of them; a name that no
+            recording has gives a warning. None keeps all EEG
             channels that are not marked as bad. Only EEG is stored, also with a list. EEG channels
             are recognised by their MNE type and by their name: EDF, BDF and WFDB files do not store
             channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name

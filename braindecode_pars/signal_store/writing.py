@@ -294,20 +294,13 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
 
 
 def _tell(recordings: list[list[Remarks]], level: int) -> None:
-    """Log which channels are left out or missing, and warn about problems of the signals."""
+    """Log which channels are left out, and warn about problems of the signals."""
     if line := count_left_out(pieces[0].left_out for pieces in recordings if pieces):
         log.log(level, line)
-    missing: dict[tuple[str, ...], list[str]] = defaultdict(list)
     problems: dict[str, list[str]] = defaultdict(list)
     for remarks in (piece for pieces in recordings for piece in pieces):
-        missing[remarks.missing].append(remarks.label)
         for kind, text in remarks.problems.items():
             problems[kind].append(f"{remarks.label} ({text})")
-    for names, labels in missing.items():
-        if names:
-            whose = f"{len(labels)} recordings" if len(labels) > 1 else labels[0]
-            wanted = ", ".join(names)
-            log.log(level, "Channels in channels= that %s lack as good EEG: %s.", whose, wanted)
     for kind, text in _WARNINGS.items():
         if problems[kind]:
             warn_user(text.format(listed(problems[kind], 20)))
