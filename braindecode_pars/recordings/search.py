@@ -205,18 +205,13 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
 #: Subject of a file: a function of its path, or a regular expression of one group.
 Subject = Callable[[Any], Any] | str | None
 
-#: What numbers the recordings of one person at the end of a name, and the regular expression that
-#: finds the person before it. Other names, such as SC4001E0 and SC4002E0, show no such rule.
+#: What numbers the recordings of one person at the end of a name. Other names, such as SC4001E0 and
+#: SC4002E0, show no such rule.
 _COUNTS = (
     # anna_night1, P07-run-2
-    (
-        r"(?P<person>.+)[ _-](?P<what>session|sess|ses|night|run|rec|visit|day|block)[ _-]?\d+",
-        r"(?i)([^/]+)[ _-]{what}[ _-]?\d",
-    ),
-    # S001R03, of PhysioNet
-    (r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+", r"(?i)([A-Z]+\d+){what}\d"),
-    # Subject00_1; the person has a number of its own, and the recording one digit
-    (r"(?P<person>.*\d.*)(?P<what>[_-])\d", r"([^/]+){what}\d"),
+    r"(?P<person>.+)(?P<what>[ _-](session|sess|ses|night|run|rec|visit|day|block)[ _-]?)\d+",
+    r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+",  # S001R03, of PhysioNet
+    r"(?P<person>.*\d.*)(?P<what>[_-])\d",  # Subject00_1; the recording has one digit
 )
 _ENDING = r"([_-](raw|eeg|psg))?"
 
@@ -373,7 +368,7 @@ def _guessed(path: PurePath) -> str | None:
 
 def _person(name: str) -> tuple[str, str] | None:
     """Return the person in a name that numbers recordings, and the pattern that finds it."""
-    for rule, pattern in _COUNTS:
+    for rule in _COUNTS:
         if found := re.fullmatch(rule + _ENDING, name, re.IGNORECASE):
-            return found["person"], pattern.replace("{what}", found["what"])
+            return found["person"], rf"(?i)([^/]+){re.escape(found['what'])}\d"
     return None

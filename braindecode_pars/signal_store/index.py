@@ -333,7 +333,7 @@ class LabelWriter:
         if len(kinds) > 1:
             raise ValueError(
                 f"{next(iter(pieces))} and recordings before it have labels of different types "
-                f"({', '.join(sorted(kinds))}); use one type."
+                f"({', '.join(sorted(map(str, kinds)))}); use one type."
             )
         rows = [_rows(name, piece, description, sfreq) for name, piece in pieces.items()]
         self.content += "".join([*([] if self.content else [_COLUMNS]), *rows]).encode()

@@ -190,32 +190,34 @@ def _widest(spread: float) -> float:
 _CROP = 3000
 
 
-class Remarks(NamedTuple):
-    """What a user should know of a stored recording.
+class Encoded(NamedTuple):
+    """A recording, or a piece of it between gaps, as it is stored; ``first_sample`` is still 0.
 
     Attributes
     ----------
+    recording : StoredRecording
+        Its entry in the index.
+    stored : ndarray, shape (n_chans, n_times)
+        Numbers to store.
+    sfreq : float
+        Sampling rate in Hz.
+    labels : DataFrame | None
+        Its labelled windows.
     label : str
         Name for messages.
     left_out : dict of str to str
         Kinds of its channels that are not stored, by name.
-    problems : dict of str to str
+    problems : list of (str, str)
         Problems "clipped", "coarse" and "amplitude", with what to say of them.
     """
-
-    label: str
-    left_out: dict[str, str]
-    problems: dict[str, str]
-
-
-class Encoded(NamedTuple):
-    """A recording, or a piece of it between gaps, as it is stored; ``first_sample`` is still 0."""
 
     recording: StoredRecording
     stored: np.ndarray
     sfreq: float
     labels: pd.DataFrame | None
-    remarks: Remarks
+    label: str
+    left_out: dict[str, str]
+    problems: list[tuple[str, str]]
 
 
 class Unusable(NamedTuple):
@@ -328,12 +330,15 @@ def _encoded(
         coarse=", ".join(np.array(ch_names)[samples.coarse]),
         amplitude=amplitude_problem(_crops(signals)),
     )
-    remarks = Remarks(
+    return Encoded(
+        recording,
+        samples.stored,
+        sfreq,
+        labels,
         _label(source, name),
         channels_left_out(piece, ch_names),
-        {kind: text for kind, text in problems.items() if text},
+        [(kind, text) for kind, text in problems.items() if text],
     )
-    return Encoded(recording, samples.stored, sfreq, labels, remarks)
 
 
 def _shortest(values: np.ndarray) -> list[float]:

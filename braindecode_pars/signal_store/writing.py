@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
@@ -31,7 +30,7 @@ from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.preparation import count_left_out
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
-from braindecode_pars.signal_store.samples import Encoded, Remarks, Unusable, read_all
+from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all
 from braindecode_pars.signal_store.shares import check_shares
 from braindecode_pars.signal_store.sources import (
     Preparation,
@@ -241,7 +240,8 @@ def _store(
     """
     index = writer.index
     skipped: list[str] = []
-    remarks: list[list[Remarks]] = []
+    left_out: list[dict[str, str]] = []
+    problems: list[tuple[str, str]] = []
     n_pieces = 0
     reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
     with closing(reading) as results:
@@ -266,9 +266,10 @@ def _store(
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
             writer.add(source, usable)
-            remarks.append([piece.remarks for piece in usable])
+            left_out += [piece.left_out for piece in usable[:1]]
+            problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
             writer.commit_in_time()
-    _tell(remarks, logging.WARNING if verbose else logging.INFO)
+    _tell(left_out, problems, logging.WARNING if verbose else logging.INFO)
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
@@ -290,20 +291,16 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
         f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
         "sfreq= to resample all recordings to one rate."
     )
-    return Unusable(piece.recording.name, piece.remarks.label, reason)
+    return Unusable(piece.recording.name, piece.label, reason)
 
 
-def _tell(recordings: list[list[Remarks]], level: int) -> None:
-    """Log which channels are left out, and warn about problems of the signals."""
-    if line := count_left_out(pieces[0].left_out for pieces in recordings if pieces):
+def _tell(left_out: list[dict[str, str]], problems: list[tuple[str, str]], level: int) -> None:
+    """Log which channels are left out, and warn about problems of the signals, by their kind."""
+    if line := count_left_out(left_out):
         log.log(level, line)
-    problems: dict[str, list[str]] = defaultdict(list)
-    for remarks in (piece for pieces in recordings for piece in pieces):
-        for kind, text in remarks.problems.items():
-            problems[kind].append(f"{remarks.label} ({text})")
     for kind, text in _WARNINGS.items():
-        if problems[kind]:
-            warn_user(text.format(listed(problems[kind], 20)))
+        if found := [what for of, what in problems if of == kind]:
+            warn_user(text.format(listed(found, 20)))
 
 
 @contextmanager
