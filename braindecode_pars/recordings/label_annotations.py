@@ -222,7 +222,8 @@ def labels_within(
 ) -> mne.Annotations:
     """Return the annotations that are labels, with the names of their classes.
 
-    What is left out is counted, see :func:`~.cutting.omit`.
+    What is left out is counted, see :func:`~.cutting.omit`. Labels of two classes may not overlap,
+    unless both have no duration.
 
     Parameters
     ----------
@@ -234,6 +235,11 @@ def labels_within(
         The recording.
     seconds : float
         Length of a window, which a label without a duration lasts.
+
+    Raises
+    ------
+    ValueError
+        When labels of two classes overlap.
 
     Examples
     --------
@@ -247,7 +253,11 @@ def labels_within(
     >>> labelled.description.tolist(), labelled.duration.tolist()
     (['W', 'R'], [60.0, 10.0])
     """
-    texts = found.description.tolist()
+    texts, spellings = found.description.tolist(), {name.casefold(): name for name in classes}
+    for text in sorted({text for text in texts if text not in classes}):
+        if (same := spellings.get(text.casefold())) is not None:
+            why = f"{text!r}, which differs from the label {same!r} in its case only"
+            omit("labels", why, texts.count(text), len(texts))
     found = found[[text in classes for text in texts]]
     if not len(found):
         has = listed(sorted(set(texts)), most=5)
@@ -262,4 +272,25 @@ def labels_within(
     omit("labels", "all or part of which is outside the recording", is_outside.sum(), len(found))
     is_short = (whole < 1) & ~is_outside
     omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
-    return mne.Annotations(found.onset, lasts, [classes[text] for text in found.description])
+    names = [classes[text] for text in found.description]
+    _check_overlaps(found.onset, found.onset + lasts, names, found.duration == 0)
+    return mne.Annotations(found.onset, lasts, names)
+
+
+def _check_overlaps(
+    starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
+) -> None:
+    """Check that a label of another class begins after one; those without a duration may overlap.
+
+    Both are compared in the order of their starts, each with the one before that ends last.
+    """
+    longest = 0
+    for i in np.argsort(starts, kind="stable").tolist():
+        j, is_other = longest, names[i] != names[longest]
+        if is_other and starts[i] < stops[j] - _ROUNDING and not (is_mark[i] and is_mark[j]):
+            raise ValueError(
+                f"its labels {names[j]!r}, from {starts[j]:g} s to {stops[j]:g} s, and "
+                f"{names[i]!r}, from {starts[i]:g} s on, overlap; correct their times, or choose "
+                "fewer labels."
+            )
+        longest = i if stops[i] >= stops[j] else j

@@ -471,11 +471,24 @@ def test_labels_shorter_than_a_window_are_counted(tmp_path):
         assert len(folder.load(root, **BIDS).datasets[0]) == 2
 
 
+def test_labels_of_two_classes_do_not_overlap(tmp_path):
+    """Also where their windows begin at other times; two of one class may."""
+    for rows in (("0 9 left", "5 13 right"), ("0 30 left", "3 1 left", "20 8 right")):
+        root = events(tmp_path if (tmp_path / "sub-01").exists() else bids(tmp_path), *rows)
+        with pytest.raises(ValueError, match=r"sub-01.* 'left', from 0 s to .* 'right', from"):
+            folder.load(root, ["01"], **BIDS)
+    events(root, "30 9 left", "38 9 left", "47.001 4 right", "52 n/a right", "53 n/a left")
+    windows = folder.load(root, ["01"], **BIDS)
+    starts = windows.datasets[0].metadata["i_start_in_trial"] / SFREQ
+    assert starts.tolist() == [30, 34, 38, 42, 47, 52, 53]
+
+
 def test_blanks_and_upper_case_of_annotations(tmp_path):
     root = bids(tmp_path)
     events(root, "0 4 left ", "10 4 right", "20 4 Right", subject="01")
     for labels in (BIDS["labels"], {"left ": "L", "right": "R"}):
-        windows = folder.load(root, **{**BIDS, "labels": labels})
+        with pytest.warns(UserWarning, match="1 of 3 labels  'Right', which differs .*'right'"):
+            windows = folder.load(root, **{**BIDS, "labels": labels})
         assert as_sklearn(windows)[1].tolist() == [0, 1] * 3
     windows = folder.load(root, **{**BIDS, "labels": None})
     assert classes_of(windows)[:3] == ["left", "right", "Right"]
