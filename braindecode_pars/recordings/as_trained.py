@@ -454,19 +454,14 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     found = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        parts = []
-        for start, stop in stretches:
-            # Not raw[name, start:stop], which makes an array of the times, too.
-            samples = raw.get_data([channel], start, stop, verbose="error")[0]
-            parts.append((*_runs(samples), [samples.min(), samples.max()]))
-        if not parts:
-            found[name] = HeldTime(0.0, 0.0)
-            continue
-        values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        low, high = ends.min(), ends.max()
-        clipped = ((values == low) | (values == high)) & (low < high)
-        flat = ~clipped & (lengths >= _FLAT * sfreq)
-        found[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
+        parts = [raw.get_data([channel], *stretch, verbose="error")[0] for stretch in stretches]
+        low, high = min(map(np.min, parts), default=0.0), max(map(np.max, parts), default=0.0)
+        flat = clipped = 0
+        for values, lengths in map(_runs, parts):
+            is_clipped = ((values == low) | (values == high)) & (low < high)
+            clipped += lengths[is_clipped].sum()
+            flat += lengths[~is_clipped & (lengths >= _FLAT * sfreq)].sum()
+        found[name] = HeldTime(float(flat / sfreq), float(clipped / sfreq))
     return found
 
 
