@@ -197,10 +197,6 @@ def demo(
         run_demo(out, pretext=pretext, on=on, seed=seed)
 
 
-#: Options of store that only a new store takes, and those that only recordings take.
-_NEW = ("low", "high", "mains", "channel", "reference", "dtype", "part")
-_READ = (*_NEW, "recipe", "labels", "exclude", "set", "sfreq", "subject", "append")
-
 #: Options of store by name.
 _STORING: dict[str, Any] = dict(
     recipe=option(
@@ -264,26 +260,9 @@ _STORING: dict[str, Any] = dict(
     ),
     dtype=option(
         str,
-        "Type of the stored samples: int16, float16 or float32.",
+        "Type of the stored samples: int16 or float32.",
         show_default="int16",
         metavar="NAME",
-    ),
-    append=option(
-        bool,
-        "Add recordings to a finished store, with the store's filters, channels and type.",
-        "--append",
-    ),
-    part=option(
-        str,
-        "Part of the recordings to store, such as 3/8 for the third of eight. Jobs of a cluster "
-        "store one part each, in folders of their own; --join makes one store of them.",
-        metavar="N/PARTS",
-    ),
-    join=option(
-        bool,
-        "Join stores, such as the parts of a corpus, to one: --join STORE/part-* STORE/all. "
-        "Nothing is copied.",
-        "--join",
     ),
     jobs=option(int, "Number of recordings to read in parallel.", show_default="1"),
     on_error=option(
@@ -302,32 +281,25 @@ def store(
         list[Path],
         typer.Argument(
             help="Folder with EDF, BDF, FIF or WFDB recordings at any depth, which is omitted with "
-            "--recipe, and folder of the store. With --join, folders of stores before it.",
+            "--recipe, and folder of the store.",
             metavar="[SOURCE] STORE",
         ),
     ],
     *,
     given: dict[str, Any],
 ) -> None:
-    """Store recordings, for pretraining or with labels. An interrupted command resumes."""
-    path, recipe, join, add = folders[-1], *map(given.get, ("recipe", "join", "append"))
+    """Store recordings, for pretraining or with labels.
+
+    The same command resumes where it was interrupted, and adds new files to a finished store.
+    """
+    path, recipe = folders[-1], given.get("recipe")
     for applies, options, why in (
-        (join, _READ, "is for recordings; --join reads none"),
-        (add, _NEW, "is for a new store; --append uses the store's own settings"),
         ("labels" in given, ("exclude", "share"), "is for pretraining; --labels stores everyone"),
-        (not recipe and not join, ("labels", "exclude", "set", "share"), "needs --recipe"),
+        (not recipe, ("labels", "exclude", "set", "share"), "needs --recipe"),
     ):
         refused = [option for option in options if option in given]
         if applies and refused:
             raise typer.BadParameter(f"--{refused[0]} {why}.")
-    if join:
-        if len(folders) < 2:
-            raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")
-        with report_failures("Nothing was written; run the same command again."):
-            from braindecode_pars.cli.storing import join_stores
-
-            join_stores(folders[:-1], path, values(given.get("share"), "--share") or None)
-        return
     if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
@@ -340,28 +312,17 @@ def store(
             corpora, settings = pairs(recipe, "--recipe", "NAME=FOLDER"), given.get("set")
             excluded, labels = given.get("exclude", []), "labels" in given
             source = find_corpora(corpora, excluded, values(settings, "--set"), labels=labels)
-        stored = {name: given.get(name) for name in ("low", "high", "mains", "reference")}
-        stored |= dict(channels=given.get("channel"), dtype=given.get("dtype", "int16"))
+        names = ("sfreq", "low", "high", "mains", "reference", "subject")
         make_store(
             source,
             path,
-            None if add else {**stored, "part": _part(given.get("part"))},
-            sfreq=given.get("sfreq"),
-            subject=given.get("subject"),
+            **{name: given.get(name) for name in names},
+            channels=given.get("channel"),
+            dtype=given.get("dtype", "int16"),
             shares=values(given.get("share"), "--share") or None,
             n_jobs=given.get("jobs", 1),
             on_error=given.get("on_error", "raise"),
         )
-
-
-def _part(text: str | None) -> tuple[int, int] | None:
-    """Return the number of a part, and the number of parts, from a text such as 3/8."""
-    if text is None:
-        return None
-    number, _, n_parts = text.partition("/")
-    if not (number.isdecimal() and n_parts.isdecimal()):
-        raise ValueError(f"--part {text!r} is not of the form N/PARTS, such as 3/8.")
-    return int(number), int(n_parts)
 
 
 @with_run_options

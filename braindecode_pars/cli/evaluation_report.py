@@ -34,7 +34,7 @@ from braindecode_pars.evaluation import cost_table, describe_differences, paired
 from braindecode_pars.evaluation.splitting import validates_by_split
 from braindecode_pars.plotting.style import save_figure as save
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.parts import is_store
+from braindecode_pars.signal_store.index import is_store
 
 Draw = Callable[..., Axes]
 #: Protocol -> what its table averages over, and its figure.

@@ -155,7 +155,7 @@ def _fit(
     """Read, train, save, and print what was done and what to do next."""
     from braindecode_pars.cli.evaluation_report import load
     from braindecode_pars.estimators.parameters import check_parameters
-    from braindecode_pars.signal_store.parts import is_store
+    from braindecode_pars.signal_store.index import is_store
 
     clf = _classifier(method, encoder, settings)
     check_parameters(clf)  # before hours of reading

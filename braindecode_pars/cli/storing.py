@@ -1,4 +1,4 @@
-"""Make, extend or join SignalStores, and print the content."""
+"""Make SignalStores, and print the content."""
 
 from __future__ import annotations
 
@@ -114,8 +114,7 @@ def _corpus(find: Callable[..., Any], name: str, path: str, settings: Mapping[st
 def make_store(
     source: Path | list[ContinuousCorpus] | list[LabelledCorpus],
     path: Path,
-    settings: Mapping[str, Any] | None,
-    **reading: Any,
+    **settings: Any,
 ) -> None:
     """Store the recordings below a folder, or those of recipes, and print the content.
 
@@ -125,34 +124,14 @@ def make_store(
         Folder of recordings, or result of :func:`find_corpora`.
     path : Path
         Folder of the store.
-    settings : mapping | None
-        Arguments that only ``SignalStore.create`` has. None adds to a finished store.
-    **reading
-        Arguments of both ``create`` and ``append``.
+    **settings
+        Arguments of ``SignalStore.create``.
     """
     with warnings.catch_warnings():
         # The command lists skipped recordings itself, below.
         warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
-        if settings is None:
-            finished = SignalStore.open(path).append(source, **reading)
-        else:
-            finished = SignalStore.create(path, source, **reading, **settings)
+        finished = SignalStore.create(path, source, **settings)
     _show(make_console(), finished)
-
-
-def join_stores(folders: list[Path], path: Path, shares: Mapping[str, Any] | None) -> None:
-    """Join the stores in several folders.
-
-    Parameters
-    ----------
-    folders : list of Path
-        Folders of the stores.
-    path : Path
-        Folder of the joined store.
-    shares : mapping of str to float | None
-        Share of each corpus; None takes those of the stores.
-    """
-    _show(make_console(), SignalStore.join(path, folders, shares=shares))
 
 
 def _show(console: Console, finished: SignalStore) -> None:

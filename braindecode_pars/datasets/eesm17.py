@@ -70,8 +70,8 @@ def recordings(path: str | Path) -> list[Recording]:
     ------
     FileNotFoundError
         When the folder contains no night.
-    ValueError
-        When a link to a folder with recordings is not followed, or a folder cannot be listed.
+    PermissionError
+        When a folder may not be listed.
 
     Examples
     --------

@@ -23,9 +23,9 @@ from braindecode_pars._common.subjects import normalized, subject_key
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
 from braindecode_pars.recordings.label_annotations import (
     annotations_of,
+    annotations_of_stretches,
     labels_within,
     marks_of,
-    to_annotations,
 )
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
@@ -174,14 +174,13 @@ def load(
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
     window that starts with it. Other parts of a recording are not used, nor windows that overlap an
-    annotation that begins with "BAD", nor times in which annotations of two classes overlap. Labels
-    are in one of three places:
+    annotation that begins with "BAD". Labels are in one of three places:
 
     ==============  ============================================  ==================================
     labels are in   ``labels``                                    such as
     ==============  ============================================  ==================================
     annotations     None, a list, or a dict                       ``{"Sleep stage W": "W"}``
-    names of files  a template, or a regular expression           ``"{subject}_{label}"``
+    names of files  a template                                    ``"{subject}_{label}"``
     a table         its path, or a data frame                     ``"participants.tsv"``
     ==============  ============================================  ==================================
 
@@ -207,9 +206,8 @@ def load(
           are read. Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
         - A template of the names of files without their ending, such as ``"{subject}_{label}"``,
           where ``*`` is any text. With a "/" it is a template of the path below the folder, such
-          as ``"{label}/{subject}"``. Or a regular expression that is searched for in this path,
-          with the groups ``(?P<label>...)`` and perhaps ``(?P<subject>...)``. The label is that of
-          the whole recording.
+          as ``"{label}/{subject}"``. A field has none of the characters that are beside it in the
+          template. The label is that of the whole recording.
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
@@ -259,14 +257,13 @@ def load(
         When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
-        window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When an
-        onset or a duration in ``_events.tsv`` cannot be read, or all its labels are outside the
-        recording. When a pattern does not match the name of a file, or in two ways. When a table
-        has no or an unknown column, names a file that is not in the folder, or not all, or has
-        labels that overlap, are shorter than a window, end after the recording, or contradict each
-        other, or does not name a subject. When ``label_column`` is given for labels that are in no
-        table. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
-        be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
+        window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When
+        labels overlap, or a time of a table cannot be read. When a template does not match the name
+        of a file. When a table has no column of labels, names a file that is not in the folder, or
+        not all of them, or has labels that contradict each other, or does not name a subject. When
+        ``label_column`` is given for labels that are in no table. When the subject of a file is
+        unclear, see :func:`recordings`, or the subjects would be the labels, as of
+        ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
     --------
@@ -298,9 +295,7 @@ def load(
     root = Path(path).expanduser()
     files = _files(root)
     _check_cache(reading.get("cache"), root)
-    labelled = labels_of_files(
-        labels, root, files, window_seconds, label_column, _subject_of(root, subject)
-    )
+    labelled = labels_of_files(labels, root, files, label_column, _subject_of(root, subject))
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
         raise ValueError(
@@ -323,15 +318,12 @@ def load(
         settings["label_table"] = checksum_of_labels(labelled, names, root)
     elif any(label != name for label, name in names.items()):
         settings["classes"] = dict(names)
-    expected = set(targets) if subjects is None else set()
-    if labelled is not None:
-        chosen, expected = _of_classes(chosen, names)
     windows = read_corpus(
         _with_origin(root, chosen),
         partial(_read, names=names, targets=targets, **cutting),
         settings,
         targets,
-        expected,
+        set(targets) if subjects is None else set(),
         **reading,
     )
     _warn_of_classes_of_one(windows, targets)
@@ -360,45 +352,26 @@ def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
     return with_origin
 
 
-def _of_classes(
-    chosen: Sequence[Recording], names: Mapping[str, str]
-) -> tuple[list[Recording], set[str]]:
-    """Leave out recordings whose labels are all in no class; return the classes of the others."""
-    labels = [{label for *_, label in getattr(each, "stretches", ())} for each in chosen]
-    kept = [r for r, own in zip(chosen, labels, strict=True) if not own or own & names.keys()]
-    if len(kept) < len(chosen):
-        log.info(
-            "%d of %d recordings have no label in classes.", len(chosen) - len(kept), len(chosen)
-        )
-    return kept or list(chosen), {names[label] for label in names if label in set().union(*labels)}
-
-
 def _warn_of_classes_of_one(windows: BaseConcatDataset, targets: Mapping[str, int]) -> None:
-    """Warn where each class has one subject, or one recording, and not all have the same."""
+    """Warn when each class is of one subject, and each subject of one class."""
     names = {target: name for name, target in targets.items()}
-    found = [
-        (names[target], str(part.description["subject"]), i)
-        for i, part in enumerate(windows.datasets)
-        for target in sorted(set(part.metadata["target"]))
-    ]
-    for what, column in (("subject", 1), ("recording", 2)):
-        pairs = {(row[0], row[column]): row for row in found}
-        classes, whose = (len({pair[i] for pair in pairs}) for i in (0, 1))
-        if classes == len(pairs) and classes > 1 and whose > 1:
-            shown = listed([f"{name!r} of {subject}" for name, subject, _ in pairs.values()], 5)
-            warn_user(
-                f"Every class has one {what} only ({shown}), so no split can tell classes from "
-                f"{what}s, and a score would say nothing. Add a second {what} of each class."
-            )
-            return
+    pairs = {
+        (names[target], str(part.description["subject"]))
+        for part in windows.datasets
+        for target in part.metadata["target"].unique()
+    }
+    classes, subjects = (len({pair[i] for pair in pairs}) for i in (0, 1))
+    if 1 < classes == len(pairs) and subjects > 1:
+        shown = listed([f"{name!r} of {subject}" for name, subject in sorted(pairs)], 5)
+        warn_user(
+            f"Every class has one subject only ({shown}), so no split can tell classes from "
+            "subjects, and a score would say nothing. Add a second subject of each class."
+        )
 
 
 def _check_cache(cache: str | Path | None, root: Path) -> None:
-    """Check that the recordings of a cache are not found as further recordings next time."""
-    folder = None if cache is None else Path(cache).expanduser().resolve()
-    if folder is None or not folder.is_relative_to(root.resolve()):
-        return
-    if not any(part.startswith(".") for part in folder.relative_to(root.resolve()).parts):
+    """Check that the files of a cache will not be read as recordings."""
+    if cache is not None and Path(cache).expanduser().resolve().is_relative_to(root.resolve()):
         raise ValueError(
             f"cache={str(cache)!r} is in the folder of the recordings, which would be read as "
             "further recordings; pass a folder beside it."
@@ -431,8 +404,9 @@ def _read(
     **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
-    if isinstance(recording, LabelledFile) and not recording.stretches:
-        omit("recordings", "without a label in the table", 1, 1, is_asked=True)
+    given = recording.stretches if isinstance(recording, LabelledFile) else None
+    if given is not None and not any(label in names for *_, label in given):
+        omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
     raw = _open(recording.file)
     origin = dict(
@@ -442,13 +416,12 @@ def _read(
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
-    is_given = isinstance(recording, LabelledFile)
-    found = annotations_of(recording.file, raw, are_labels=not is_given)
-    marks = marks_of(raw, found, () if is_given else names)
-    if isinstance(recording, LabelledFile):
-        labelled = to_annotations(recording.stretches, names, raw, window_seconds)
+    marks = marks_of(raw, recording.file)
+    if given is None:
+        found = annotations_of(recording.file, raw)
     else:
-        labelled = labels_within(found, names, raw, window_seconds)
+        found = annotations_of_stretches(given, raw)
+    labelled = labels_within(found, names, raw, window_seconds)
     if not len(labelled):
         return None
     labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)

@@ -67,8 +67,8 @@ def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) ->
     ------
     FileNotFoundError
         When the folder contains no recording of the corpus.
-    ValueError
-        When a link to a folder with recordings is not followed, or a folder cannot be listed.
+    PermissionError
+        When a folder may not be listed.
     """
     # A file belongs to the corpus if its path matches one of the layouts.
     folder = Path(path).expanduser()
@@ -96,8 +96,8 @@ def subjects_in(folder: str | Path) -> set[str]:
     ------
     FileNotFoundError
         When the folder does not exist or contains no recording.
-    ValueError
-        When a link to a folder with recordings is not followed, or a folder cannot be listed.
+    PermissionError
+        When a folder may not be listed.
     """
     folder = Path(folder).expanduser()
     names = (re.match(FILE, file.name) for file in _search(folder))

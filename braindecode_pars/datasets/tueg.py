@@ -146,14 +146,11 @@ def leave_out(
     recordings = list(recordings)
     present = SubjectKeys(recording.person for recording in recordings)
     folders, lists = folders_and_lists(exclude)
-    everyone: set = set()
-    for folder in folders:
-        subjects = temple.subjects_in(Path(folder))
-        _check_naming(recordings, subjects, str(folder))
-        everyone |= subjects
+    sources = [(str(folder), temple.subjects_in(Path(folder))) for folder in folders]
+    sources += [("a list in exclude", set(subjects)) for subjects in lists]
+    for source, subjects in sources:
+        _check_naming(recordings, subjects, source)
     for listed_subjects in lists:
-        _check_naming(recordings, set(listed_subjects), "a list in exclude")
-        everyone |= set(listed_subjects)
         # Subjects without a recording may be typing errors.
         by_key = {subject_key(subject): subject for subject in listed_subjects}
         absent = sorted(str(subject) for subject in by_key.values() if subject not in present)
@@ -163,7 +160,7 @@ def leave_out(
                 f"{listed(absent)}. Check their spelling, or they are trained on."
             )
     # Compared by key: a table may contain the subject 00000254 as the number 254.
-    keys = SubjectKeys(everyone)
+    keys = SubjectKeys(subject for _, subjects in sources for subject in subjects)
     excluded = [recording for recording in recordings if recording.person in keys]
     return [recording for recording in recordings if recording.person not in keys], excluded
 

@@ -38,7 +38,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
-from braindecode_pars.recordings.label_annotations import annotations_of, marks_of
+from braindecode_pars.recordings.label_annotations import marks_of
 from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -70,8 +70,7 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
     given = raw
     raw, name = open_recording(given)
     if raw is not given:  # bad times in the table of BIDS beside a file
-        marks = marks_of(raw, annotations_of(Path(given).expanduser(), raw, are_labels=False), ())
-        raw.set_annotations(marks, verbose="error")
+        raw.set_annotations(marks_of(raw, Path(given).expanduser()), verbose="error")
     recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
     starts = window_starts(recording.n_times, length, overlap)

@@ -192,7 +192,7 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
         index=table.index,
         dtype=object,
     )
-    parts = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
+    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
     parts = [part for part in parts if len(part)]  # as in the table of Windows
     if len(parts) == len(found):
         described = [getattr(part, "description", None) for part in parts]

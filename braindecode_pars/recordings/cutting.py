@@ -17,8 +17,7 @@ from typing import NamedTuple
 import mne
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
-from braindecode.preprocessing import create_windows_from_events
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import checked, positive
 
@@ -180,7 +179,7 @@ def event_windows(
     Parameters
     ----------
     raw : Raw
-        Continuous recording with annotations; changed in place.
+        Continuous recording with annotations.
     mapping : mapping of str to int
         Targets by description of an annotation. Annotations with other descriptions are ignored.
     seconds : float
@@ -221,37 +220,27 @@ def event_windows(
     first = np.round((notes.onset - raw.first_time) * sfreq)
     n_samples = np.floor((notes.duration + max(_TOLERANCE, 0.5 / sfreq)) * sfreq)
     n_samples = np.minimum(n_samples, raw.n_times - first)
-    # braindecode raises an error for an annotation that is shorter than a window.
     keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
-    stretches = np.array(continuous_stretches(raw))
-    if not keep.any() or not len(stretches):
-        return None
-    last = first + (n_samples // length - 1) * length  # start of the last window
-    _check_order(notes.description[keep], first[keep] / sfreq, last[keep] / sfreq)
-    found = set(notes.description[keep].tolist())
-    # braindecode rounds durations down to samples.
-    notes.duration[keep] = (n_samples[keep] + 0.5) / sfreq
-    # Gaps and bad times stay marked, for a store of the whole recordings.
-    stay = np.array([is_gap(text) or is_bad(text) for text in notes.description], dtype=bool)
-    notes.delete(np.flatnonzero(~keep & ~stay))
-    (windows,) = create_windows_from_events(
-        BaseConcatDataset([RawDataset(raw, {})]),
-        window_size_samples=length,
-        window_stride_samples=length,
-        on_last_window="drop",
-        mapping={name: mapping[name] for name in found},
-        verbose="error",
-    ).datasets
-    # The stretch in which each window starts must contain its end too.
-    starts, stops = (windows.metadata[f"i_{end}_in_trial"].to_numpy() for end in ("start", "stop"))
-    stretch = np.searchsorted(stretches[:, 0], starts, side="right") - 1
-    whole = (stretch >= 0) & (stops <= stretches[stretch, 1])
-    whole[whole] = _omit_bad(are_good(raw, starts[whole], stops[whole]))
-    if whole.all():
-        return windows
+    first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)
+    labels = notes.description[keep]
+    _check_order(labels, first / sfreq, (first + (counts - 1) * length) / sfreq)
+    numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
+    starts = np.repeat(first, counts) + numbers * length
+    metadata = pd.DataFrame(
+        {
+            "i_window_in_trial": numbers,
+            "i_start_in_trial": starts,
+            "i_stop_in_trial": starts + length,
+            "target": [mapping[label] for label in np.repeat(labels, counts)],
+        }
+    )
+    whole = np.zeros(len(starts), dtype=bool)
+    for start, stop in continuous_stretches(raw):
+        whole |= (starts >= start) & (starts + length <= stop)
+    whole[whole] = _omit_bad(are_good(raw, starts[whole], starts[whole] + length))
     if not whole.any():
         return None
-    kept = EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})
+    kept = EEGWindowsDataset(raw, metadata[whole].reset_index(drop=True), {})
     return name_classes(kept, mapping)
 
 

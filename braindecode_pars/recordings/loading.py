@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import checked, listed, warn_user
+from braindecode_pars._common.checks import checked, choice, listed, warn_user
 from braindecode_pars._common.files import (
     check_may_write,
     checksum_of_file,
@@ -35,6 +35,7 @@ from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
+from braindecode_pars.recordings.label_annotations import read_table
 from braindecode_pars.recordings.preparation import channels_left_out, count_left_out
 from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
 from braindecode_pars.recordings.search import files_beside, why_unreadable
@@ -233,8 +234,7 @@ def read_corpus(
     >>> len(windows), windows[0][0].shape, windows.description["subject"][0]
     (6, (2, 2000), 'P01')
     """
-    if on_error not in ("raise", "warn"):
-        raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
+    choice("raise", "warn").check("on_error", on_error)
     recordings = list(recordings)
     folder = None if cache is None else _open_cache(Path(cache).expanduser(), settings)
     # Read in parallel; results arrive in the given order.
@@ -281,17 +281,11 @@ def read_corpus(
         )
     messages = [skipped_message(failures, len(recordings))] if failures else []
     messages += [f"Nothing is left of {listed(nothing)}."] if nothing else []
-    is_told = any(row.what == "recordings" or not row.is_asked for _, row in rows)
-    _tell_left_out(messages, table, is_told=is_told and expected is not None, verbose=verbose)
-    return BaseConcatDataset(datasets)
-
-
-def _tell_left_out(messages: list[str], table: str, *, is_told: bool, verbose: int) -> None:
-    """Warn of what is left out, or log a table that is no reason for a warning."""
-    if messages or is_told:
+    if messages or (expected is not None and not all(row.is_asked for _, row in rows)):
         warn_user((" ".join(messages) + table).strip())
     elif table and verbose:
         log.info(table.strip())
+    return BaseConcatDataset(datasets)
 
 
 def _lost_recording(omissions: Sequence[Omission]) -> Omission:
@@ -350,18 +344,16 @@ def _read_one(
     """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
     if problem := why_unreadable(recording.file):
         return None, problem, []
-    entry = None if cache is None else _CacheEntry.of(recording.file, cache)
-    if entry is not None and entry.is_valid():
-        return entry.windows(), None, entry.omissions()
+    if cache is not None and (content := _valid_entry(recording.file, cache)) is not None:
+        return _cached(recording.file, cache, content)
     try:
         with collected_omissions() as omissions:
             windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
         return None, f"{error or type(error).__name__}", []
-    if entry is not None:
-        entry.write(windows, omissions)
-        windows = entry.windows()
-    return windows, None, omissions
+    if cache is None:
+        return windows, None, omissions
+    return _cached(recording.file, cache, _write_entry(recording.file, cache, windows, omissions))
 
 
 @checked()
@@ -488,14 +480,11 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
     """Return pairs of subject and split; subjects without a split in a file are left out."""
     if isinstance(splits, Mapping):
         return splits.items()
-    file = Path(splits).expanduser()
-    if not file.is_file():
-        raise FileNotFoundError(f"splits is {splits}, which is no file; pass a table or a dict.")
-    table = pd.read_csv(file, sep="\t" if file.suffix == ".tsv" else ",", dtype=str)
+    table = read_table(splits, Path())
     subject = "participant_id" if "participant_id" in table else "subject"
     if not {subject, "split"} <= set(table):
         raise ValueError(
-            f"{file} needs the columns 'subject' and 'split'; it has {', '.join(table)}."
+            f"{splits} needs the columns 'subject' and 'split'; it has {', '.join(table)}."
         )
     table = table.dropna(subset=["split"])
     return zip(table[subject], table["split"], strict=True)
@@ -524,73 +513,65 @@ def _open_cache(folder: Path, settings: Mapping[str, Any]) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class _CacheEntry:
-    """A recording in a cache: signals as FIF in single precision, windows as JSON.
+def _entry_of(source: Path, cache: Path) -> Path:
+    """Return the JSON file of a recording in a cache; its signals are FIF beside it."""
+    # The hash distinguishes files of the same name in different folders.
+    digest = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
+    return cache / f"{source.stem}-{digest}.json"
 
-    Attributes
-    ----------
-    file : Path
-        JSON file of the entry.
-    source : dict
-        Size and modification time of the recording and of the files beside it, such as annotations.
-    """
 
-    file: Path
-    source: dict[str, Any]
+def _state_of(source: Path) -> dict[str, Any]:
+    """Return size and time of a recording and of the files beside it, such as annotations."""
+    states = {file.name: file.stat() for file in files_beside(source)}
+    return {
+        "file": str(source.absolute()),
+        "bytes": {name: state.st_size for name, state in states.items()},
+        "changed": {name: state.st_mtime_ns for name, state in states.items()},
+    }
 
-    @classmethod
-    def of(cls, source: Path, folder: Path) -> _CacheEntry:
-        # The hash distinguishes files of the same name in different folders.
-        digest = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
-        states = {file.name: file.stat() for file in files_beside(source)}
-        state = {
-            "file": str(source.absolute()),
-            "bytes": {name: state.st_size for name, state in states.items()},
-            "changed": {name: state.st_mtime_ns for name, state in states.items()},
-        }
-        return cls(folder / f"{source.stem}-{digest}.json", state)
 
-    @property
-    def signals(self) -> Path:
-        return self.file.with_name(f"{self.file.stem}_raw.fif")
+def _valid_entry(source: Path, cache: Path) -> dict[str, Any] | None:
+    """Return a whole entry of this state of the recording. Its signals are read."""
+    try:
+        content = read_checked(_entry_of(source, cache))
+        signals = content["signals"].items()
+        whole = all(checksum_of_file(cache / name) == found for name, found in signals)
+    except (OSError, ValueError):
+        return None
+    # An entry without omissions is of a version that knew no bad times.
+    is_valid = whole and content["source"] == _state_of(source) and "omissions" in content
+    return content if is_valid else None
 
-    def is_valid(self) -> bool:
-        """Whether the entry is whole and of this state of the recording. Its signals are read."""
-        try:
-            content = read_checked(self.file)
-            signals = content["signals"].items()
-            whole = all(checksum_of_file(self.file.with_name(n)) == found for n, found in signals)
-        except (OSError, ValueError):
-            return False
-        # An entry without omissions is of a version that knew no bad times.
-        return whole and content["source"] == self.source and "omissions" in content
 
-    def write(self, windows: EEGWindowsDataset | None, omissions: list[Omission]) -> None:
-        """Write a prepared recording; ``windows`` is None if it has no window."""
-        content: dict[str, Any] = dict(source=self.source, signals={}, windows=None, steps=[])
-        content["omissions"] = omissions
-        if windows is not None:
-            content["windows"] = windows.metadata.to_dict(orient="list")
-            content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
-            content["description"] = dict({} if (told := windows.description) is None else told)
-            with written_aside(self.file.parent) as aside:
-                windows.raw.save(aside / self.signals.name, fmt="single", verbose="error")
-                # MNE splits signals of more than 2 GB into several files.
-                content["signals"] = {f.name: checksum_of_file(f) for f in aside.iterdir()}
-        # The entry is written last, so that it exists only when the signals do.
-        write_checked(self.file, content)
+def _write_entry(
+    source: Path, cache: Path, windows: EEGWindowsDataset | None, omissions: list[Omission]
+) -> dict[str, Any]:
+    """Write a prepared recording; ``windows`` is None if it has no window."""
+    file = _entry_of(source, cache)
+    content: dict[str, Any] = dict(source=_state_of(source), signals={}, windows=None, steps=[])
+    content["omissions"] = omissions
+    if windows is not None:
+        content["windows"] = windows.metadata.to_dict(orient="list")
+        content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
+        content["description"] = dict({} if (told := windows.description) is None else told)
+        with written_aside(cache) as aside:
+            windows.raw.save(aside / f"{file.stem}_raw.fif", fmt="single", verbose="error")
+            # MNE splits signals of more than 2 GB into several files.
+            content["signals"] = {f.name: checksum_of_file(f) for f in aside.iterdir()}
+    # The entry is written last, so that it exists only when the signals do.
+    write_checked(file, content)
+    return content
 
-    def omissions(self) -> list[Omission]:
-        """Return what is left out of the recording."""
-        return [Omission(*omission) for omission in read_json(self.file)["omissions"]]
 
-    def windows(self) -> EEGWindowsDataset | None:
-        """Return the windows, each of which is read from disk when it is indexed."""
-        content = read_json(self.file)
-        if not content["signals"]:
-            return None
-        raw = mne.io.read_raw_fif(self.signals, preload=False, verbose="error")
-        remember_steps(raw, content["steps"])
-        table = pd.DataFrame(content["windows"])
-        return EEGWindowsDataset(raw, table, content.get("description", {}))
+def _cached(
+    source: Path, cache: Path, content: Mapping[str, Any]
+) -> tuple[EEGWindowsDataset | None, None, list[Omission]]:
+    """Return the windows of an entry, whose signals are read when indexed, and the omissions."""
+    omissions = [Omission(*omission) for omission in content["omissions"]]
+    if not content["signals"]:
+        return None, None, omissions
+    signals = cache / f"{_entry_of(source, cache).stem}_raw.fif"
+    raw = mne.io.read_raw_fif(signals, preload=False, verbose="error")
+    remember_steps(raw, content["steps"])
+    table, description = pd.DataFrame(content["windows"]), content.get("description", {})
+    return EEGWindowsDataset(raw, table, description), None, omissions

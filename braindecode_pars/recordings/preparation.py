@@ -353,14 +353,11 @@ def count_left_out(left_out: Iterable[Mapping[str, str]]) -> str | None:
     'Channels left out of 2 of 3 recordings: 2 ECG (ECG, EKG1), 2 EOG (E1-M2, E2-M1).'
     """
     recordings = list(left_out)
-    names: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    for recording in recordings:
-        for name, kind in recording.items():
-            names[kind].append(name)
+    channels = [channel for recording in recordings for channel in recording.items()]
     phrases = [
-        f"{len(found)} {_KINDS[kind]} ({listed(list(dict.fromkeys(found)), _SHOWN)})"
-        for kind, found in names.items()
-        if found
+        f"{len(found)} {words} ({listed(list(dict.fromkeys(found)), _SHOWN)})"
+        for kind, words in _KINDS.items()
+        if (found := [name for name, own in channels if own == kind])
     ]
     if not phrases:
         return None

@@ -306,8 +306,6 @@ def text_of(name: str, value: Any) -> str:
     """
     if value is None:
         return "unknown"
-    if name == "sfreq":
-        return f"{value:g} Hz"
     if name == "band":
         low, high = value
         if low is None:
@@ -315,14 +313,13 @@ def text_of(name: str, value: Any) -> str:
         return f"from {low:g} Hz" if high is None else f"{low:g}-{high:g} Hz"
     if name == "notch":
         return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
-    if name == "window_seconds":
-        return f"{value:g} s"
     if name == "filters":
         calls = (", ".join(f"{k}={v}" for k, v in call.items()) for call in value)
         return " and ".join(call.removeprefix("fn=") for call in calls) or "MNE's defaults"
     if name in ("channels", "reference"):
         return listed(odd_first(value.split(", ") if isinstance(value, str) else value))
-    return value if name == "filter" else f"{value:g}"
+    units = dict(sfreq=" Hz", window_seconds=" s")
+    return value if name == "filter" else f"{value:g}{units.get(name, '')}"
 
 
 def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
@@ -26,66 +26,56 @@ from braindecode_pars._common.subjects import (
 _TABLES = ("events", "channels")
 
 
-def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
-    """Find files below a folder by their names, without opening them.
+def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
+    """Return the files below a folder, in the order of their paths; a dead link is one of them.
 
-    Hidden files and folders are ignored, such as ``.git``, where git-annex keeps a second copy of
-    every file. Links to files are followed, links to folders are not.
+    Hidden files and folders are left out. Links to folders outside ``root`` are followed; those
+    within it are not, since their files are found under their own path.
 
     Parameters
     ----------
     root : Path
-        Folder to search.
+        Folder to search, at any depth.
     wanted : callable
         Function that receives the name of a file and returns whether it is wanted.
 
-    Returns
-    -------
-    dict of Path to (str | None)
-        Sorted paths. The value is None for a file, otherwise the reason why it cannot be read. Such
-        entries are dead links, folders with the name of a file, links to folders outside ``root``
-        that contain wanted files, and folders without permission.
+    Raises
+    ------
+    PermissionError
+        When a folder may not be listed: files of unknown subjects would be missing.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from braindecode_pars.recordings.search import find_files
+    >>> from braindecode_pars.recordings.search import list_files
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "a.edf").touch()
-    ...     Path(folder, "b.edf").symlink_to("nowhere")
-    ...     for file, reason in find_files(Path(folder), lambda name: name[-4:] == ".edf").items():
-    ...         print(file.name, str(reason)[:47])
-    a.edf None
-    b.edf it is a link to a file that does not exist; dow
+    ...     for name in ("b.edf", "a.edf", "a.txt", ".c.edf"):
+    ...         Path(folder, name).touch()
+    ...     [file.name for file in list_files(Path(folder), lambda name: name.endswith(".edf"))]
+    ['a.edf', 'b.edf']
     """
-    found: dict[Path, str | None] = {}
+    inside, found = root.resolve(), []
 
-    def add_unlisted(error: OSError) -> None:
-        found[Path(error.filename)] = f"its files cannot be listed ({error.strerror})."
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
 
-    for folders, files in _walk(root, add_unlisted):
-        found |= {path: why_unreadable(path) for path in files if wanted(path.name)}
-        for path in folders:
-            if reason := _why_not_searched(path, root, wanted):
-                found[path] = reason
-    return dict(sorted(found.items()))
+    for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".")
+            and not ((path := Path(folder, name)).is_symlink() and _is_in(path, inside))
+        ]
+        found += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
+    return sorted(found)
 
 
-def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
-    """Return the files of :func:`find_files`, of which dead links are reported when they are read.
-
-    Raises
-    ------
-    ValueError
-        When files may be missing: at a link to a folder with wanted files, or a folder that cannot
-        be listed. Their subjects are unknown, so these could neither be chosen nor excluded.
-    """
-    found = find_files(root, wanted)
-    for path, reason in found.items():
-        if reason is not None and path.is_dir() and not wanted(path.name):
-            raise ValueError(f"{path} cannot be searched: {reason}")
-    return list(found)
+def _is_in(link: Path, folder: Path) -> bool:
+    """Whether a link leads into a folder, or to one that contains it."""
+    target = link.resolve()
+    return target.is_relative_to(folder) or folder.is_relative_to(target)
 
 
 def find_named(
@@ -112,7 +102,7 @@ def find_named(
     FileNotFoundError
         When there is no such file.
     ValueError
-        When two files have the same name, or when files may be missing, see :func:`list_files`.
+        When two files have the same name.
 
     Examples
     --------
@@ -182,39 +172,6 @@ def why_unreadable(file: Path) -> str | None:
     return None if file.is_file() else "it is not a file."
 
 
-def _why_not_searched(folder: Path, root: Path, wanted: Callable[[str], bool]) -> str | None:
-    """Return the reason why files in a folder are not found; None if they are, or there are none.
-
-    A link into ``root`` hides nothing: its files are found under their own path.
-    """
-    if folder.is_symlink():
-        if folder.resolve().is_relative_to(root.resolve()) or not _contains(folder, wanted):
-            return None
-        return (
-            "it is a link to a folder with recordings, and such links are not followed; pass that "
-            "folder itself, or replace the link by the folder."
-        )
-    if wanted(folder.name) and not _contains(folder, wanted):
-        return "it is a folder, not a file."
-    return None
-
-
-def _contains(folder: Path, wanted: Callable[[str], bool]) -> bool:
-    return any(wanted(file.name) for _, files in _walk(folder) for file in files)
-
-
-def _walk(
-    root: Path, onerror: Callable[[OSError], None] | None = None
-) -> Iterator[tuple[list[Path], list[Path]]]:
-    """Yield the folders and files in each folder that are not hidden."""
-    for folder, folders, files in os.walk(root, onerror=onerror):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield (
-            [Path(folder, name) for name in folders],
-            [Path(folder, name) for name in files if not name.startswith(".")],
-        )
-
-
 def files_beside(recording: Path) -> list[Path]:
     """Return a recording and the files of its samples and labels, by their names.
 
@@ -248,18 +205,13 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
 #: Subject of a file: a function of its path, or a regular expression of one group.
 Subject = Callable[[Any], Any] | str | None
 
-#: What numbers the recordings of one person at the end of a name, and the regular expression that
-#: finds the person before it. Other names, such as SC4001E0 and SC4002E0, show no such rule.
+#: What numbers the recordings of one person at the end of a name. Other names, such as SC4001E0 and
+#: SC4002E0, show no such rule.
 _COUNTS = (
     # anna_night1, P07-run-2
-    (
-        r"(?P<person>.+)[ _-](?P<what>session|sess|ses|night|run|rec|visit|day|block)[ _-]?\d+",
-        r"(?i)([^/]+)[ _-]{what}[ _-]?\d",
-    ),
-    # S001R03, of PhysioNet
-    (r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+", r"(?i)([A-Z]+\d+){what}\d"),
-    # Subject00_1; the person has a number of its own, and the recording one digit
-    (r"(?P<person>.*\d.*)(?P<what>[_-])\d", r"([^/]+){what}\d"),
+    r"(?P<person>.+)(?P<what>[ _-](session|sess|ses|night|run|rec|visit|day|block)[ _-]?)\d+",
+    r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+",  # S001R03, of PhysioNet
+    r"(?P<person>.*\d.*)(?P<what>[_-])\d",  # Subject00_1; the recording has one digit
 )
 _ENDING = r"([_-](raw|eeg|psg))?"
 
@@ -416,7 +368,7 @@ def _guessed(path: PurePath) -> str | None:
 
 def _person(name: str) -> tuple[str, str] | None:
     """Return the person in a name that numbers recordings, and the pattern that finds it."""
-    for rule, pattern in _COUNTS:
+    for rule in _COUNTS:
         if found := re.fullmatch(rule + _ENDING, name, re.IGNORECASE):
-            return found["person"], pattern.replace("{what}", found["what"])
+            return found["person"], rf"(?i)([^/]+){re.escape(found['what'])}\d"
     return None

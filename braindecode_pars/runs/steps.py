@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.parts import windows_of_a_pass
+from braindecode_pars.signal_store.shares import windows_of_a_pass
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.

@@ -1,8 +1,8 @@
 """SignalStore: a corpus of continuous recordings in one memory-mapped folder.
 
 ``sources`` finds and prepares recordings, ``samples`` encodes them, and ``index`` reads and writes
-the files of a store. ``writing`` creates and extends a store, and ``store`` opens it. ``parts``
-divides a corpus and joins stores. ``stored_windows`` has the labelled windows of a store.
+the files of a store. ``writing`` creates a store, and ``store`` opens it. ``shares`` mixes corpora.
+``stored_windows`` has the labelled windows of a store.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

@@ -6,15 +6,13 @@ labelled window. ``samples.bin`` has the samples of all recordings.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +34,7 @@ READABLE = (1, 2, 3, 4, 5)
 _CHECKSUM = b'"checksum": '
 
 
-#: Types of stored samples; in the file they are little-endian.
+#: Types of stored samples; in the file they are little-endian. float16 is of version 0.2.0.
 DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
 #: Number of samples that are scaled together. They fit into the cache of a CPU core.
 _CACHED = 100_000
@@ -110,11 +108,6 @@ class StoredRecording:
     def n_samples(self) -> int:
         return len(self.ch_names) * self.n_times
 
-    @property
-    def content(self) -> tuple:
-        """Key that is equal for recordings with the same samples and channels."""
-        return self.checksum, tuple(self.ch_names), tuple(self.scale), tuple(self.offset)
-
     @cached_property
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
@@ -153,7 +146,7 @@ class SampleFile:
     def flat(self) -> np.ndarray:
         """All samples, shape (n_samples,), read-only."""
         if self._map is None:
-            # A pickle reads the samples of its store, to which others may have been appended.
+            # A pickle reads the samples of its store, to which others may have been added.
             found = self.file.stat()
             is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
             if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
@@ -192,25 +185,9 @@ class SampleFile:
         return values
 
 
-class Files(NamedTuple):
-    """The files of one folder of a store; a joined store has those of several folders.
-
-    Attributes
-    ----------
-    folder : Path
-        The folder.
-    samples : SampleFile
-        Its samples.
-    labels : mapping
-        Entry ``labels`` of its index.
-    n_before : int
-        What is added to the numbers of its recordings of datasets, as in ``numbered_on``.
-    """
-
-    folder: Path
-    samples: SampleFile
-    labels: Mapping[str, Any]
-    n_before: int = 0
+def is_store(folder: str | Path) -> bool:
+    """Whether a folder has a store, finished or not."""
+    return (Path(folder).expanduser() / INDEX).exists()
 
 
 @dataclass
@@ -238,8 +215,6 @@ class Index:
     labels : dict
         Number of labelled windows, type of the labels, and size and checksum of their table; empty
         if there are none.
-    files : tuple of Files
-        Where samples and labels are read; not in the file.
     """
 
     settings: dict[str, Any]
@@ -252,7 +227,6 @@ class Index:
     shares: dict[str, float] = field(default_factory=dict)
     left_out: list[Any] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
-    files: tuple[Files, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -316,26 +290,26 @@ _KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, floa
 
 
 class LabelWriter:
-    """Append windows to the table of a store. Nothing is written until a recording has labels.
+    """Add windows to the table of a store. There is no table until a recording has labels.
 
     Parameters
     ----------
     folder : Path
         Folder of the store.
     described : mapping
-        Entry ``labels`` of the index. What is in the table beyond it is overwritten.
+        Entry ``labels`` of the index. What is in the table beyond it is left out.
     """
 
     def __init__(self, folder: Path, described: Mapping[str, Any]):
         self.table = folder / WINDOWS
-        self.described = dict(described) or dict(n_windows=0, n_bytes=0, kind=None)
-        self._hash = hashlib.blake2b(digest_size=8)
-        self._hash.update(check_labels(folder, described))
+        self.n_windows = described.get("n_windows", 0)
+        self.kind = described.get("kind")
+        self.content = bytearray(check_labels(folder, described))
 
     def add(
         self, pieces: Mapping[str, pd.DataFrame], description: Mapping[str, Any], sfreq: float
     ) -> None:
-        """Append the windows of a recording, permanent after the next commit.
+        """Add the windows of a recording, permanent after the next commit.
 
         Parameters
         ----------
@@ -352,38 +326,28 @@ class LabelWriter:
         ValueError
             When the labels are of another type than those before.
         """
-        kinds = {type(label).__name__ for piece in pieces.values() for label in piece["target"]}
-        if not kinds:
+        labels = [label for piece in pieces.values() for label in piece["target"]]
+        if not labels:
             return
-        kinds |= {self.described["kind"]} - {None}
+        kinds = {type(label).__name__ for label in labels} | {self.kind} - {None}
         if len(kinds) > 1:
             raise ValueError(
                 f"{next(iter(pieces))} and recordings before it have labels of different types "
-                f"({', '.join(sorted(kinds))}); use one type."
+                f"({', '.join(sorted(map(str, kinds)))}); use one type."
             )
-        header = "" if self.described["n_bytes"] else _COLUMNS
         rows = [_rows(name, piece, description, sfreq) for name, piece in pieces.items()]
-        self._write("".join([header, *rows]).encode())
-        self.described["kind"] = kinds.pop()
-        self.described["n_windows"] += sum(map(len, pieces.values()))
-
-    def _write(self, content: bytes) -> None:
-        """Write after the last complete recording; on an error, nothing counts as written."""
-        with self.table.open("r+b" if self.table.exists() else "wb") as file:
-            file.seek(self.described["n_bytes"])
-            file.write(content)
-            file.truncate()
-        self._hash.update(content)
-        self.described["n_bytes"] += len(content)
+        self.content += "".join([*([] if self.content else [_COLUMNS]), *rows]).encode()
+        self.n_windows += len(labels)
+        self.kind = kinds.pop()
 
     def commit(self) -> dict[str, Any]:
         """Make all windows permanent, and return the entry ``labels`` of the index."""
-        cut_off_labels(self.table.parent, self.described)  # what a full disk left
-        if not self.described["n_windows"]:
+        if not self.content:
             return {}
-        with self.table.open("r+b") as file:
-            os.fsync(file.fileno())
-        return {**self.described, "checksum": self._hash.hexdigest()}
+        content = bytes(self.content)
+        replace_file(self.table, content)
+        described = dict(n_windows=self.n_windows, n_bytes=len(content), kind=self.kind)
+        return {**described, "checksum": checksum_of(content)}
 
 
 def _rows(name: str, labels: pd.DataFrame, description: Mapping[str, Any], sfreq: float) -> str:
@@ -399,14 +363,6 @@ def _rows(name: str, labels: pd.DataFrame, description: Mapping[str, Any], sfreq
         i_window_in_trial=labels["i_window_in_trial"],
     )
     return pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
-
-
-def cut_off_labels(folder: Path, described: Mapping[str, Any]) -> None:
-    """Remove windows that the index does not describe, after a kill or a failed extension."""
-    if described.get("n_windows"):
-        os.truncate(folder / WINDOWS, described["n_bytes"])
-    else:
-        (folder / WINDOWS).unlink(missing_ok=True)
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:

@@ -27,8 +27,8 @@ from braindecode_pars.signal_store.index import (
 from braindecode_pars.signal_store.sources import Preparation, SkippedError, Source
 from braindecode_pars.windows.amplitudes import N_WINDOWS, amplitude_problem, spread_out
 
-#: Largest stored number; -32768 of int16 is not used, so that the range is symmetric.
-_LARGEST = {"int16": 32767, "float16": 65504}
+#: Largest number in int16; -32768 is not used, so that the range is symmetric.
+_LARGEST = 32767
 
 #: Steps of int16 in a standard deviation of the signal, at least. A range that gives fewer is cut.
 _STEPS = 20
@@ -36,8 +36,6 @@ _STEPS = 20
 _MARGIN = 10
 #: Spread and usual range are measured in blocks of samples; fewer blocks say nothing about them.
 _BLOCK, _FEW_BLOCKS = 128, 16
-#: Standard deviation of a channel, in usual ones, above which artefacts make it up.
-_MOST_BY_ARTEFACTS = 100
 
 
 class EncodedSamples(NamedTuple):
@@ -66,14 +64,11 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
     """Encode each channel as ``value = offset + scale * stored``.
 
     With int16, the stored numbers span the range of the channel, and the error of a value is at
-    most half of ``scale``. With float16, the stored numbers have mean 0 and standard deviation 1,
-    because values in volts would underflow; where artefacts make up the standard deviation, the
-    usual one takes its place. With float32, the stored numbers are the values.
+    most half of ``scale``. With float32, the stored numbers are the values.
 
     One artefact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
     step were larger than a twentieth of the usual standard deviation, the range is therefore cut,
-    and samples outside are clipped; :func:`_robust_range` describes the rule. The channel is not
-    stored as float16 instead, because one file in memory has one type.
+    and samples outside are clipped; :func:`_robust_range` describes the rule.
 
     Parameters
     ----------
@@ -81,7 +76,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         Signals in volts.
     ch_names : list of str
         Names of the channels, for the error message.
-    dtype : "int16" | "float16" | "float32"
+    dtype : "int16" | "float32"
         Type of the stored numbers.
 
     Returns
@@ -104,40 +99,30 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         raise SkippedError(f"channel {listed(names, 5)} contains NaN or infinite samples.")
     n_chans = len(signals)
     stored = np.empty(signals.shape, DTYPES[dtype])
-    scale, offset = np.empty((2, n_chans), np.float32)
+    scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
     n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
     # Channel by channel, because a whole night in float64 takes much memory.
     for channel, values in enumerate(signals):
-        scale[channel], offset[channel], coarse[channel] = _scaling(values, dtype)
-        numbers = (values - float(offset[channel])) / (float(scale[channel]) or 1.0)
-        if dtype == "int16":
-            numbers = np.rint(numbers)
-        if dtype != "float32":
-            n_clipped[channel] = (np.abs(numbers) > _LARGEST[dtype]).sum()
-            numbers = numbers.clip(-_LARGEST[dtype], _LARGEST[dtype])
-        stored[channel] = numbers
+        if dtype == "float32":
+            stored[channel] = values
+            continue
+        scale[channel], offset[channel], coarse[channel] = _scaling(values)
+        numbers = np.rint((values - float(offset[channel])) / (float(scale[channel]) or 1.0))
+        n_clipped[channel] = (np.abs(numbers) > _LARGEST).sum()
+        stored[channel] = numbers.clip(-_LARGEST, _LARGEST)
     return EncodedSamples(stored, scale, offset, n_clipped, coarse)
 
 
-def _scaling(values: np.ndarray, dtype: str) -> tuple[float, float, bool]:
+def _scaling(values: np.ndarray) -> tuple[float, float, bool]:
     """Return scale and offset of a channel, and whether int16 is too coarse for it."""
     low, high = float(values.min()), float(values.max())
-    if dtype == "float32":
-        return 1.0, 0.0, False
     if low == high:
         return 0.0, low, False
     low, high, spread = _robust_range(values, low, high)
-    if dtype == "int16":
-        # The offset is rounded, so the range is measured from the rounded offset.
-        offset = float(np.float32(low + (high - low) / 2))
-        is_coarse = high - low > 1.001 * _widest(spread)  # not by rounding
-        return max(high - offset, offset - low) / _LARGEST["int16"], offset, is_coarse
-    mean, scale = float(values.mean()), float(values.std())
-    # Beside an artefact of a hundred thousand standard deviations, EEG would lose its digits.
-    if scale > _MOST_BY_ARTEFACTS * spread:
-        blocks = _live_blocks(values)
-        mean, scale = float(np.median(values if blocks is None else blocks)), spread
-    return scale, mean, False
+    # The offset is rounded, so the range is measured from the rounded offset.
+    offset = float(np.float32(low + (high - low) / 2))
+    is_coarse = high - low > 1.001 * _widest(spread)  # not by rounding
+    return max(high - offset, offset - low) / _LARGEST, offset, is_coarse
 
 
 def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
@@ -198,42 +183,41 @@ def _live_blocks(values: np.ndarray) -> np.ndarray | None:
 
 def _widest(spread: float) -> float:
     """Return the widest range whose steps are small enough for a signal of this spread."""
-    return 2 * _LARGEST["int16"] * spread / _STEPS
+    return 2 * _LARGEST * spread / _STEPS
 
 
 #: Number of samples of the parts whose amplitude is checked.
 _CROP = 3000
 
 
-class Remarks(NamedTuple):
-    """What a user should know of a stored recording.
+class Encoded(NamedTuple):
+    """A recording, or a piece of it between gaps, as it is stored; ``first_sample`` is still 0.
 
     Attributes
     ----------
+    recording : StoredRecording
+        Its entry in the index.
+    stored : ndarray, shape (n_chans, n_times)
+        Numbers to store.
+    sfreq : float
+        Sampling rate in Hz.
+    labels : DataFrame | None
+        Its labelled windows.
     label : str
         Name for messages.
     left_out : dict of str to str
         Kinds of its channels that are not stored, by name.
-    missing : tuple of str
-        Channels to keep that it lacks.
-    problems : dict of str to str
+    problems : list of (str, str)
         Problems "clipped", "coarse" and "amplitude", with what to say of them.
     """
-
-    label: str
-    left_out: dict[str, str]
-    missing: tuple[str, ...]
-    problems: dict[str, str]
-
-
-class Encoded(NamedTuple):
-    """A recording, or a piece of it between gaps, as it is stored; ``first_sample`` is still 0."""
 
     recording: StoredRecording
     stored: np.ndarray
     sfreq: float
     labels: pd.DataFrame | None
-    remarks: Remarks
+    label: str
+    left_out: dict[str, str]
+    problems: list[tuple[str, str]]
 
 
 class Unusable(NamedTuple):
@@ -346,13 +330,15 @@ def _encoded(
         coarse=", ".join(np.array(ch_names)[samples.coarse]),
         amplitude=amplitude_problem(_crops(signals)),
     )
-    remarks = Remarks(
+    return Encoded(
+        recording,
+        samples.stored,
+        sfreq,
+        labels,
         _label(source, name),
         channels_left_out(piece, ch_names),
-        preparation.missing(ch_names),
-        {kind: text for kind, text in problems.items() if text},
+        [(kind, text) for kind, text in problems.items() if text],
     )
-    return Encoded(recording, samples.stored, sfreq, labels, remarks)
 
 
 def _shortest(values: np.ndarray) -> list[float]:

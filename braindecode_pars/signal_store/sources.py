@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
@@ -30,8 +30,8 @@ from braindecode_pars.recordings.search import (
     Subject,
     check_guessed_subjects,
     files_beside,
-    find_files,
     is_recording,
+    list_files,
     subject_finder,
     why_unreadable,
 )
@@ -44,9 +44,6 @@ ACCEPTED = (
 
 #: Files with the samples of a recording, by the ending of the file that is read.
 _PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
-
-#: Name of a recording of a dataset, or of a piece of it: only a number.
-_NUMBERED = re.compile(r"recording-(\d+)(#\d+)?")
 
 
 @dataclass(frozen=True)
@@ -248,26 +245,7 @@ def name_without_piece(name: str) -> str:
     return re.sub(r"#\d+$", "", name)
 
 
-def next_number(names: Iterable[str]) -> int:
-    """Return the number after those in the names of recordings of datasets; 0 if there are none."""
-    found = (_NUMBERED.fullmatch(name) for name in names)
-    return 1 + max((int(number[1]) for number in found if number), default=-1)
-
-
-def numbered_on(name: str, n_before: int) -> str:
-    """Return the name of a recording of a dataset that follows others; other names stay.
-
-    Examples
-    --------
-    >>> from braindecode_pars.signal_store.sources import numbered_on
-    >>> numbered_on("recording-0#2", 5), numbered_on("P1/night.edf", 5)
-    ('recording-5#2', 'P1/night.edf')
-    """
-    found = _NUMBERED.fullmatch(name)
-    return f"recording-{int(found[1]) + n_before}{found[2] or ''}" if found else name
-
-
-def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[Source]:
+def find_sources(recordings: Any, subject: Subject) -> list[Source]:
     """List recordings without reading them.
 
     Parameters
@@ -276,8 +254,6 @@ def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[S
         Dataset, one or several corpora, or folder of files.
     subject : callable | str | None
         As in :func:`~braindecode_pars.recordings.search.subject_finder`.
-    n_before : int
-        First number in the names of a dataset's recordings, which are named by numbers only.
 
     Returns
     -------
@@ -304,7 +280,7 @@ def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[S
     corpora = corpora_of(recordings)
     if corpora:
         return [source for corpus in corpora for source in _of_corpus(corpus)]
-    leaves = enumerate(_leaves(recordings), n_before)
+    leaves = enumerate(_leaves(recordings))
     sources = [_of_leaf(f"recording-{i}", *leaf) for i, leaf in leaves]
     # The windows are stored if any of them has a label.
     tables = [source.labels for source in sources if source.labels is not None]
@@ -328,20 +304,14 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"The corpus {name} is given twice; pass the folder above both.")
-    check_same_classes([(corpus.name, corpus.settings) for corpus in corpora])
-    return corpora
-
-
-def check_same_classes(corpora: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    """Check that corpora, given by name and settings, have the same classes, or none has labels."""
-    for name, settings in corpora:
-        first, of_first = corpora[0]
-        if settings.get("classes") != of_first.get("classes"):
-            found, expected = (each.get("classes") or ["none"] for each in (settings, of_first))
+    for corpus in corpora:
+        found, first = (each.settings.get("classes") or ["none"] for each in (corpus, corpora[0]))
+        if found != first:
             raise ValueError(
-                f"{first} has the labels {', '.join(expected)}, and {name} has {', '.join(found)}; "
-                "make a store for each."
+                f"{corpora[0].name} has the labels {', '.join(first)}, and {corpus.name} has "
+                f"{', '.join(found)}; make a store for each."
             )
+    return corpora
 
 
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
@@ -411,10 +381,10 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file, problem in find_files(root, lambda name: name.lower().endswith(ENDINGS)).items():
+    for file in list_files(root, lambda name: name.lower().endswith(ENDINGS)):
+        problem, path = why_unreadable(file), file.relative_to(root)
         if problem is None and not is_recording(file):
             continue
-        path = file.relative_to(root)
         description, state = {}, {}
         if problem is None:
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterable, Mapping
@@ -25,10 +24,8 @@ from braindecode_pars._common.checks import (
     instance,
     integer,
     listed,
-    optional,
-    positive,
 )
-from braindecode_pars._common.files import check_may_write, checksum_of
+from braindecode_pars._common.files import checksum_of
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.continuous import HELD_OUT
@@ -38,32 +35,23 @@ from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import (
     DTYPES,
     SAMPLES,
-    Files,
     Index,
     SampleFile,
     StoredRecording,
     check_labels,
     read_labels,
 )
-from braindecode_pars.signal_store.parts import (
-    PARTS,
-    in_order,
-    joined_index,
-    read_parts,
-    write_parts,
-)
-from braindecode_pars.signal_store.sources import Preparation, numbered_on
+from braindecode_pars.signal_store.sources import Preparation
 from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, info_of
-from braindecode_pars.signal_store.writing import append, check_not_truncated, create
+from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
 log = logging.getLogger(__name__)
 
 _RULES = dict(
-    dtype=Rule(f"one of {', '.join(DTYPES)}", (str,), DTYPES.__contains__),
+    dtype=choice("int16", "float32"),
     on_error=choice("raise", "warn"),
-    sfreq=optional(positive()),
     n_jobs=Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
 )
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
@@ -76,14 +64,13 @@ class SignalStore:
     another. It is mapped into memory, so reading a crop does not read other samples, and all
     processes share one copy in the page cache. ``store.json`` describes the signals. A store that
     was made of labelled windows has a table of them, ``windows.csv``; :meth:`labelled_windows`
-    returns them. Create a store with :meth:`create` and open it with :meth:`open`. :meth:`join`
-    makes one store of several ones, such as those that several machines created.
+    returns them. Create a store with :meth:`create` and open it with :meth:`open`.
 
     ``len(store)`` is the number of signals.
 
     Parameters
     ----------
-    path, index, recordings
+    path, index, samples, recordings
         Internal arguments of :meth:`create` and :meth:`open`. Do not call the constructor
         directly.
 
@@ -115,7 +102,13 @@ class SignalStore:
     (6, [1, 2], 100.0, (4, 3000))
     """
 
-    def __init__(self, path: Path, index: Index, recordings: tuple[StoredRecording, ...]):
+    def __init__(
+        self,
+        path: Path,
+        index: Index,
+        samples: SampleFile,
+        recordings: tuple[StoredRecording, ...],
+    ):
         self.path = path
         assert index.sfreq is not None  # a finished store has that of its first recording
         self.sfreq = index.sfreq
@@ -123,20 +116,17 @@ class SignalStore:
         self.shares = dict(index.shares)
         self.skipped = dict(index.skipped)
         self._index = index
+        self._samples = samples
         self._recordings = recordings
         # Arrays over recordings.
         n_chans = np.array([len(recording.ch_names) for recording in recordings])
         n_times = np.array([recording.n_times for recording in recordings])
         first = np.array([recording.first_sample for recording in recordings])
         self._first_signal = np.cumsum(n_chans) - n_chans
-        # Arrays over signals: recording, length, file, position in it, scale and offset.
+        # Arrays over signals: recording, length, first sample, scale and offset.
         self._recording = np.repeat(np.arange(len(recordings)), n_chans)
         self._length = n_times[self._recording]
         channel = np.arange(len(self._recording)) - self._first_signal[self._recording]
-        n_samples = [each.samples.n_samples for each in index.files]
-        starts = np.cumsum(n_samples) - n_samples
-        file_of = np.searchsorted(starts, first, side="right") - 1
-        self._file, first = file_of[self._recording], first - starts[file_of]
         self._first = first[self._recording] + channel * self._length
         self._scale = np.concatenate([r.scale for r in recordings]).astype(np.float32)
         self._offset = np.concatenate([r.offset for r in recordings]).astype(np.float32)
@@ -156,7 +146,6 @@ class SignalStore:
         reference: str | None = None,
         subject: Subject = None,
         shares: Mapping[str, float] | None = None,
-        part: tuple[int, int] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
         verbose: int = 1,
@@ -164,12 +153,13 @@ class SignalStore:
         """Create a store from the EEG channels of recordings.
 
         If a call was interrupted or killed, call again with the same arguments. The new call
-        resumes after the last stored recording.
+        resumes after the last stored recording. In the same way, the same call adds files that are
+        new in the folder, or in those of the corpora, to a finished store.
 
         Parameters
         ----------
         path : path
-            Folder of the store: new, empty, or left by an interrupted call.
+            Folder of the store: new, empty, or a store that was made with the same arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
             Recordings to store: continuous recordings, windows, one or a list of
             :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus` or
@@ -180,11 +170,10 @@ class SignalStore:
             omitted. People that one of several ContinuousCorpus excludes or holds out for
             validation and test are not stored from the others; how many is logged.
             A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
-            ignored. Dead links, links to folders outside this folder, and folders with the name of
-            a recording count as recordings that cannot be read. A recording with gaps, such as
-            EDF+D, is stored in pieces between the gaps, named with #1, #2 and so on, so that no
-            crop or window contains a gap.
-        dtype : "int16" | "float16" | "float32"
+            ignored. A dead link counts as a recording that cannot be read. A recording with gaps,
+            such as EDF+D, is stored in pieces between the gaps, named with #1, #2 and so on, so
+            that no crop or window contains a gap.
+        dtype : "int16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
             1/65,534 of the range of its channel in that recording. Where rare artefacts are so
             large that this is too coarse for the signal, they are clipped, with a warning. With
@@ -196,8 +185,8 @@ class SignalStore:
             Edges of the band-pass and frequency of the notch filter in Hz; None for none.
         channels : iterable of str | None
             Names of EEG channels to keep, matched by their electrodes as in the estimators: ``C3``
-            also keeps ``EEG C3-REF``. A recording need not have all of them; those that it lacks
-            are logged, and a name that no recording has gives a warning. None keeps all EEG
+            also keeps ``EEG C3-REF``. A recording need not have all of them; a name that no
+            recording has gives a warning. None keeps all EEG
             channels that are not marked as bad. Only EEG is stored, also with a list. EEG channels
             are recognised by their MNE type and by their name: EDF, BDF and WFDB files do not store
             channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name
@@ -217,12 +206,6 @@ class SignalStore:
             of the store, and :func:`runs.pretrain <braindecode_pars.runs.pretrain>` draws the
             examples by them; the samples do not depend on them, so that a call that resumes may
             change them. None draws every window once in a pass.
-        part : (int, int) | None
-            Number of a part, from 1, and number of parts, to store only this part of the
-            recordings: ``(3, 8)`` is the third eighth of their list. Several machines store one
-            part each, in folders of their own and with otherwise the same arguments, and
-            :meth:`join` makes one store of them. A part that is finished is only opened, so that
-            all jobs can be started again after some were killed. None stores all recordings.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
@@ -239,15 +222,15 @@ class SignalStore:
         Raises
         ------
         TypeError
-            When ``recordings`` has another type, ``channels`` is a string, or ``part`` is not two
-            integers.
+            When ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            When the folder is not empty and not an unfinished store, when a recording cannot be
-            stored, or when sampling rates differ. The message names the recording. Also when one or
-            two first folders would be the subjects of many recordings, when names obviously number
-            the recordings of one person, such as ``Subject00_1`` and ``Subject00_2``, when there
-            are fewer recordings than parts, when a recording of a dataset has a ``transform``, or
-            when an argument is not one of the accepted values.
+            When the folder is not empty and not a store, when the store was made with other
+            arguments, when a stored file has changed, when a recording cannot be stored, or when
+            sampling rates differ. The message names the recording. Also when the folder is a
+            finished store and ``recordings`` a dataset, when one or two first folders would be the
+            subjects of many recordings, when names obviously number the recordings of one person,
+            such as ``Subject00_1`` and ``Subject00_2``, when a recording of a dataset has a
+            ``transform``, or when an argument is not one of the accepted values.
         OSError
             When the folder cannot be written, for example on a full disk, or a process that reads
             was killed. Stored recordings are kept, and the same call resumes after them.
@@ -267,92 +250,8 @@ class SignalStore:
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
         preparation = Preparation(sfreq, low, high, mains, channels, reference)
-        create(path, recordings, subject, preparation, dtype, shares or {}, part, **reading)
+        create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
         return cls.open(path)
-
-    @classmethod
-    def join(
-        cls,
-        path: str | Path,
-        stores: Iterable[SignalStore | str | Path],
-        *,
-        shares: Mapping[str, float] | None = None,
-        verbose: int = 1,
-    ) -> SignalStore:
-        """Join stores, such as the parts that several machines stored; no sample is copied.
-
-        The new folder has one small file, ``parts.json``, with the paths of the stores relative to
-        it and their checksums. Opened, it is like one store of all recordings: a run on it is the
-        same to the bit. Recordings cannot be added to it.
-
-        Parameters
-        ----------
-        path : path
-            New or empty folder.
-        stores : iterable of SignalStore | path
-            Finished stores of the same preparation, type and sampling rate. Their recordings are
-            joined in this order, and the parts of one division (``part`` of :meth:`create`) in the
-            order of the parts. The stores may have different corpora, and be joined ones.
-        shares : mapping of str to float | None
-            Share of each corpus in the examples of a pretraining run, as in :meth:`create`. None
-            takes those of the stores, which must be the same.
-        verbose : int
-            Whether to show a progress bar while a large store is checked (1) or nothing (0).
-
-        Returns
-        -------
-        SignalStore
-            The joined store.
-
-        Raises
-        ------
-        FileNotFoundError
-            When a folder is not a store.
-        TypeError
-            When ``stores`` is one path.
-        ValueError
-            When the folder is not empty, when a store is unfinished or altered, or is a view by
-            :meth:`select`. Also when stores differ in preparation, type or sampling rate, when a
-            part is missing, when a recording is in two stores, or when a store has a person that a
-            corpus of another one excludes or holds out.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from braindecode_pars import datasets
-        >>> from braindecode_pars.signal_store import SignalStore
-        >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     parts = [  # one machine stores one part
-        ...         SignalStore.create(Path(folder, f"part-{i}"), nights, part=(i, 2), verbose=0)
-        ...         for i in (1, 2)
-        ...     ]
-        ...     store = SignalStore.join(Path(folder, "all"), parts)
-        >>> store.subjects, len(store)
-        ([1, 2, 3], 6)
-        """
-        path = Path(path).expanduser()
-        if isinstance(stores, (str, Path, SignalStore)) or not isinstance(stores, Iterable):
-            raise TypeError(f"stores is {stores!r}; pass a list of stores, or of their folders.")
-        if (path / PARTS).exists():
-            raise ValueError(f"{path} already joins stores; open it, or pass a new folder.")
-        check_may_write(path, "joined stores", is_ours=False)
-        opened: dict[Path, SignalStore] = {}
-        for given in stores:
-            store = given if isinstance(given, SignalStore) else cls.open(given, verbose=verbose)
-            folder = store.path.resolve()
-            if folder in opened:
-                raise ValueError(f"The store {store.path} is given twice.")
-            if len(store._recordings) < len(store._index.recordings):
-                raise ValueError(f"{store.path} is a view of some subjects; join whole stores.")
-            opened[folder] = store
-        if not opened:
-            raise ValueError("stores is empty; pass at least one store.")
-        order = in_order({folder: store._index for folder, store in opened.items()})
-        shares = joined_index(order, shares).shares
-        write_parts(path, {folder: opened[folder]._joined_checksum for folder in order}, shares)
-        return cls.open(path, verbose=verbose)
 
     @classmethod
     def open(cls, path: str | Path, *, verbose: int = 1) -> SignalStore:
@@ -376,14 +275,12 @@ class SignalStore:
         Raises
         ------
         FileNotFoundError
-            When the folder is not a store, or joins a store that is missing.
+            When the folder is not a store.
         ValueError
-            When the store, or one that it joins, is unfinished, truncated or altered.
+            When the store is unfinished, truncated or altered.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
-        if (path / PARTS).exists():
-            return cls._open_joined(path, verbose)
         index = Index.read(path)
         if not index.complete:
             raise ValueError(
@@ -395,8 +292,7 @@ class SignalStore:
         check_labels(path, index.labels)
         dtype = index.settings["dtype"]
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
-        index.files = (Files(path, file, index.labels),)
-        store = cls(path, index, tuple(index.recordings))
+        store = cls(path, index, file, tuple(index.recordings))
         # Check the content if the file was touched, and restore its time to check only once.
         found = samples.stat()
         if found.st_mtime_ns != index.mtime_ns:
@@ -404,67 +300,6 @@ class SignalStore:
             with suppress(OSError):  # in a read-only folder, the samples are checked every time
                 os.utime(samples, ns=(found.st_atime_ns, index.mtime_ns))
         return store
-
-    @classmethod
-    def _open_joined(cls, path: Path, verbose: int) -> SignalStore:
-        checksums, shares = read_parts(path)
-        stores = {folder: cls.open(folder, verbose=verbose) for folder in checksums}
-        for folder, store in stores.items():
-            if store._joined_checksum != checksums[folder]:
-                raise ValueError(
-                    f"{folder} has changed since {path} joined it; join the stores again."
-                )
-        index = joined_index({folder: store._index for folder, store in stores.items()}, shares)
-        return cls(path, index, tuple(index.recordings))
-
-    def append(
-        self,
-        recordings: Any,
-        *,
-        sfreq: float | None = None,
-        subject: Subject = None,
-        shares: Mapping[str, float] | None = None,
-        n_jobs: int = 1,
-        on_error: str = "raise",
-        verbose: int = 1,
-    ) -> SignalStore:
-        """Add recordings to the store, with the preparation and dtype of the store.
-
-        Either all recordings are added, or none if the call ends early. Stored samples are not
-        changed. Files that are already in the store are not read again.
-
-        Parameters
-        ----------
-        recordings, subject, n_jobs, on_error, verbose
-            As in :meth:`create`.
-        sfreq : float | None
-            Sampling rate of the store in Hz, to resample the new recordings to it. None resamples
-            them only if the store was created with ``sfreq``; otherwise they must have this rate.
-        shares : mapping of str to float | None
-            New shares of all corpora, as in :meth:`create`. None keeps those of the store, which
-            is possible while no corpus is added to a store with shares.
-
-        Returns
-        -------
-        SignalStore
-            The extended store. This object does not change.
-
-        Raises
-        ------
-        ValueError
-            When a sampling rate differs from the store's, when a recording cannot be stored, when
-            a stored file has changed, or when a stored subject is one that a new ContinuousCorpus
-            excludes or holds out. Also when the store joins others.
-        OSError
-            When the folder cannot be written; the store is unchanged.
-        """
-        if (self.path / PARTS).exists():
-            raise ValueError(f"{self.path} joins other stores and has no samples of its own.")
-        SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
-        reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
-        check_parameters(dict(reading, sfreq=sfreq), _RULES)
-        append(self.path, recordings, subject, sfreq, shares, **reading)
-        return SignalStore.open(self.path)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -526,15 +361,6 @@ class SignalStore:
         content = "\n".join(lines).encode() + self._scale.tobytes() + self._offset.tobytes()
         return checksum_of(content)
 
-    @property
-    def _joined_checksum(self) -> str:
-        """Checksum of what a joined store uses of this one: also labels, and who is held out."""
-        labels = [each.labels["checksum"] for each in self._index.files if each.labels]
-        splits = [recording.split for recording in self._index.recordings]
-        if not labels and not any(splits):
-            return self.checksum
-        return checksum_of(json.dumps([self.checksum, labels, splits]).encode())
-
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
         """Return a random crop of each signal; all starts have the same probability.
 
@@ -595,15 +421,7 @@ class SignalStore:
 
     def _crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
         firsts = self._first[signals] + starts
-        scale, offset = self._scale[signals], self._offset[signals]
-        if len(self._index.files) == 1:
-            return self._index.files[0].samples.crops(firsts, n_times, scale, offset)
-        values = np.empty((len(firsts), n_times), np.float32)
-        file_of = self._file[signals]
-        for number in np.unique(file_of):
-            rows, samples = np.flatnonzero(file_of == number), self._index.files[number].samples
-            values[rows] = samples.crops(firsts[rows], n_times, scale[rows], offset[rows])
-        return values
+        return self._samples.crops(firsts, n_times, self._scale[signals], self._offset[signals])
 
     def _check_signals(self, signals: np.ndarray) -> np.ndarray:
         """Return numbers of signals as an array, and check that these signals exist."""
@@ -638,8 +456,7 @@ class SignalStore:
         Parameters
         ----------
         subjects : iterable | None
-            Subjects to keep, as in :attr:`subjects` or spelled otherwise, such as "7" or "007" for
-            7; None keeps all.
+            Subjects to keep, in any spelling, such as "7" or "007" for 7; None keeps all.
         exclude : iterable | None
             Subjects to exclude from these, in any spelling; None excludes none.
 
@@ -651,14 +468,13 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a subject is not in the store or is the name of several, when no recording remains,
-            or when subjects are excluded and the subject of a remaining recording is unknown.
+            When a subject is not in the store, when no recording remains, or when subjects are
+            excluded and the subject of a remaining recording is unknown.
         """
         recordings = list(self._recordings)
         if subjects is not None:
-            subjects = self._as_list(subjects)
-            kept = [name for subject in subjects for name in self._named(subject)]
-            recordings = [r for r in recordings if r.subject in kept]
+            keys = SubjectKeys(self._as_list(subjects))
+            recordings = [r for r in recordings if r.subject is not None and r.subject in keys]
         # All spellings are excluded, since a subject that is kept by mistake is trained on.
         excluded = self._as_list(() if exclude is None else exclude)
         if excluded:
@@ -676,7 +492,7 @@ class SignalStore:
         if not kept:
             why = "all subjects are excluded, or held out for validation and test"
             raise ValueError(f"No recording of {self.path} remains: {why}.")
-        return SignalStore(self.path, self._index, kept)
+        return SignalStore(self.path, self._index, self._samples, kept)
 
     def without_held_out(self) -> SignalStore:
         """Return a view to pretrain on, without held-out people.
@@ -718,17 +534,6 @@ class SignalStore:
                 f"{listed(list(map(str, self.subjects))) or 'no subjects'}."
             )
         return subjects
-
-    def _named(self, subject: Any) -> list:
-        """Return the name of a subject in the store: the same name, else another spelling."""
-        keys = SubjectKeys([subject])
-        same = [subject] if subject in self.subjects else []
-        names = same or [name for name in self.subjects if name in keys]
-        if len(names) > 1:
-            raise ValueError(
-                f"Subject {subject!r} may be {' or '.join(map(repr, names))}; pass one of them."
-            )
-        return names
 
     def windows(self, n_times: int) -> Windows:
         """Return consecutive windows of all recordings; an incomplete last one is dropped.
@@ -778,7 +583,7 @@ class SignalStore:
     @property
     def n_labelled_windows(self) -> int:
         """Number of labelled windows in the store, including those that a view leaves out."""
-        return sum(each.labels.get("n_windows", 0) for each in self._index.files)
+        return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -818,11 +623,7 @@ class SignalStore:
         >>> len(windows) == len(nights), samples.shape, stage == nights[0][1]
         (True, (3, 3000), True)
         """
-        labels = {
-            numbered_on(name, each.n_before): table
-            for each in self._index.files
-            for name, table in read_labels(each.folder, each.labels, self.sfreq).items()
-        }
+        labels = read_labels(self.path, self._index.labels, self.sfreq)
         found = [
             name_classes(
                 StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq),
@@ -858,12 +659,13 @@ class SignalStore:
             disable=not verbose or self.n_bytes < _BIG,
         )
         altered: list[str] = []
-        for i, recording in enumerate(bar):
-            signal = self._first_signal[i]
-            file, first = self._index.files[self._file[signal]].samples, self._first[signal]
-            if checksum_of(file.flat[first : first + recording.n_samples]) != recording.checksum:
-                altered.append(f"{recording.name} in {file.file}")
+        for recording in bar:
+            stop = recording.first_sample + recording.n_samples
+            stored = self._samples.flat[recording.first_sample : stop]
+            if checksum_of(stored) != recording.checksum:
+                altered.append(recording.name)
         if altered:
             raise ValueError(
-                f"Altered since they were stored: {listed(altered, 5)}. Copy the store again."
+                f"{self._samples.file} was altered since these were stored: {listed(altered, 5)}. "
+                "Copy the store again."
             )

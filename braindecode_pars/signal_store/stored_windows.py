@@ -159,14 +159,6 @@ class StoredWindowsDataset(EEGWindowsDataset):
         reader, prepared = SignalReader(self.crops), self.recording.prepared
         return self.info, dict(reader=reader, base=self.first_signal, preprocessing=prepared)
 
-    def __getitem__(self, index: int) -> tuple:
-        if self.is_changed:
-            return super().__getitem__(index)
-        number, start, stop = self.crop_inds[index].tolist()
-        signals = self.first_signal + np.arange(len(self.recording.ch_names))
-        window = self.crops(signals, np.full(len(signals), start), stop - start)
-        return window, self.y[index], [number, start, stop]
-
     def __getstate__(self) -> dict[str, Any]:
         # The Raw is made again where it is needed, except for one that the user changed.
         raws = {} if self.is_changed else dict(_raw=None, _own=None)

@@ -1,12 +1,11 @@
-"""Creation and extension of a store. A kill or a full disk does not lose stored recordings."""
+"""Creation of a store. A kill or a full disk does not lose stored recordings."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
@@ -16,30 +15,29 @@ from typing import Any
 
 import numpy as np
 
-from braindecode_pars._common.checks import check_same_rate, is_same_rate, listed, warn_user
-from braindecode_pars._common.files import check_may_write, locked, plain, remove_leftovers
+from braindecode_pars._common.checks import is_same_rate, listed, warn_user
+from braindecode_pars._common.files import (
+    check_may_write,
+    differences,
+    locked,
+    plain,
+    remove_leftovers,
+)
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.preparation import count_left_out
 from braindecode_pars.recordings.search import Subject
-from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, LabelWriter, cut_off_labels
-from braindecode_pars.signal_store.parts import (
-    check_not_left_out,
-    check_settings,
-    check_shares,
-    divided,
-    joined_corpora,
-)
-from braindecode_pars.signal_store.samples import Encoded, Remarks, Unusable, read_all
+from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
+from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all
+from braindecode_pars.signal_store.shares import check_shares
 from braindecode_pars.signal_store.sources import (
     Preparation,
     Source,
     corpora_of,
     find_sources,
     name_without_piece,
-    next_number,
 )
 
 log = logging.getLogger(__name__)
@@ -64,18 +62,17 @@ def create(
     preparation: Preparation,
     dtype: str,
     shares: Mapping[str, float],
-    part: tuple[int, int] | None,
     **reading: Any,
 ) -> None:
-    """Create a store, or resume the creation of one that was started with the same arguments.
+    """Create a store, or add the recordings that are not in it yet.
 
     Stored recordings are committed from time to time, and when an error or Ctrl-C ends the call.
 
     Raises
     ------
     ValueError
-        When no recording can be stored, or when the folder is not empty and not an unfinished
-        store. Also when its creation was started with other arguments; the message names the
+        When no recording can be stored, or when the folder is not empty and not a store. Also when
+        the store was made with other arguments, or of other recordings; the message names the
         differences.
     """
     corpora = without_left_out(corpora_of(recordings))
@@ -87,35 +84,31 @@ def create(
         )
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
-    sources, chosen = divided(sources, part)
-    settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora, "part": chosen}
+    settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
     _check_folder(folder)
     with _open_locked(folder) as file:
-        index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
-        if index.complete and part is None:
+        index = Index.read(folder) if is_store(folder) else Index(settings)
+        if index.complete and not all(isinstance(source.origin, Path) for source in sources):
             raise ValueError(
-                f"{folder} is a finished store of {len(index.recordings)} recordings; open it, and "
-                "add to it with its method append."
+                f"{folder} is a finished store of {len(index.recordings)} recordings; open it, or "
+                "pass a new folder."
             )
         if index.recordings:
-            sources = _not_begun(folder, index, settings, sources)
+            sources = _not_stored(folder, index, settings, sources)
         else:  # nothing is stored yet, so the settings may change
             index = Index(settings)
-        if index.complete:  # jobs of a cluster are submitted again with those that have finished
-            return
         index.shares = shares  # they decide nothing about the samples
         index.left_out = _people_left_out(corpora)
-        writer = _Writer(folder, file, index)
-        kept = "the same call resumes after the stored recordings"
-        with _explained(folder, kept):
+        writer, was_complete = _Writer(folder, file, index), index.complete
+        with _explained(folder):
             writer.commit()  # an index without recordings marks the folder as a store
             try:
-                _store(writer, sources, preparation, kept, on_time=writer.commit_in_time, **reading)
+                _store(writer, sources, preparation, **reading)
                 index.complete = True
                 writer.commit()
             except BaseException:
                 # Also on Ctrl-C: commit what is stored, so that the next call can resume.
-                index.complete = False
+                index.complete = was_complete
                 with suppress(OSError):
                     writer.commit()
                 raise
@@ -123,81 +116,30 @@ def create(
 
 def _check_folder(folder: Path) -> None:
     """Check that a folder is new, empty or a store; an early kill leaves empty samples."""
-    is_store, samples = (folder / INDEX).exists(), folder / SAMPLES
+    is_ours, samples = is_store(folder), folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
-    check_may_write(folder, "a store", is_ours=is_store, beside=[SAMPLES] if begun else [])
-    if is_store:
+    check_may_write(folder, "a store", is_ours=is_ours, beside=[SAMPLES] if begun else [])
+    if is_ours:
         Index.read(folder)  # another program may have written a file of this name
 
 
-def append(
-    folder: Path,
-    recordings: Any,
-    subject: Subject,
-    sfreq: float | None,
-    shares: Mapping[str, float] | None,
-    **reading: Any,
-) -> None:
-    """Add recordings to a finished store: all of them, or none if the call ends early.
-
-    Raises
-    ------
-    ValueError
-        When ``sfreq`` is not the sampling rate of the store, when a stored file has changed, or
-        when no recording can be stored.
-    """
-    left_out = Index.read(folder).left_out  # before a lock is left in a folder that is no store
-    corpora = without_left_out(corpora_of(recordings), left_out)
-    with _open_locked(folder) as file:
-        index = Index.read(folder)
-        check_same_rate(sfreq, index.sfreq, "The recordings would be", f"the store {folder}")
-        # The settings of the store.
-        settings = index.settings
-        others = ("dtype", "corpora", "part")
-        preparation = Preparation(**{k: value for k, value in settings.items() if k not in others})
-        new, added = "the new recordings", {c.name: dict(c.settings) for c in corpora}
-        stored = settings.get("corpora", {})
-        settings["corpora"] = joined_corpora({str(folder): stored, new: added})
-        people = _people_left_out(corpora)  # a new subject may change who is a test subject
-        check_not_left_out(folder, index, people, new)
-        index.left_out = list(dict.fromkeys([*index.left_out, *people]))
-        index.shares = check_shares(index.shares if shares is None else shares, settings["corpora"])
-        if sfreq is not None:
-            preparation = replace(preparation, sfreq=index.sfreq)
-        # New recordings of a dataset continue the numbers of stored and skipped recordings.
-        names = [*(recording.name for recording in index.recordings), *index.skipped]
-        first = max(len(names), next_number(names))
-        sources = find_sources(corpora or recordings, subject, first)
-        sources = _not_stored(folder, index, sources)
-        # Recordings of a dataset have no names of their own, and are known by their content.
-        known = {recording.content: recording.name for recording in index.recordings}
-        writer, kept = _Writer(folder, file, index), "the store is unchanged"
-        with _explained(folder, kept):
-            try:
-                _store(writer, sources, preparation, kept, known=known, **reading)
-                writer.commit()
-            except BaseException:
-                # Also on Ctrl-C: cut off new samples, and restore the time in the index.
-                before = Index.read(folder)
-                file.truncate(before.n_bytes)
-                cut_off_labels(folder, before.labels)
-                os.utime(folder / SAMPLES, ns=(time.time_ns(), before.mtime_ns))
-                raise
+#: What is kept after an error.
+_KEPT = "the same call resumes after the stored recordings"
 
 
 @contextmanager
-def _explained(folder: Path, kept: str) -> Iterator[None]:
+def _explained(folder: Path) -> Iterator[None]:
     """Say what is kept when the disk is full, or a process that reads was killed."""
     try:
         yield
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A process that reads recordings was killed, most likely for lack of memory; "
-            f"{kept}. Fewer processes (n_jobs, --jobs) need less memory."
+            f"{_KEPT}. Fewer processes (n_jobs, --jobs) need less memory."
         ) from error
     except OSError as error:
         why = error.strerror or error
-        raise type(error)(error.errno, f"{folder} cannot be written: {why}; {kept}") from error
+        raise type(error)(error.errno, f"{folder} cannot be written: {why}; {_KEPT}") from error
 
 
 def _people_left_out(corpora: Iterable[ContinuousCorpus]) -> list:
@@ -278,13 +220,10 @@ def _store(
     writer: _Writer,
     sources: list[Source],
     preparation: Preparation,
-    kept: str,
     *,
     n_jobs: int,
     on_error: str,
     verbose: int,
-    on_time: Callable[[], None] = lambda: None,
-    known: Mapping[tuple, str] | None = None,
 ) -> None:
     """Read recordings and add them one after another; warn about skipped recordings.
 
@@ -296,18 +235,13 @@ def _store(
         Recordings to read.
     preparation : Preparation
         Preparation of the recordings.
-    kept : str
-        What is kept after an error, for the message.
     n_jobs, on_error, verbose
         As in :meth:`SignalStore.create`.
-    on_time : callable
-        Function that is called after each recording.
-    known : mapping of tuple to str | None
-        Names of recordings by content, which are not stored again.
     """
     index = writer.index
     skipped: list[str] = []
-    remarks: list[list[Remarks]] = []
+    left_out: list[dict[str, str]] = []
+    problems: list[tuple[str, str]] = []
     n_pieces = 0
     reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
     with closing(reading) as results:
@@ -322,19 +256,20 @@ def _store(
             index.skipped.pop(source.name, None)  # by an earlier call
             n_pieces += len(pieces)
             usable = []
-            for piece in (_checked(piece, index, known or {}) for piece in pieces):
+            for piece in (_checked(piece, index) for piece in pieces):
                 if isinstance(piece, Encoded):
                     usable.append(piece)
                     continue
                 if on_error == "raise" and not piece.always_skip:
                     text = f"{piece.label} cannot be used: {piece.reason}"
-                    raise ValueError(f"{text} (on_error='warn' skips it; {kept}.)")
+                    raise ValueError(f"{text} (on_error='warn' skips it; {_KEPT}.)")
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
             writer.add(source, usable)
-            remarks.append([piece.remarks for piece in usable])
-            on_time()
-    _tell(remarks, logging.WARNING if verbose else logging.INFO)
+            left_out += [piece.left_out for piece in usable[:1]]
+            problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
+            writer.commit_in_time()
+    _tell(left_out, problems, logging.WARNING if verbose else logging.INFO)
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
@@ -345,44 +280,27 @@ def _store(
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
 
-def _checked(
-    piece: Encoded | Unusable, index: Index, known: Mapping[tuple, str]
-) -> Encoded | Unusable:
-    """Check that a recording has the rate of the store, which the first sets, and is new in it."""
+def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
+    """Check that a recording has the rate of the store, which the first one sets."""
     if isinstance(piece, Unusable):
         return piece
     index.sfreq = piece.sfreq if index.sfreq is None else index.sfreq
-    name, label = piece.recording.name, piece.remarks.label
-    if not is_same_rate(piece.sfreq, index.sfreq):
-        reason = (
-            f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
-            "sfreq= to resample all recordings to one rate."
-        )
-        return Unusable(name, label, reason)
-    twin = known.get(piece.recording.content)
-    if twin is not None:
-        return Unusable(name, label, f"it is already stored as {twin}.", always_skip=True)
-    return piece
+    if is_same_rate(piece.sfreq, index.sfreq):
+        return piece
+    reason = (
+        f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
+        "sfreq= to resample all recordings to one rate."
+    )
+    return Unusable(piece.recording.name, piece.label, reason)
 
 
-def _tell(recordings: list[list[Remarks]], level: int) -> None:
-    """Log which channels are left out or missing, and warn about problems of the signals."""
-    if line := count_left_out(pieces[0].left_out for pieces in recordings if pieces):
+def _tell(left_out: list[dict[str, str]], problems: list[tuple[str, str]], level: int) -> None:
+    """Log which channels are left out, and warn about problems of the signals, by their kind."""
+    if line := count_left_out(left_out):
         log.log(level, line)
-    missing: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    problems: dict[str, list[str]] = defaultdict(list)
-    for remarks in (piece for pieces in recordings for piece in pieces):
-        missing[remarks.missing].append(remarks.label)
-        for kind, text in remarks.problems.items():
-            problems[kind].append(f"{remarks.label} ({text})")
-    for names, labels in missing.items():
-        if names:
-            whose = f"{len(labels)} recordings" if len(labels) > 1 else labels[0]
-            wanted = ", ".join(names)
-            log.log(level, "Channels in channels= that %s lack as good EEG: %s.", whose, wanted)
     for kind, text in _WARNINGS.items():
-        if problems[kind]:
-            warn_user(text.format(listed(problems[kind], 20)))
+        if found := [what for of, what in problems if of == kind]:
+            warn_user(text.format(listed(found, 20)))
 
 
 @contextmanager
@@ -397,31 +315,20 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
             yield file
 
 
-def _not_begun(
+def _not_stored(
     folder: Path, index: Index, settings: dict[str, Any], sources: list[Source]
 ) -> list[Source]:
-    """Return recordings that an earlier, equal call has not stored; check that it was equal."""
-    # The recordings of all parts are compared last, since a checksum is no explanation.
+    """Return the recordings that are not stored yet; check that the others are as they were."""
     before, now = (
-        {**each, "part": each.get("part") and {**each["part"], "recordings": None}}
+        {name: value for name, value in each.items() if value not in (None, {})}
         for each in (index.settings, settings)
     )
-    check_settings(folder, before, now)
-    names = {source.name for source in sources}
-    foreign = [r.name for r in index.recordings if name_without_piece(r.name) not in names]
-    if foreign:
-        raise ValueError(f"{folder} was started with other recordings, such as {foreign[0]}.")
-    sources = _not_stored(folder, index, sources)
-    if index.settings.get("part") != settings["part"]:
-        raise ValueError(
-            f"{folder} was started before other parts changed; create all parts again."
-        )
-    return sources
-
-
-def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Source]:
-    """Return recordings that are not stored yet; check that stored ones have not changed."""
+    if found := differences(before, now):
+        raise ValueError(f"The settings of {folder} differ: {'; '.join(found)}.")
     stored = {name_without_piece(recording.name): recording for recording in index.recordings}
+    names = {source.name for source in sources}
+    if foreign := [name for name in stored if name not in names]:
+        raise ValueError(f"{folder} was made of other recordings, such as {foreign[0]}.")
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):

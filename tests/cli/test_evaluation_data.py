@@ -127,19 +127,6 @@ def test_labelled_recordings_of_all_splits_are_stored(made, records):
     check_equal(windows, ysyw.load(records, split_seed=1, verbose=0))
 
 
-def test_joined_stores_are_the_data_of_a_command(made, records, tmp_path):
-    recipe = ["--recipe", f"ysyw={records}", "--labels", "--set", "ysyw.split_seed=1"]
-    for i in (1, 2):
-        part = ["--part", f"{i}/2", "--dtype", "float32"]
-        code, output = invoke(*recipe, tmp_path / f"part-{i}", *part)
-        assert code == 0, output
-    code, output = invoke("--join", *tmp_path.glob("part-*"), tmp_path / "all")
-    assert code == 0, output
-    assert "Labelled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R)" in output
-    assert recipe_of(str(tmp_path / "all")) == "ysyw"
-    check_equal(load(str(tmp_path / "all"), None, {}), load(str(made[0]), None, {}))
-
-
 def test_a_store_is_the_data_of_a_command(made, tmp_path):
     path, _ = made
     for dataset, data in ((str(path), None), ("ysyw", path), ("mine", path)):
@@ -171,9 +158,9 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
     assert code == 0, output
     with pytest.raises(ValueError, match="store --labels"):
         load(str(path), None, {})
-    code, output = invoke("--recipe", f"ysyw={records}", "--labels", "--append", path)
+    code, output = invoke("--recipe", f"ysyw={records}", "--labels", path)
     assert code == 1
-    assert "has the labels none, and ysyw" in " ".join(output.split())
+    assert "corpora.ysyw.classes is" in " ".join(output.split())
 
 
 @pytest.mark.parametrize(

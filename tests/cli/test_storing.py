@@ -47,21 +47,18 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     assert "damaged.edf: it is damaged" in output
 
 
-def test_append(tree, tmp_path):
-    path = tmp_path / "store"
-    invoke(tree, path, "--channel", "E0", "--channel", "E3")
+def test_the_same_command_adds_new_files(tree, tmp_path):
+    path, channels = tmp_path / "store", ["--channel", "E0", "--channel", "E3"]
+    invoke(tree, path, *channels)
     write(tree / "carl/night_raw.fif", n_chans=5)
     code, output = invoke(tree, path)
     assert code == 1
-    assert "is a finished store of 2 recordings" in output
-    code, output = invoke(tree, path, "--append")
+    assert "channels is not set, was ['E0', 'E3']" in output
+    code, output = invoke(tree, path, *channels)
     assert code == 0, output
     assert "3 recordings of 3 subjects" in output
     names = SignalStore.open(path).recordings["ch_names"].tolist()
     assert names == [["E0"], ["E0", "E3"], ["E0", "E3"]]
-    code, output = invoke(tree, path, "--append", "--high", 30)
-    assert code == 2
-    assert "--high is for a new store" in output
 
 
 def test_the_average_of_the_channels_is_the_reference(tree, tmp_path):
@@ -73,9 +70,6 @@ def test_the_average_of_the_channels_is_the_reference(tree, tmp_path):
         values = store.crops(signals, np.zeros_like(signals), row.n_times)
         assert values.std() > 1e-6
         assert np.abs(values.mean(axis=0)).max() < 1e-10
-    code, output = invoke(tree, tmp_path / "store", "--append", "--reference", "average")
-    assert code == 2
-    assert "--reference is for a new store" in output
 
 
 def test_a_pattern_finds_the_subjects(tmp_path):
@@ -85,27 +79,6 @@ def test_a_pattern_finds_the_subjects(tmp_path):
     assert code == 0, output
     assert "3 recordings of 2 subjects" in output
     assert SignalStore.open(tmp_path / "store").subjects == ["S001", "S002"]
-
-
-def test_parts_are_stored_by_jobs_and_joined(tree, tmp_path):
-    code, output = invoke(tree, tmp_path / "whole", "--sfreq", 100)
-    for part in ("1/2", "2/2", "1/2"):  # an array of jobs is submitted again as a whole
-        path = tmp_path / f"part-{part[0]}"
-        code, output = invoke(tree, path, "--sfreq", 100, "--part", part)
-        assert code == 0, output
-        assert "1 recordings of 1 subjects" in output
-    parts = sorted(tmp_path.glob("part-*"))
-    code, output = invoke("--join", parts[1], tmp_path / "all")
-    assert code == 1
-    assert "1 of the 2 parts" in output
-    code, output = invoke("--join", *parts, tmp_path / "all")
-    assert code == 0, output
-    assert "all: 2 recordings of 2 subjects, 0.1 hours, 2-4 channels at 100 Hz as int16" in output
-    whole, joined = (SignalStore.open(tmp_path / name) for name in ("whole", "all"))
-    assert joined.checksum == whole.checksum
-    code, output = invoke(tree, tmp_path / "all", "--append")
-    assert code == 1
-    assert "all joins other stores" in output
 
 
 @pytest.mark.parametrize(
@@ -160,15 +133,11 @@ def test_recipes_become_one_store(corpora, tmp_path):
     names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
     assert names == {"tueg": list(COMMON_CHANNELS), "ysyw": list(ysyw.CHANNELS)}
 
-    # In parts, with the mixture chosen for the joined store.
-    for i in (1, 2):
-        options = ["--part", f"{i}/2", "--dtype", "float32"]
-        code, output = invoke(*recipes, *exclude, tmp_path / f"part-{i}", *options)
-        assert code == 0, output
-    code, output = invoke("--join", *tmp_path.glob("part-*"), tmp_path / "all", *shares)
+    # The same command may change the mixture.
+    other = ["--share", "tueg=3", "--share", "ysyw=1"]
+    code, output = invoke(*recipes, *exclude, *other, path, "--dtype", "float32")
     assert code == 0, output
-    assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
-    assert SignalStore.open(tmp_path / "all").checksum == store.checksum
+    assert "Examples of pretraining: tueg 75%, ysyw 25%." in output
 
     # The same samples as the windows of the recipes.
     kept = store.recordings.groupby("corpus")["subject"].apply(list)
@@ -182,17 +151,6 @@ def test_recipes_become_one_store(corpora, tmp_path):
     nights = ysyw.load(corpora / "ysyw", kept["ysyw"], part="pretraining", verbose=0)
     expected = np.stack([x for x, *_ in nights])
     np.testing.assert_allclose(windows_of(store, "ysyw"), expected, rtol=1e-6, atol=1e-12)
-
-
-def test_a_recipe_is_added_and_the_mixture_named(corpora, tmp_path):
-    path = tmp_path / "store"
-    code, output = invoke("--recipe", f"ysyw={corpora / 'ysyw'}", path)
-    assert code == 0, output
-    assert "Examples of pretraining" not in output
-    more = ["--recipe", f"tueg={corpora / 'tueg'}", "--exclude", corpora / "tuab", "--append"]
-    code, output = invoke(*more, path, "--share", "tueg=3", "--share", "ysyw=1")
-    assert code == 0, output
-    assert "Examples of pretraining: tueg 75%, ysyw 25%." in output
 
 
 @pytest.mark.parametrize(
@@ -251,9 +209,6 @@ def test_every_recipe_has_what_a_store_needs():
         (["--dtype", "int8"], "dtype must be"),
         (["--reference", "mastoids"], "reference must be"),
         (["--jobs", 0], "n_jobs must be"),
-        (["--append"], "is not a SignalStore"),
-        (["--part", "3"], "N/PARTS"),
-        (["--part", "9/8"], "9 of 8"),
     ],
 )
 def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message):
@@ -270,14 +225,6 @@ def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message)
         (["store"], "got 1 folders"),
         (["--recipe", "tueg=tueg", "a", "store"], "got 2 folders"),
         (["a", "store", "--share", "tueg=1"], "--share needs --recipe"),
-        (
-            ["--recipe", "tueg=tueg", "store", "--append", "--dtype", "int16"],
-            "--dtype is for a new store",
-        ),
-        (["a", "store", "--append", "--part", "1/2"], "--part is for a new store"),
-        (["a", "store", "--join", "--channel", "C3"], "--channel is for recordings"),
-        (["a", "store", "--join", "--recipe", "tueg=tueg"], "--recipe is for recordings"),
-        (["a", "--join"], "after --join"),
     ],
 )
 def test_arguments_that_do_not_fit_together(arguments, message):

@@ -218,13 +218,13 @@ def test_bad_times_of_other_channels_do_not_count(clf, tmp_path, monkeypatch):
             assert frame["label"].isna().sum() == n_dropped
 
 
-def test_a_table_of_events_that_cannot_be_read_hides_bad_times_only(clf, tmp_path):
+def test_a_table_of_events_that_cannot_be_read_is_named(clf, tmp_path):
+    """It may have bad times."""
     recording().save(tmp_path / "sub-99_task-rest_eeg.fif", verbose="error")
     table = "onset\ttrial_type\n1\tü\n".encode("latin-1")
     (tmp_path / "sub-99_task-rest_events.tsv").write_bytes(table)
-    with pytest.warns(UserWarning, match="Bad times .*UTF-8"):
-        frame = clf.predict_raw(tmp_path / "sub-99_task-rest_eeg.fif")
-    assert frame["label"].notna().all()
+    with pytest.raises(ValueError, match=r"sub-99_task-rest_events\.tsv .*UTF-8"):
+        clf.predict_raw(tmp_path / "sub-99_task-rest_eeg.fif")
 
 
 def test_without_preprocessing_the_samples_are_used_as_they_are(clf):

@@ -86,10 +86,10 @@ def test_a_store_of_short_recordings_raises(nights, store, tmp_path):
 
 
 def test_common_channels_are_used_in_the_embedder(nights, store, tmp_path):
-    both = SignalStore.create(tmp_path / "store", nights, verbose=0)
     one = nights.datasets[0]
-    raw = one.raw.copy().drop_channels(["F3"])
-    both = both.append(type(one)(raw, one.metadata, {"subject": "carl"}), verbose=0)
+    fewer = type(one)(one.raw.copy().drop_channels(["F3"]), one.metadata, {"subject": "carl"})
+    both = BaseConcatDataset([*nights.datasets, fewer])
+    both = SignalStore.create(tmp_path / "store", both, verbose=0)
     with pytest.warns(UserWarning, match="F3"):
         emb = embedder().fit(both.windows(3000))
     assert emb.n_chans_ == 2

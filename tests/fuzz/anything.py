@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import shutil
 from collections.abc import Callable
 from contextlib import contextmanager
 from decimal import Decimal
@@ -787,23 +786,7 @@ target(
 )
 
 
-def append(_folder, recordings=None, **arguments):
-    shutil.copytree(folders._made("store", 0), _folder)
-    recordings = small.dataset(1) if recordings is None else recordings
-    store = SignalStore.open(_folder, verbose=0)
-    return len(store.append(recordings, **{"verbose": 0, **arguments}))
-
-
-append.__signature__ = inspect.Signature(
-    [p for p in inspect.signature(SignalStore.append).parameters.values() if p.name != "self"]
-)
-target("SignalStore.append", append, lambda f: dict(_folder=f / "store"))
 target("SignalStore.open", SignalStore.open, lambda f: dict(path=folders._made("store", 0)))
-target(
-    "SignalStore.join",
-    SignalStore.join,
-    lambda f: dict(path=f / "all", stores=[folders._made("store", 0)]),
-)
 target("RunConfig", runs.RunConfig)
 target("RunConfig.from_file", runs.RunConfig.from_file, lambda f: dict(file=f), "epochs", "task")
 target("CorpusSize.of_numbers", runs.CorpusSize.of_numbers, dict(n_windows=10, sfreq=100.0))

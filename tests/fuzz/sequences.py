@@ -158,7 +158,7 @@ def _recordings(numbers: list[int]) -> BaseConcatDataset:
 
 
 class StoreFolder(Sequence):
-    """Create, interrupt, extend, open and damage one store."""
+    """Create, interrupt, open and damage one store."""
 
     def __init__(self):
         super().__init__()
@@ -202,21 +202,6 @@ class StoreFolder(Sequence):
         else:
             self.stored = numbers
         self.done.append(f"create with {numbers}, interrupted")
-
-    @rule(number=st.integers(6, 11))
-    def append(self, number):
-        outcome = self.step(
-            f"append {number}",
-            lambda: SignalStore.open(self.path, verbose=0).append(_recordings([number]), verbose=0),
-            lambda store: (
-                None
-                if self.stored is not None and number not in self.stored
-                else f"appended {number} to {self.stored}"
-            ),
-            must_work=self.stored is not None and number not in self.stored and not self.damaged,
-        )
-        if outcome == RIGHT:
-            self.stored = [*self.stored, number]
 
     @rule()
     def open(self):

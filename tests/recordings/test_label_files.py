@@ -10,22 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from braindecode_pars.recordings.cutting import collected_omissions
 from braindecode_pars.recordings.label_annotations import (
     annotations_of,
+    annotations_of_stretches,
     labels_in_annotations,
+    labels_within,
     read_table,
-    to_annotations,
 )
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     checksum_of_labels,
     classes_and_targets,
     classes_of_labels,
-    given_classes,
     labels_in_names,
     labels_in_table,
     labels_of_files,
-    targets_of,
 )
 
 
@@ -33,18 +33,18 @@ def test_labels_in_names_and_in_tables(tmp_path):
     file, table = tmp_path / "P01_rest.edf", pd.DataFrame({"file": ["P01_rest"], "label": ["W"]})
     table.to_csv(tmp_path / "labels.CSV", index=False)
     for labels in (table, "labels.CSV", Path("labels.CSV"), tmp_path / "labels.CSV"):
-        (found,) = labels_of_files(labels, tmp_path, [file], 30.0)
+        (found,) = labels_of_files(labels, tmp_path, [file])
         assert found.stretches == ((None, None, "W"),)
-    (found,) = labels_of_files("{subject}_{label}", tmp_path, [file], 30.0)
+    (found,) = labels_of_files("{subject}_{label}", tmp_path, [file])
     assert found.stretches == ((None, None, "rest"),)
     for labels in (None, ["W"], {"W": 0}):
-        assert labels_of_files(labels, tmp_path, [file], 30.0) is None
+        assert labels_of_files(labels, tmp_path, [file]) is None
 
 
 @pytest.mark.parametrize("text", ["W", Path("W")])
 def test_another_text_is_refused(text):
     with pytest.raises(ValueError, match=r"\['W'\]"):
-        labels_of_files(text, Path("data"), [], 30.0)
+        labels_of_files(text, Path("data"), [])
 
 
 def test_classes_of_listed_annotations():
@@ -65,10 +65,10 @@ ROOT = Path("data")
 FILES = [ROOT / "a.edf", ROOT / "day2" / "b.edf"]
 
 
-def found(text, tmp_path, files=FILES, seconds=30.0):
+def found(text, tmp_path, files=FILES):
     file = tmp_path / "labels.csv"
     file.write_text(text, encoding="utf-8")
-    return labels_in_table(read_table(file, tmp_path), ROOT, files, seconds, "labels.csv")
+    return labels_in_table(read_table(file, tmp_path), ROOT, files, "labels.csv")
 
 
 def stretches(text, tmp_path, **options):
@@ -102,7 +102,7 @@ def test_events_without_a_duration_last_one_window(tmp_path):
 
 def test_a_data_frame_with_numbers():
     table = pd.DataFrame({"file": ["a", "b"], "label": [1, 2], "subject": [7, 7]})
-    labels = labels_in_table(table, ROOT, FILES, 30.0, "The table")
+    labels = labels_in_table(table, ROOT, FILES, "The table")
     assert [(one.subject, one.stretches[0][2]) for one in labels] == [(7, "1"), (7, "2")]
 
 
@@ -113,22 +113,13 @@ def test_both_unicode_forms_of_a_file_are_one(tmp_path):
 
 MISTAKES = {
     "file,stage\na,W\n": "'label'",
-    "file,label,Onset\na,W,0\n": "'Onset'",
-    "file,label,duration\na,W,30\n": "without onsets",
     "file,label\na,W\n": r"day2/b\.edf",
     "file,label\na,W\nb,W\nc,W\n": "'c', which is not in the folder",
-    "file,label\n,W\n": "label 'W'",
-    "file,label\na,W\na,R\nb,W\n": r"a\.edf .*'W', 'R'",
-    "file,label\na,W\na,W\nb,W\n": "'W'",
-    "file,label,onset\na,W,\na,R,30\nb,W,\n": "without an onset",
-    "file,label,onset,duration\na,W,,30\nb,W,,\n": "without an onset",
-    "file,label,onset\na,W,22:13:05\nb,W,0\n": "'22:13:05' in a row of a",
-    "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in a row of a",
-    "file,label,onset\na,W,-1\nb,W,0\n": "onset '-1'",
+    "file,label\n,W\n": "names the file ''",
+    "file,label,onset\nb,W,0\na,W,22:13:05\n": "'22:13:05' in row 3",
+    "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in row 2",
+    "file,label,onset,duration\na,W,0,-1\nb,W,0,1\n": "duration '-1'",
     "file,label,onset\na,W,inf\nb,W,0\n": "onset 'inf'",
-    "file,label,onset,duration\na,W,0,60\na,R,30,30\nb,W,0,\n": r"a\.edf .*'W' .*60 s.*'R'.* 30 s",
-    "file,label,onset\na,W,0\na,R,0\nb,W,0\n": "overlap",
-    "file,label,onset,duration\na,W,0,20\nb,W,0,30\n": r"a\.edf .*'W' .*20 s .* 30 s",
     "file,label,subject\na,W,1\na,W,2\nb,W,3\n": r"a\.edf as 1 and 2",
     "file,label,subject\na,W,1\nb,W,\n": r"b\.edf as none",
 }
@@ -145,11 +136,6 @@ def test_a_name_of_two_files(tmp_path):
     files = [ROOT / "day1" / "b.edf", ROOT / "day2" / "b.edf"]
     with pytest.raises(ValueError, match=r"'b', which may be"):
         found("file,label\nb,W\n", tmp_path, files=files)
-
-
-def test_labels_may_touch_and_overlap_by_rounding(tmp_path):
-    text = "file,label,onset,duration\na,R,30,30\na,W,0,30.0004\nb,W,0,30\n"
-    assert len(stretches(text, tmp_path)[0]) == 2
 
 
 def test_a_path_as_it_is_or_in_the_folder(tmp_path, monkeypatch):
@@ -179,7 +165,7 @@ def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):
 
 def test_whole_numbers_of_a_column_with_empty_cells_are_whole(tmp_path):
     table = pd.DataFrame({"file": ["a", "a", "b"], "label": [10, 2, None], "onset": [0, 30, 0]})
-    of_frame = labels_in_table(table, ROOT, FILES, 30.0, "The table")[0]
+    of_frame = labels_in_table(table, ROOT, FILES, "The table")[0]
     of_file = found("file,label,onset\na,10.0,0\na,2,30\nb,,\n", tmp_path)[0]
     assert [label for _, _, label in of_frame.stretches] == ["10", "2"]
     assert of_file == of_frame
@@ -188,7 +174,7 @@ def test_whole_numbers_of_a_column_with_empty_cells_are_whole(tmp_path):
 def test_a_blank_subject_is_none():
     table = pd.DataFrame({"file": ["a", "b"], "label": ["W", "R"], "subject": ["P1", " "]})
     with pytest.raises(ValueError, match=r"b\.edf"):
-        labels_in_table(table, ROOT, FILES, 30.0, "The table")
+        labels_in_table(table, ROOT, FILES, "The table")
 
 
 def named(pattern, *names):
@@ -205,17 +191,16 @@ def named(pattern, *names):
         ("{label}", "rest.edf", (None, "rest")),
         ("{subject}R{label}", "S001R03.edf", ("S001", "03")),
         ("{subject}-{label}_*", "P1-rest_2020.set", ("P1", "rest")),
-        ("{subject}-{label}*", "P1-rest.set", None),
+        ("{subject}-{label}*", "P1-rest.set", ("P1", "rest")),
+        ("sub-{subject}_{label}", "sub-b-b_rest.edf", None),
         ("{label}/{subject}", "normal/anna.edf", ("anna", "normal")),
         ("{label}/*/{subject}_*", "normal/v1/anna_1.edf", ("anna", "normal")),
         ("{subject}.{label}", "Müller.Anna.edf", ("Müller", "Anna")),
-        (r"(?P<subject>S\d{3})R(?P<label>\d+)", "all/S001R03.edf", ("S001", "03")),
-        (r"_(?P<label>[a-z]+)\.", "P_1_rest.edf", (None, "rest")),
     ],
 )
 def test_labels_and_subjects_in_names(pattern, name, expected):
-    if expected is None:  # "*" may be any part of "rest"
-        with pytest.raises(ValueError, match="may be"):
+    if expected is None:  # the subject may be "b" or "b-b"
+        with pytest.raises(ValueError, match="does not match"):
             named(pattern, name)
     else:
         assert named(pattern, name) == [expected]
@@ -230,13 +215,9 @@ def test_both_unicode_forms_of_a_name_are_one():
     ("pattern", "message"),
     [
         ("{subject}_{label}", r"S1\.edf .* label"),
-        ("(?P<label>x)", "label"),
-        ("(?P<subject>P)?.(?P<label>1)", "subject"),
         ("{subject}", "{subject}"),
         ("{label}_{label}", "{label}_{label}"),
         ("{label}_{run}", "{run}"),
-        ("(?P<subject>.)", r"\?P<label>"),
-        ("(?P<label>.", "regular expression"),
     ],
 )
 def test_patterns_that_cannot_be_used(pattern, message):
@@ -245,13 +226,8 @@ def test_patterns_that_cannot_be_used(pattern, message):
 
 
 def test_a_name_that_can_be_read_in_two_ways_is_refused():
-    with pytest.raises(ValueError, match=r"label .*'01_rest' or 'rest'"):
+    with pytest.raises(ValueError, match="does not match"):
         named("{subject}_{label}", "P_01_rest.edf")
-
-
-def test_the_error_names_the_field_that_is_unclear():
-    with pytest.raises(ValueError, match=r"subject .*'S' or 'S_1'"):
-        named("{label}/{subject}_*", "rest/S_1_2.edf")
 
 
 def test_blanks_around_a_label_are_not_of_it():
@@ -259,12 +235,6 @@ def test_blanks_around_a_label_are_not_of_it():
         ("P1", "rest"),
         ("P2", "rest"),
     ]
-
-
-def test_an_optional_subject_must_be_in_every_name():
-    pattern = r"(?P<subject>P[0-9])?_(?P<label>[a-z]+)[.]"
-    with pytest.raises(ValueError, match="subject"):
-        named(pattern, "P1_rest.edf", "_task.edf")
 
 
 def test_the_table_of_bids_beside_a_recording(tmp_path):
@@ -278,7 +248,7 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
     table.write_text("onset\tduration\ttrial_type\n2\t4\tNone\n8\t4\tNA\n")
     assert annotations_of(file, raw).description.tolist() == ["None", "NA"]
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
-    with pytest.raises(ValueError, match="'right'"):
+    with pytest.raises(ValueError, match="onset 'n/a' in row 3"):
         annotations_of(file, raw)
     table.write_text("onset\tduration\n2\t4\n")
     with pytest.raises(ValueError, match="'trial_type'"):
@@ -309,19 +279,30 @@ RAW = mne.io.RawArray(np.zeros((1, 6000)), mne.create_info(["C3"], 100.0, "eeg")
 
 def test_stretches_are_annotations_of_their_classes():
     stretches = [(0, 30, "3"), (30, None, "4"), (40, 20, "?")]
-    found = to_annotations(stretches, {"3": "N3", "4": "N3"}, RAW, 10.0)
+    given = annotations_of_stretches(stretches, RAW)
+    found = labels_within(given, {"3": "N3", "4": "N3"}, RAW, 10.0)
     assert found.description.tolist() == ["N3", "N3"]
     assert [found.onset.tolist(), found.duration.tolist()] == [[0, 30], [30, 10]]
-    whole = to_annotations([(None, None, "3")], {"3": "N3"}, RAW, 10.0)
+    whole = annotations_of_stretches([(None, None, "3")], RAW)
     assert [*whole.onset, *whole.duration] == [0, 60]
-    assert len(to_annotations([], {}, RAW, 10.0)) == 0
 
 
-def test_a_label_after_the_end_is_refused_but_not_one_by_a_rounded_sample():
-    to_annotations([(30, 30.01, "W")], {"W": "W"}, RAW, 10.0)
-    for stretch in ((30, 31, "W"), (51, None, "W"), (70, 30, "?")):
-        with pytest.raises(ValueError, match="60 s"):
-            to_annotations([stretch], {"W": "W"}, RAW, 10.0)
+@pytest.mark.parametrize(
+    ("onset", "duration", "why"),
+    [
+        (30, 30.001, None),  # by a rounded sample
+        (30, 31, None),  # its three windows are within
+        (31, 30, "outside"),
+        (51, None, "outside"),
+        (70, 30, "outside"),
+        (20, 9.9, "shorter"),
+    ],
+)
+def test_a_label_that_does_not_fit_is_counted(onset, duration, why):
+    given = annotations_of_stretches([(onset, duration, "W")], RAW)
+    with collected_omissions() as omissions:
+        labels_within(given, {"W": "W"}, RAW, 10.0)
+    assert [why in each.why for each in omissions] == ([] if why is None else [True])
 
 
 def test_the_checksum_changes_with_each_label_and_class():
@@ -352,16 +333,12 @@ def test_the_same_number_in_two_spellings_has_one_order():
     assert orders == {("01", "1")}
 
 
-def test_classes_that_differ_in_their_case_only_are_named():
-    with pytest.warns(UserWarning, match="'Rest' and 'rest'"):
-        classes_of_labels({"Rest", "rest", "task"}, None)
-    classes_of_labels({"Rest", "rest"}, {"Rest": "rest", "rest": "rest"})
-
-
 def test_a_list_orders_the_classes_and_a_dict_names_them():
     assert classes_of_labels({"W", "N1", "?"}, ["W", "N1"]) == {"W": "W", "N1": "N1"}
-    names = classes_of_labels({"3", "4", "5"}, {"5": "R", "3": "N3", "4": "N3"})
-    assert targets_of(names) == {"R": 0, "N3": 1}
+    files = [LabelledFile(FILES[0], {}, ((None, None, each),)) for each in "345"]
+    given = {"5": "R", "3": "N3", "4": "N3"}
+    names, targets = classes_and_targets("labels.csv", given, files, FILES, 30.0)
+    assert (names, targets) == (given, {"R": 0, "N3": 1})
     assert classes_of_labels({"1"}, {1: "rest"}) == {"1": "rest"}
 
 
@@ -370,36 +347,26 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
     [
         (["W", "Wke"], "'Wke'.*'N1', 'W'"),
         ([], "'N1', 'W'"),
-        ("W", r"\['W'\]"),
+        ("W", "'W'"),
     ],
 )
 def test_classes_that_no_file_has(classes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
 
 
 def test_classes_of_annotations():
-    names, targets = given_classes({"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"})
+    def given(labels):
+        return classes_and_targets(labels, None, None, [], 30.0)
+
+    names, targets = given({"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"})
     assert names == {"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"}
     assert targets == {"W": 0, "N3": 1}
-    assert given_classes({"W": 7}) == ({"W": "W"}, {"W": 7})
-    assert given_classes({1: "left", 2: "right"})[0] == {"1": "left", "2": "right"}
-
-
-@pytest.mark.parametrize("labels", [{}, {"W": 1, "N1": "N1"}, {"W": True}, {"W": 0.5}, {"W": None}])
-def test_classes_of_annotations_are_all_texts_or_all_integers(labels):
-    with pytest.raises(ValueError, match="class"):
-        given_classes(labels)
-
-
-def test_ages_are_no_classes():
-    ages = {str(age) for age in range(20, 45)}
-    with pytest.raises(ValueError, match="25 different numbers, 20, 21, 22 and 22 more"):
-        classes_of_labels(ages, None)
-    assert len(classes_of_labels(ages, sorted(ages))) == 25
+    assert given({"W": 7}) == ({"W": "W"}, {"W": 7})
+    assert given({1: "left", 2: "right"})[0] == {"1": "left", "2": "right"}
 
 
 def test_the_labels_of_a_table_may_have_another_column():
     table = pd.DataFrame({"file": ["a", "b"], "stage": ["W", "R"]})
-    labels = labels_of_files(table, ROOT, FILES, 30.0, "stage")
+    labels = labels_of_files(table, ROOT, FILES, "stage")
     assert [one.stretches[0][2] for one in labels] == ["W", "R"]

@@ -67,7 +67,7 @@ def test_new_labels_are_another_recording(folder, tmp_path):
     SignalStore.create(tmp_path / "store", corpus, verbose=0)
     (folder / "P01_train.tsv").write_text("onset\n")
     with pytest.raises(ValueError, match=r"P01_train\.txt"):
-        SignalStore.open(tmp_path / "store").append(corpus, verbose=0)
+        SignalStore.create(tmp_path / "store", corpus, verbose=0)
 
 
 def test_corpora_with_and_without_labels_are_not_mixed(folder, tmp_path):
@@ -75,9 +75,6 @@ def test_corpora_with_and_without_labels_are_not_mixed(folder, tmp_path):
     others = own_recipe.corpus_of(folder, "others")
     with pytest.raises(ValueError, match=r"own .* others"):
         SignalStore.create(tmp_path / "store", [labelled, others], verbose=0)
-    store = SignalStore.create(tmp_path / "store", others, verbose=0)
-    with pytest.raises(ValueError, match="labels"):
-        store.append(labelled, verbose=0)
     other_classes = SimpleNamespace(
         **{**vars(RECIPE), "__name__": "two", "CARD": {**RECIPE.CARD, "classes": ("W", "N1")}}
     )

@@ -10,7 +10,6 @@ import pytest
 from braindecode_pars._common.subjects import subject_of_path
 from braindecode_pars.recordings.search import (
     check_one_person_each,
-    find_files,
     find_named,
     is_recording,
     list_files,
@@ -24,9 +23,8 @@ def is_edf(name: str) -> bool:
     return name.endswith(".edf")
 
 
-def search(root: Path) -> dict[str, str | None]:
-    found = find_files(root, is_edf)
-    return {path.relative_to(root).as_posix(): reason for path, reason in found.items()}
+def search(root: Path) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in list_files(root, is_edf)]
 
 
 def touch(file: Path) -> Path:
@@ -38,62 +36,43 @@ def touch(file: Path) -> Path:
 def test_files_are_sorted_and_hidden_ones_ignored(tmp_path):
     for name in ("b/2.edf", "a.edf", "b/1.edf", "b/x.txt", ".b.edf", ".git/annex/a.edf/a.edf"):
         touch(tmp_path / name)
-    assert search(tmp_path) == {"a.edf": None, "b/1.edf": None, "b/2.edf": None}
+    assert search(tmp_path) == ["a.edf", "b/1.edf", "b/2.edf"]
 
 
-def test_dead_links_and_folders_named_like_files(tmp_path):
+def test_links_to_files_and_folders_named_like_files(tmp_path):
+    """A dead link is in the list, since its name tells the subject."""
     (tmp_path / "dead.edf").symlink_to(".git/annex/objects/content.edf")
     (tmp_path / "real.edf").symlink_to(touch(tmp_path / "elsewhere/content.txt"))
-    (tmp_path / "folder.edf").mkdir()
-    touch(tmp_path / "with_recording.edf/night.edf")
-    found = search(tmp_path)
-    assert list(found) == ["dead.edf", "folder.edf", "real.edf", "with_recording.edf/night.edf"]
-    assert "a link to a file that does not exist" in found["dead.edf"]
-    assert found["folder.edf"] == "it is a folder, not a file."
-    assert found["real.edf"] is found["with_recording.edf/night.edf"] is None
+    touch(tmp_path / "folder.edf/night.edf")
+    assert search(tmp_path) == ["dead.edf", "folder.edf/night.edf", "real.edf"]
+    assert "a link to a file that does not exist" in why_unreadable(tmp_path / "dead.edf")
+    assert why_unreadable(tmp_path / "real.edf") is None
 
 
 def test_linked_folders(tmp_path):
-    """Only a link to recordings outside the folder hides something."""
+    """A file is found once, and a link around ends."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     touch(root / "sub-01/night.edf")
     touch(outside / "sub-02/night.edf")
-    touch(tmp_path / "notes/readme.txt")
     (root / "sub-02").symlink_to(outside / "sub-02", target_is_directory=True)
     (root / "again").symlink_to(root / "sub-01", target_is_directory=True)
-    (root / "notes").symlink_to(tmp_path / "notes", target_is_directory=True)
-    found = search(root)
-    assert list(found) == ["sub-01/night.edf", "sub-02"]
-    assert "link to a folder with recordings, and such links are not followed" in found["sub-02"]
+    (root / "around").symlink_to(tmp_path, target_is_directory=True)
+    (outside / "sub-02/back").symlink_to(root, target_is_directory=True)
+    assert search(root) == ["sub-01/night.edf", "sub-02/night.edf"]
     link = tmp_path / "link"
-    link.symlink_to(outside, target_is_directory=True)
-    assert search(link) == {"sub-02/night.edf": None}  # the folder that was passed may be a link
-
-
-def test_a_list_of_files_is_complete_or_refused(tmp_path):
-    """Dead links are in the list, since their names tell the subject; linked folders are not."""
-    root = tmp_path / "root"
-    touch(root / "a.edf")
-    (root / "b.edf").symlink_to("absent")
-    assert list_files(root, is_edf) == [root / "a.edf", root / "b.edf"]
-    touch(tmp_path / "outside/c.edf")
-    (root / "c").symlink_to(tmp_path / "outside", target_is_directory=True)
-    with pytest.raises(ValueError, match=r"root/c .*link"):
-        list_files(root, is_edf)
+    link.symlink_to(root, target_is_directory=True)
+    assert search(link) == search(root)  # the folder that was passed may be a link
 
 
 def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
     """Simulated, since an administrator may list any folder."""
-    touch(tmp_path / "a.edf")
-    denied = tmp_path / "private"
 
-    def walk(root, onerror=None):
-        onerror(PermissionError(13, "Permission denied", str(denied)))
-        yield str(root), [], ["a.edf"]
+    def walk(root, onerror, followlinks):
+        onerror(PermissionError(13, "Permission denied", str(tmp_path / "private")))
 
     monkeypatch.setattr("braindecode_pars.recordings.search.os.walk", walk)
-    reason = "its files cannot be listed (Permission denied)."
-    assert search(tmp_path) == {"a.edf": None, "private": reason}
+    with pytest.raises(PermissionError, match="private"):
+        search(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["absent.edf", "."])

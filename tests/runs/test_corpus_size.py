@@ -34,13 +34,6 @@ def test_a_store(folder, tmp_path):
     assert CorpusSize.of_store(store.select(exclude=("0", "1")), 3).n_windows == 12
 
 
-def test_a_joined_store(folder, tmp_path):
-    parts = [SignalStore.create(tmp_path / f"{i}", folder, part=(i, 2), verbose=0) for i in (1, 2)]
-    store = SignalStore.create(tmp_path / "store", folder, verbose=0)
-    joined = SignalStore.join(tmp_path / "joined", parts)
-    assert CorpusSize.of_store(joined, 3)[:3] == CorpusSize.of_store(store, 3)[:3]
-
-
 def test_windows_are_counted_in_samples(folder, tmp_path):
     """As in a run; 10 s // 0.1 s is 99 in floating point."""
     store = SignalStore.create(tmp_path / "store", folder, verbose=0)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.own_task import forget
-from support.small_runs import interrupt, make_store, noise, run, small_config
+from support.small_runs import interrupt, make_store, run, small_config
 from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
@@ -90,32 +90,6 @@ def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, c
     assert not same_encoder(one, seeded)
     printed = capsys.readouterr()
     assert printed.out + printed.err == ""
-
-
-@pytest.fixture
-def joined(store, tmp_path):
-    """The recordings of ``store`` in three parts."""
-    parts = [
-        SignalStore.create(tmp_path / f"{i}", noise(), dtype="float32", part=(i, 3), verbose=0)
-        for i in (1, 2, 3)
-    ]
-    return SignalStore.join(tmp_path / "joined", parts)
-
-
-def test_a_run_on_joined_stores_is_bit_identical(store, joined, tmp_path, monkeypatch):
-    """And a run on one store resumes on the joined ones, which are the same recordings."""
-    whole = run(store, tmp_path / "whole")
-    assert same_encoder(run(joined, tmp_path / "on-joined", num_workers=1), whole)
-    with monkeypatch.context() as patched:
-        interrupt(patched, step=8)
-        with pytest.raises(KeyboardInterrupt):
-            run(store.path, tmp_path / "run")
-    assert same_encoder(run(joined.path, tmp_path / "run", resume=True), whole)
-    excluded = [
-        run(one, tmp_path / f"without-{name}", exclude_subjects=["subject-0"])
-        for name, one in (("one", store), ("joined", joined))
-    ]
-    assert same_encoder(*excluded)
 
 
 def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, nights):

@@ -32,9 +32,8 @@ def test_windows_are_those_that_were_stored(nights, windows):
         assert given[name].tolist() == column.tolist()
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float16"])
-def test_smaller_types_keep_labels_and_nearly_the_samples(nights, tmp_path, dtype):
-    store = SignalStore.create(tmp_path / "store", nights, dtype=dtype, verbose=0)
+def test_int16_keeps_labels_and_nearly_the_samples(nights, tmp_path):
+    store = SignalStore.create(tmp_path / "store", nights, dtype="int16", verbose=0)
     for (x, y, _), (x0, y0, _) in zip(store.labelled_windows(), nights, strict=True):
         assert y == y0
         np.testing.assert_allclose(x, x0, atol=np.ptp(x0) / 500)

@@ -51,15 +51,7 @@ def test_float32_is_exact(signals):
     assert (offset == 0).all()
 
 
-def test_float16_keeps_three_digits():
-    signals = 3e-6 * np.random.default_rng(0).standard_normal((2, 5000)) + 1e-3
-    stored, scale, offset, *_ = encode(signals, ["C3", "C4"], "float16")
-    assert np.abs(stored).max() < 10
-    error = np.abs(decoded(stored, scale, offset) - signals)
-    assert error.max() < 3e-6 * 5 / 1000
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
 def test_a_constant_channel_is_exact(dtype):
     value = 0.123456789
     stored, scale, offset, *_ = encode(np.full((1, 7), value), ["C3"], dtype)
@@ -126,15 +118,13 @@ def test_a_signal_that_stays_coarse_is_reported():
     signal[:3000] = np.resize([-1.0, 1.0], 3000)  # a tenth of the recording
     *_, n_clipped, coarse = encode(signal[None], ["C3"], "int16")
     assert (n_clipped[0], coarse[0]) == (0, True)
-    for dtype in ("float16", "float32"):
-        encoded = encode(signal[None], ["C3"], dtype)
-        assert not encoded.n_clipped.any()
-        assert not encoded.coarse.any()
-        error = np.abs(decoded(*encoded[:3])[0] - signal)[3000:]
-        assert error.max() < 20e-6 / 20
+    encoded = encode(signal[None], ["C3"], "float32")
+    assert not encoded.n_clipped.any()
+    assert not encoded.coarse.any()
+    assert np.abs(decoded(*encoded[:3])[0] - signal).max() < 1e-7
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 def test_channels_that_are_not_finite_are_named(dtype, bad):
     signals = np.zeros((3, 10))
@@ -158,11 +148,12 @@ def test_the_memory_map_is_not_pickled(tmp_path):
         samples.flat[0] = 1
 
 
+@pytest.mark.parametrize("dtype", ["int16", "float16"])  # float16 of version 0.2.0
 @pytest.mark.parametrize("n_times", [1, 7, 60_000])  # many crops, some crops and one crop per block
-def test_each_crop_has_its_own_scale_and_offset(tmp_path, n_times):
-    values = np.random.default_rng(0).integers(-9, 9, 200_000).astype("<i2")
+def test_each_crop_has_its_own_scale_and_offset(tmp_path, n_times, dtype):
+    values = np.random.default_rng(0).integers(-9, 9, 200_000).astype(DTYPES[dtype])
     values.tofile(tmp_path / "samples.bin")
-    samples = SampleFile(tmp_path / "samples.bin", "int16", len(values))
+    samples = SampleFile(tmp_path / "samples.bin", dtype, len(values))
     firsts = np.array([3, 0, 100_000, 200_000 - n_times, 3])
     scale, offset = np.arange(1, 6, dtype=np.float32), np.arange(5, dtype=np.float32)
     crops = samples.crops(firsts, n_times, scale, offset)
@@ -173,21 +164,9 @@ def test_each_crop_has_its_own_scale_and_offset(tmp_path, n_times):
 
 
 @pytest.mark.parametrize("n_times", [1000, 100_000])
-@pytest.mark.parametrize("dtype", ["int16", "float16"])
-def test_eeg_beside_an_artefact_keeps_its_digits_or_is_reported(dtype, n_times):
+def test_eeg_beside_an_artefact_keeps_its_digits_or_is_reported(n_times):
     signals = 1e-8 * np.random.default_rng(0).standard_normal((1, n_times))
     signals[0, 17] = 1.0
-    stored, scale, offset, n_clipped, coarse = encode(signals, ["C3"], dtype)
+    stored, scale, offset, _, coarse = encode(signals, ["C3"], "int16")
     error = np.delete(np.abs(decoded(stored, scale, offset) - signals)[0], 17).max()
     assert coarse[0] or error < 0.05 * 1e-8
-    if dtype == "float16":
-        assert not coarse[0]
-        assert n_clipped[0] == 1
-
-
-def test_eeg_beside_a_railed_electrode_keeps_its_digits_in_float16():
-    signals = 2e-5 * np.random.default_rng(0).standard_normal((1, 60_000))
-    signals[0, :33_000] = 0.1875  # the electrode touches nothing for 55 % of the recording
-    stored, scale, offset, *_ = encode(signals, ["C3"], "float16")
-    error = np.abs(decoded(stored, scale, offset) - signals)[0, 33_000:].max()
-    assert error < 0.05 * 2e-5

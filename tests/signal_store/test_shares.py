@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from braindecode_pars.signal_store.parts import check_shares, windows_of_a_pass
+from braindecode_pars.signal_store.shares import check_shares, windows_of_a_pass
 
 
 @pytest.mark.parametrize("seed", range(5))

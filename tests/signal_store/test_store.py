@@ -60,7 +60,7 @@ def test_metadata_of_the_recordings(store):
     assert "4 recordings, 11 signals, 0.0 h at 100 Hz, int16" in repr(store)
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float16", "float32"])
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
 def test_crops_match_the_recordings(recordings, volts, tmp_path, dtype):
     store = SignalStore.create(tmp_path / "store", recordings, dtype=dtype, verbose=0)
     rng = np.random.default_rng(0)
@@ -73,7 +73,6 @@ def test_crops_match_the_recordings(recordings, volts, tmp_path, dtype):
         whole = volts[signal]
         allowed = {
             "int16": np.ptp(whole) / 65534 / 2 + 1e-7 * np.abs(whole).max(),
-            "float16": 5 * whole.std() * 2**-11,
             "float32": 2.0**-24 * np.abs(whole).max(),  # rounding to single precision
         }
         assert np.abs(crop - whole[start : start + 300]).max() <= allowed[dtype]
@@ -126,7 +125,7 @@ def test_signals_must_be_numbers_of_signals(store):
 
 def crop_in_another_process(pickled: bytes, results) -> None:
     store = pickle.loads(pickled)
-    assert store._index.files[0].samples._map is None
+    assert store._samples._map is None
     results.put((store.batch(np.arange(11), 200, np.random.default_rng(1)), store.subjects))
 
 
@@ -151,7 +150,7 @@ def test_select_keeps_some_subjects(store):
     assert chosen.recordings["name"].tolist() == ["recording-0", "recording-3"]
     assert chosen.recordings["first_signal"].tolist() == [0, 2]
     assert len(chosen) == 5
-    assert chosen._index.files is store._index.files
+    assert chosen._samples is store._samples
     selected, whole = np.arange(5), np.array([0, 1, 8, 9, 10])
     np.testing.assert_array_equal(
         chosen.crops(selected, [50] * 5, 700), store.crops(whole, [50] * 5, 700)
@@ -164,7 +163,7 @@ def test_select_keeps_some_subjects(store):
 
 
 def test_spellings_of_subjects(make_raw, tmp_path):
-    """Exclusion takes every spelling; a choice is never of two subjects with similar names."""
+    """A subject is chosen and excluded in every spelling."""
     names = ["01", 1, "anna", unicodedata.normalize("NFD", "Jörg")]
     given = BaseConcatDataset(
         [RawDataset(make_raw(i), dict(subject=name)) for i, name in enumerate(names)]
@@ -172,10 +171,8 @@ def test_spellings_of_subjects(make_raw, tmp_path):
     store = SignalStore.create(tmp_path / "store", given, verbose=0)
     assert store.subjects == ["01", 1, "anna", "Jörg"]
     assert store.select(exclude=[1.0]).subjects == ["anna", "Jörg"]  # as in a table with NaN
-    assert store.select(["01"]).subjects == ["01"]
-    assert store.select([1.0, names[-1]]).subjects == [1, "Jörg"]
-    with pytest.raises(ValueError, match=r"'001' .*'01' or 1"):
-        store.select(["001"])
+    assert store.select(["001"]).subjects == ["01", 1]
+    assert store.select([1.0, names[-1]]).subjects == ["01", 1, "Jörg"]
 
 
 def test_select_names_missing_subjects(store):
@@ -192,7 +189,7 @@ def test_select_names_missing_subjects(store):
 def test_the_checksum_depends_on_the_content(recordings, store, own, tmp_path):
     assert own.checksum == store.checksum
     assert len({store.checksum, store.select([1]).checksum, store.select([2]).checksum}) == 3
-    other = SignalStore.create(tmp_path / "other", recordings, dtype="float16", verbose=0)
+    other = SignalStore.create(tmp_path / "other", recordings, dtype="float32", verbose=0)
     assert other.checksum != store.checksum
 
 
@@ -207,18 +204,10 @@ def alter(store: SignalStore, at: int) -> None:
 def test_an_altered_sample_raises(own):
     assert SignalStore.open(own.path).checksum == own.checksum
     alter(own, 2 * 2 * 3000 + 10)
-    message = r"recording-1 .*samples\.bin"
+    message = r"samples\.bin .*recording-1"
     for _ in range(2):
         with pytest.raises(ValueError, match=message):
             SignalStore.open(own.path)
-
-
-def test_append_to_an_altered_store_raises(own, recordings):
-    alter(own, 0)
-    before = {file.name: file.read_bytes() for file in own.path.iterdir()}
-    with pytest.raises(ValueError, match="recording-0"):
-        own.append(recordings, verbose=0)
-    assert {file.name: file.read_bytes() for file in own.path.iterdir()} == before
 
 
 def test_verify_reads_all_samples_regardless_of_times(own):
@@ -228,7 +217,7 @@ def test_verify_reads_all_samples_regardless_of_times(own):
     alter(own, own.n_bytes - 1)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     unverified = SignalStore.open(own.path)
-    with pytest.raises(ValueError, match=r"recording-0 .*recording-3"):
+    with pytest.raises(ValueError, match="recording-0, recording-3"):
         unverified.verify()
     unverified.select([2]).verify()
 

@@ -1,4 +1,4 @@
-"""Creation and extension of a store: kills, full disks, damaged files, concurrent writers."""
+"""Creation of a store: kills, full disks, damaged files, concurrent writers."""
 
 from __future__ import annotations
 
@@ -136,23 +136,21 @@ def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
     """As in a dataset of OpenNeuro whose files were not downloaded yet."""
     (own_tree / "sub-08").mkdir()
     (own_tree / "sub-08/sub-08_eeg.edf").symlink_to("../.git/annex/objects/absent.edf")
-    (own_tree / "night.edf").mkdir()
     (own_tree / "b/r01.dat").unlink()
     path = tmp_path / "store"
     with pytest.raises(ValueError, match=r"r01\.hea .*r01\.dat"):
         SignalStore.create(path, own_tree, verbose=0)
-    with pytest.warns(UserWarning, match=r"3 of \d .*datalad get"):
+    with pytest.warns(UserWarning, match=r"2 of \d .*datalad get"):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
-    assert list(store.skipped) == ["b/r01.hea", "night.edf", "sub-08/sub-08_eeg.edf"]
-    assert store.skipped["night.edf"] == "it is a folder, not a file."
-    # Once the file is there, append adds it.
+    assert list(store.skipped) == ["b/r01.hea", "sub-08/sub-08_eeg.edf"]
+    # Once the file is there, the same call adds it.
     (own_tree / "sub-08/sub-08_eeg.edf").unlink()
     shutil.copy(own_tree / "lone.EDF", own_tree / "sub-08/sub-08_eeg.edf")
     values = (own_tree / "lone.EDF").read_bytes()
     (own_tree / "sub-08/sub-08_eeg.edf").write_bytes(values[:-2] + b"\1\0")  # other samples
-    with pytest.warns(UserWarning, match="2 of 3"):
-        store = store.append(own_tree, on_error="warn", verbose=0)
-    assert list(store.skipped) == ["b/r01.hea", "night.edf"]
+    with pytest.warns(UserWarning, match="1 of 2"):
+        store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
+    assert list(store.skipped) == ["b/r01.hea"]
     assert "08" in store.subjects
 
 
@@ -171,12 +169,12 @@ def test_recordings_are_split_at_gaps(make_raw, tmp_path):
     np.testing.assert_allclose(second, signals[0, 300:], atol=0.01)
     assert len(store.windows(300)) == 2
     # The file is known as a whole: it is not stored again.
-    assert len(store.append(tmp_path / "files", verbose=0).recordings) == 2
+    assert len(SignalStore.create(path, tmp_path / "files", verbose=0).recordings) == 2
     raws = [make_raw(seed, seconds=seed + 1) for seed in range(3)]
-    joined = mne.concatenate_raws([raw.copy() for raw in raws], verbose="error")
-    store = store.append(RawDataset(joined, {"subject": "02"}), verbose=0)
-    assert store.recordings["name"].tolist()[2:] == [f"recording-2#{i}" for i in (1, 2, 3)]
-    assert store.recordings["n_times"].tolist()[2:] == [100, 200, 300]
+    joined = RawDataset(mne.concatenate_raws(raws, verbose="error"), {"subject": "02"})
+    store = SignalStore.create(tmp_path / "joined", joined, verbose=0)
+    assert store.recordings["name"].tolist() == [f"recording-0#{i}" for i in (1, 2, 3)]
+    assert store.recordings["n_times"].tolist() == [100, 200, 300]
 
 
 def test_an_unusable_piece_is_named(make_raw, tmp_path):
@@ -359,65 +357,51 @@ def test_invalid_arguments_create_no_folder(wrong, message, recordings, tmp_path
     assert not (tmp_path / "store").exists()
 
 
-def test_append_does_not_change_stored_samples(recordings, make_raw, tmp_path):
+def test_new_files_of_a_folder_are_added(own_tree, make_edf, tmp_path, opened):
     path = tmp_path / "store"
-    short = SignalStore.create(path, recordings, dtype="float32", verbose=0)
+    store = SignalStore.create(path, own_tree, dtype="float32", verbose=0)
     samples = (path / "samples.bin").read_bytes()
-    more = RawDataset(make_raw(9, 4), dict(subject="new"))
-    long = short.append(more, verbose=0)
-    assert long.dtype == "float32"
-    assert long.recordings["name"].tolist() == [f"recording-{i}" for i in range(5)]
-    assert long.subjects == [1, 2, "anna", "new"]
-    assert (path / "samples.bin").read_bytes()[: len(samples)] == samples
-    np.testing.assert_array_equal(
-        long.windows(400)[len(long.windows(400)) - 1], more.raw.get_data().astype("f4")
-    )
-    assert len(short) == 11  # the open store does not change
-    assert len(long) == 15
-    np.testing.assert_array_equal(short.windows(300)[3], long.windows(300)[3])
-
-
-def test_append_needs_the_same_sampling_rate(recordings, make_raw, tmp_path):
-    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    before = on_disk(store.path)
-    faster = RawDataset(make_raw(9, sfreq=128), {})
-    with pytest.raises(ValueError, match=r"128 Hz, .* 100 Hz"):
-        store.append(faster, verbose=0)
-    with pytest.raises(ValueError, match=r"128 Hz, .* 100 Hz"):
-        store.append(faster, sfreq=128, verbose=0)
-    assert on_disk(store.path) == before
-    assert store.append(faster, sfreq=100, verbose=0).recordings["n_times"].iloc[-1] == 400
-
-
-def test_append_uses_the_preparation_of_the_store(make_raw, tmp_path):
-    first, second = (RawDataset(make_raw(i, sfreq=128), dict(subject=i)) for i in range(2))
-    both = BaseConcatDataset([first, second])
-    making = dict(sfreq=100, high=20, channels=["E1"], verbose=0)
-    at_once = SignalStore.create(tmp_path / "one", both, **making)
-    in_turn = SignalStore.create(tmp_path / "two", first, **making).append(second, verbose=0)
-    assert at_once.checksum == in_turn.checksum
-
-
-def test_append_reads_only_new_files_of_a_folder(own_tree, make_edf, tmp_path, opened):
-    store = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
     make_edf(own_tree / "new/night.edf", ["C3", "C4", "Cz"])
     opened.clear()
-    longer = store.append(own_tree, verbose=0)
+    with pytest.raises(ValueError, match="dtype is 'int16', was 'float32'; high is 30"):
+        SignalStore.create(path, own_tree, high=30, verbose=0)
+    longer = SignalStore.create(path, own_tree, dtype="float32", verbose=0)
     assert opened == ["new/night.edf"]
     assert longer.recordings["name"].tolist() == [*store.recordings["name"], "new/night.edf"]
+    assert (path / "samples.bin").read_bytes()[: len(samples)] == samples
+    assert len(longer) == len(store) + 3  # the open store does not change
+    np.testing.assert_array_equal(store.windows(300)[3], longer.windows(300)[3])
+    again = SignalStore.create(path, own_tree, dtype="float32", verbose=0)  # nothing is new
+    assert again.checksum == longer.checksum
     os.utime(own_tree / "b/r01.dat")
     with pytest.raises(ValueError, match=r"r01\.hea"):
-        longer.append(own_tree, verbose=0)
+        SignalStore.create(path, own_tree, dtype="float32", verbose=0)
 
 
-def test_append_tries_skipped_recordings_again(own_tree, tmp_path):
+def test_a_failed_addition_leaves_a_finished_store(own_tree, make_edf, tmp_path, full_disk):
+    """With the new recordings that were stored before; the same call adds the others."""
+    path = tmp_path / "store"
+    store = SignalStore.create(path, own_tree, verbose=0)
+    for name in ("x", "y"):
+        make_edf(own_tree / f"{name}/night.edf", ["C3", "C4"])
+    full_disk(1)
+    with pytest.raises(OSError, match="resumes"):
+        SignalStore.create(path, own_tree, verbose=0)
+    assert SignalStore.open(path).subjects == [*store.subjects, "x"]
+    full_disk(100)
+    longer = SignalStore.create(path, own_tree, verbose=0)
+    longer.verify()
+    assert longer.subjects == [*store.subjects, "x", "y"]
+
+
+def test_skipped_recordings_are_tried_again(own_tree, tmp_path):
     file = own_tree / "lone.EDF"
     whole = file.read_bytes()
     file.write_bytes(whole[:-2000])
     with pytest.warns(UserWarning, match=r"1 of 5 .*lone\.EDF"):
         store = SignalStore.create(tmp_path / "store", own_tree, on_error="warn", verbose=0)
     file.write_bytes(whole)
-    longer = store.append(own_tree, verbose=0)
+    longer = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
     assert longer.recordings["name"].iloc[-1] == "lone.EDF"
     assert (list(store.skipped), longer.skipped) == (["lone.EDF"], {})
 
@@ -463,55 +447,26 @@ def test_a_full_disk_keeps_stored_recordings(recordings, tmp_path, full_disk, op
     assert store.checksum == SignalStore.create(tmp_path / "b", recordings, verbose=0).checksum
 
 
-def test_append_on_a_full_disk_does_not_change_the_store(recordings, others, tmp_path, full_disk):
-    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    before = on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns
-    full_disk(2)
-    with pytest.raises(OSError, match="unchanged"):
-        store.append(others, verbose=0)
-    assert (on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns) == before
-    full_disk(100)
-    assert len(store.append(others, verbose=0)) == 2 * len(store)
-
-
-def test_a_failed_write_of_the_index_does_not_change_the_store(
-    recordings, others, tmp_path, monkeypatch
-):
-    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    before = on_disk(store.path)
-
-    def full(*args):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.replace", full)
-        with pytest.raises(OSError, match=r"store\.json"):
-            store.append(others, verbose=0)
-    assert on_disk(store.path) == before
-
-
-def test_a_killed_append_does_not_change_the_store(recordings, make_raw, tmp_path):
-    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+def test_samples_of_a_killed_addition_are_overwritten(own_tree, make_edf, tmp_path):
+    store = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
     with (store.path / "samples.bin").open("ab") as file:
         file.write(b"samples that no index knows")
-    again = SignalStore.open(store.path)
-    assert again.checksum == store.checksum
-    one_more = RawDataset(make_raw(5), dict(subject=1))
-    longer = again.append(one_more, verbose=0)
+    assert SignalStore.open(store.path).checksum == store.checksum
+    make_edf(own_tree / "new/night.edf", ["C3"])
+    longer = SignalStore.create(store.path, own_tree, verbose=0)
     longer.verify()
     assert (store.path / "samples.bin").stat().st_size == longer.n_bytes
 
 
-def test_two_concurrent_writers_raise(recordings, others, tmp_path):
-    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+def test_two_concurrent_writers_raise(tree, tmp_path):
+    store = SignalStore.create(tmp_path / "store", tree, verbose=0)
     before = on_disk(store.path)
     with (
         _writing._open_locked(store.path),
         pytest.raises(BlockingIOError),
     ):
-        store.append(others, verbose=0)
+        SignalStore.create(store.path, tree, verbose=0)
     assert on_disk(store.path) == before
-    assert len(store.append(others, verbose=0)) == 2 * len(store)
 
 
 def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch):
@@ -531,15 +486,6 @@ def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch)
     assert len(written) < 6
 
 
-def test_append_skips_stored_recordings(recordings, others, tmp_path):
-    """Recordings of a dataset have no names, so repeated ones are recognised by their samples."""
-    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    both = BaseConcatDataset([*recordings.datasets, *others.datasets])
-    with pytest.warns(UserWarning, match=r"4 of 8 .* recording-0\b"):
-        longer = store.append(both, verbose=0)
-    assert len(longer) == 2 * len(store)
-
-
 def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
     with pytest.raises(ValueError, match="Oz"):
         SignalStore.create(tmp_path / "store", recordings, channels=["Oz"], verbose=0)
@@ -547,11 +493,9 @@ def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
     assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
 
 
-def test_requested_channels_that_recordings_lack_are_named(recordings, tmp_path, caplog):
-    wanted = ["C3", "Fz", "NOPE"]
-    with pytest.warns(UserWarning, match="NOPE"):
-        SignalStore.create(tmp_path / "store", recordings, channels=wanted)
-    assert "2 recordings lack as good EEG: Fz, NOPE" in caplog.text
+def test_requested_channels_that_no_recording_has_are_named(recordings, tmp_path):
+    with pytest.warns(UserWarning, match="No stored recording has NOPE of"):
+        SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz", "NOPE"], verbose=0)
 
 
 def test_a_channel_with_other_references_is_not_missing(make_raw, tmp_path):
@@ -649,39 +593,22 @@ def test_shares_are_in_the_index_and_may_change_while_storing(two_corpora, tmp_p
     assert (plain.path / "samples.bin").read_bytes() == (path / "samples.bin").read_bytes()
 
 
-def test_a_corpus_can_be_added(two_corpora, recordings, tmp_path):
-    a, b = two_corpora
-    both = SignalStore.create(tmp_path / "both", two_corpora, verbose=0)
-    store = SignalStore.create(tmp_path / "store", a, verbose=0)
-    with pytest.raises(ValueError, match="a, b"):
-        store.append(b, shares={"a": 1}, verbose=0)
-    assert store.append(b, verbose=0).checksum == both.checksum
-    mixed = store.append([a, b], shares={"a": 3, "b": 1}, verbose=0)  # only the shares are new
-    assert (len(mixed), mixed.shares) == (len(both), {"a": 3.0, "b": 1.0})
-    # The recordings of a store are prepared in one way.
-    other = own_recipe.corpus_of(tmp_path / "b", "b", level=1e-6)
-    with pytest.raises(ValueError, match="level is 1e-06"):
-        mixed.append(other, verbose=0)
-    with pytest.raises(ValueError, match="recipes"):
-        mixed.append(recordings, verbose=0)
-    plain = SignalStore.create(tmp_path / "plain", recordings, verbose=0)
-    with pytest.raises(ValueError, match="recipes"):
-        plain.append(b, verbose=0)
-
-
 def test_a_stored_recording_that_is_left_out_now_is_refused(two_corpora, tmp_path):
     """As when YSYW is divided again after more subjects were downloaded."""
-    a, _ = two_corpora
-    store = SignalStore.create(tmp_path / "store", a, verbose=0)
+    a, b = two_corpora
+    path = tmp_path / "store"
+    SignalStore.create(path, a, verbose=0)
+    with pytest.raises(ValueError, match=r"corpora\.b"):
+        SignalStore.create(path, [a, b], verbose=0)
     own_recipe.write(tmp_path / "a", "P4_train", 12)
     fewer = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P1"]])
     with pytest.raises(ValueError, match="P1"):
-        store.append(fewer, verbose=0)
+        SignalStore.create(path, fewer, verbose=0)
     held_out = replace(fewer, excluded=(), held_out=fewer.excluded)
     with pytest.raises(ValueError, match="P1"):
-        store.append(held_out, verbose=0)
+        SignalStore.create(path, held_out, verbose=0)
     more = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P9"]])
-    assert store.append(more, verbose=0).subjects == ["a:P1", "a:P2", "a:P4"]
+    assert SignalStore.create(path, more, verbose=0).subjects == ["a:P1", "a:P2", "a:P4"]
 
 
 def test_test_subjects_of_a_corpus_are_not_stored_from_another(two_corpora, tmp_path):
@@ -691,14 +618,6 @@ def test_test_subjects_of_a_corpus_are_not_stored_from_another(two_corpora, tmp_
     c = own_recipe.corpus_of(tmp_path / "c", "c")
     store = SignalStore.create(tmp_path / "store", [a, c], verbose=0)
     assert list(store.recordings["name"]) == ["a/P2_train.txt", "c/P7_train.txt"]
-    plain = SignalStore.create(tmp_path / "plain", c, verbose=0).append([a, c], verbose=0)
-    assert list(plain.recordings["name"]) == ["c/P7_train.txt", "a/P2_train.txt"]
-    # The store remembers who was left out when it was made.
-    later = SignalStore.create(tmp_path / "later", c, verbose=0).append(a, verbose=0)
-    assert list(later.recordings["name"]) == ["c/P7_train.txt", "a/P2_train.txt"]
-    leaky = SignalStore.create(tmp_path / "leaky", a, verbose=0)
-    with pytest.raises(ValueError, match="P1"):
-        leaky.append(c, verbose=0)
 
 
 def test_a_recipe_prepares_its_recordings_alone(two_corpora, tmp_path):
