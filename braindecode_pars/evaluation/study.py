@@ -187,7 +187,7 @@ def study(
         Numbers of labelled people. None means 2, 4, 8, ... as far as there are people, four at
         least where each has one class.
     n_draws : int | None
-        Draws of labelled people; None means 10, or 20 with ``hours``.
+        Draws of labelled people; None means 8, or 20 with ``hours``.
     hours : float | None
         Hours that the study may take. None runs no network that takes long.
     dataset : str

@@ -39,7 +39,7 @@ _SIMPLE = ("band-power", "tangent-space", "classical-features")
 #: Folds of subjects; each is tested once in every draw.
 N_FOLDS = 4
 #: Draws of labelled people: of classifiers on features and of networks, without and with hours.
-DRAWS, MOST_DRAWS, FEWEST_DRAWS = 10, 20, 3
+DRAWS, MOST_DRAWS, FEWEST_DRAWS = 8, 20, 3
 #: Longest time of networks in minutes where no hours are given.
 NETWORK_MINUTES = 2.0
 #: Fewest windows of each subject to subtract the mean of the subject.

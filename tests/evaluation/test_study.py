@@ -181,7 +181,7 @@ def test_networks_take_the_time_that_is_left(monkeypatch, hours, seconds, expect
         assert plan.people["scratch"] == plan.people["network"]
         if hours:
             assert plan.table["minutes"].sum() <= hours * 60
-    assert plan.draws["simple"] == (10 if hours is None else 20)
+    assert plan.draws["simple"] == (8 if hours is None else 20)
 
 
 def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
