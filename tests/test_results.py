@@ -425,3 +425,27 @@ def test_what_pretraining_needs_is_what_was_measured():
                     for method in ("features and spectra", "features, spectra and PARS")
                 ]
                 assert abs(scores[0] - scores[1]) < 0.0035
+
+
+def test_what_is_said_of_fine_tuned_pretrainings_is_what_was_measured():
+    from stored_pretraining import SCRATCH, pretraining_table
+
+    def gains(task: str) -> pd.DataFrame:
+        table = pretraining_table(f"{task}_fine_tuned", 4, centred=False, against=SCRATCH)
+        table = table.set_index("pretraining").drop(index=SCRATCH)
+        gain = table["minus scratch (95 %)"].str.replace(r"^\+0(\.\d+) .*", r"\1", regex=True)
+        return table.assign(gain=gain, p=table["p"].astype(float)).sort_values("gain")
+
+    page = _text(DOCS / "results" / "pretraining.rst")
+    hands, arithmetic = gains("hands"), gains("arithmetic")
+    assert (hands["p"] < 0.001).all()
+    assert (arithmetic["p"] > 0.05).all()
+    alone = "PARS without overlap"
+    assert hands.index.tolist() == [alone, "features and spectra", "slope"]
+    assert f"PARS by the least, {hands['gain'].iloc[0]}, and the slope by the most, " in page
+    assert f"by the most, {hands['gain'].iloc[-1]}." in page
+    detectable = arithmetic.loc[alone, "detectable"].lstrip("0")
+    assert f"of PARS is {arithmetic.loc[alone, 'gain']}, where {detectable} would be" in page
+    both = arithmetic.loc["features and spectra"]
+    told = f"features and spectra {both['gain']} (p = {both['p']:.2g})"
+    assert told.replace("0.", ".") in page
