@@ -326,7 +326,7 @@ def test_gains_of_fine_tuned_networks_are_the_stored_ones():
     assert f"{mean} (95 %: {low} to {high})" in _text(DOCS / "index.rst")
     (mean, *_, first), (also, *_, second) = (gain(task, spectral) for task in README_TASKS[:2])
     assert mean == also
-    told = f"SpectralMAE {mean} on arithmetic and on imagery, where {first} and {second} would be"
+    told = f"SpectralMAE {mean} on arithmetic and imagery (detectable: {first}, {second})"
     assert told in readme
 
     index, hands, arithmetic, tests = (
