@@ -288,6 +288,29 @@ def test_the_readme_has_the_stored_scores_of_few_labels():
         assert shown[named.get(method, method)] == expected, method
 
 
+def test_the_page_on_few_labels_begins_with_the_stored_scores():
+    """Centred means with four people, and the same number of draws for each question."""
+    from stored_few_labels import few_labels_scores
+
+    def shown(task: str, *methods: str) -> list[str]:
+        scores = few_labels_scores(task)
+        assert scores["seed"].nunique() == 20
+        scores = scores[scores["centred"] & scores["n_train_subjects"].eq(4)]
+        means = scores.groupby("method")["value"].mean()
+        return [f"{means[method]:.3f}".removeprefix("0") for method in methods]
+
+    page = _text(DOCS / "results" / "few_labels.rst")
+    methods = ("small", "classical features", "tangent space", "band power")
+    small, *others = shown("arithmetic", *methods)
+    assert f"{small} on arithmetic (classical features {others[0]}, tangent space" in page
+    assert f"tangent space {others[1]}, band power {others[2]})" in page
+    for task, name in (("imagery", "imagery"), ("hands", "fists")):
+        small, *others = shown(task, *methods)
+        assert f"{small} on {name} ({', '.join(others)})" in page
+    votes = [shown(task, "few labels")[0] for task in README_TASKS]
+    assert "the vote has {}, {} and {}.".format(*votes) in page
+
+
 def test_the_readme_has_the_stored_scores_of_the_network():
     """Means of the encoder and from scratch with four people, and the p-values."""
     from stored_few_labels import fine_tuned
