@@ -378,7 +378,7 @@ def test_the_numbers_about_motor_imagery_are_the_stored_ones():
     means = stored.groupby(["method", "n_train_subjects"])["value"].mean()
     page = (GUIDE / "motor_imagery.rst").read_text(encoding="utf-8")
     for method in ("PARS without overlap", "scratch", "band power"):
-        low, high = (f"{means[method, n]:.2f}"[1:] for n in (2, 16))
+        low, high = (f"{means[method, n]:.2f}"[1:] for n in (4, 16))
         assert f"     - {low}\n     - {high}\n" in page, method
 
 

@@ -16,7 +16,7 @@ from stored_controls import FOLDER as CONTROLS
 from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
 from stored_pretraining import FOLDER as PRETRAINING
-from stored_pretraining import pretraining_table, temporal_cue
+from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
 from stored_scores import (
     MEASURED,
@@ -83,15 +83,26 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
     yield from _list_table(table(scores).reset_index())
     # Below the table: the number of units, and the origin of the scores.
     n = summarize(scores)["n"].max()
-    averaged = scores.groupby("subject")["seed"].nunique().min()
-    seeds = f"; the {averaged} seeds of each are averaged first" if averaged > 1 else ""
-    yield from ("", f"Mean ± SD over {n} held-out subjects{seeds}.", "")
+    yield from ("", f"Mean ± SD over {n} held-out subjects{_averaged(scores)}.", "")
     yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)
     yield ""
     if compared:
         tests = _list_table(differences(scores, "scratch"))
         yield from _dropdown("Each method against scratch, with the test", tests)
+
+
+def _averaged(scores: pd.DataFrame) -> str:
+    """Return how many seeds of a subject are averaged, and which methods have more of them."""
+    keys = ["subject", "n_train_subjects", "method"]
+    seeds = scores.groupby(keys, sort=False)["seed"].nunique().groupby(keys[1:], sort=False).min()
+    few, many = seeds.min(), seeds.max()
+    if many == 1:
+        return ""
+    told = f"; the {few} seeds of each are averaged first"
+    for n, more in seeds[seeds > few].groupby("n_train_subjects"):
+        told += f", {many} of {' and '.join(more.index.unique('method'))} with {n} subjects"
+    return told
 
 
 class InShort(_Computed):
@@ -173,7 +184,10 @@ class Audits(_Computed):
 
 
 class Pretrainings(_Computed):
-    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people."""
+    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people.
+
+    Fine-tuned networks, ``TASK_fine_tuned``, have 4 labelled people and are compared with scratch.
+    """
 
     required_arguments = 1
 
@@ -181,9 +195,12 @@ class Pretrainings(_Computed):
         [name] = self.arguments
         file = PRETRAINING / f"{name}.csv"
         lines: list[str] = []
-        for n, centred in ((16, False), (4, False), (16, True), (4, True)):
+        tuned = name.endswith("_fine_tuned")
+        against = SCRATCH if tuned else RANDOM
+        shown = [(4, False)] if tuned else [(16, False), (4, False), (16, True), (4, True)]
+        for n, centred in shown:
             title = f"With {n} labelled people, {'centred by subject' if centred else 'plain'}"
-            rows = _list_table(pretraining_table(name, n, centred=centred))
+            rows = _list_table(pretraining_table(name, n, centred=centred, against=against))
             lines += _dropdown(title, rows) if lines else [f"{title}:", "", *rows, ""]
         return self.parse([*lines, *_origin(file)], [file])
 

@@ -10,15 +10,19 @@ from stored_scores import MEASURED
 
 from braindecode_pars.evaluation import paired_tests
 
-__all__ = ["FOLDER", "pretraining_scores", "pretraining_table", "pretrainings", "temporal_cue"]
+__all__ = [
+    *("FOLDER", "RANDOM", "SCRATCH"),
+    *("pretraining_scores", "pretraining_table", "pretrainings", "temporal_cue"),
+]
 
 FOLDER = MEASURED / "pretraining"
 
-#: What every other pretraining is compared with.
-RANDOM = "random encoder"
+#: What every other pretraining is compared with: frozen, and with all weights fine-tuned.
+RANDOM, SCRATCH = "random encoder", "scratch"
 #: Methods in the order of a table, with the number of steps of pretraining.
 METHODS = {
     RANDOM: 0,
+    SCRATCH: 0,
     "PARS": 6_000,
     "PARS without overlap": 6_000,
     "SpectralMAE": 6_000,
@@ -39,15 +43,15 @@ def pretraining_scores(name: str, *, centred: bool) -> pd.DataFrame:
     return scores[scores["centred"] == centred]
 
 
-def pretraining_table(name: str, n: int, *, centred: bool) -> pd.DataFrame:
-    """Return the mean of each pretraining and its difference to an encoder that was not trained.
+def pretraining_table(name: str, n: int, *, centred: bool, against: str = RANDOM) -> pd.DataFrame:
+    """Return the mean of each pretraining and its difference to a network without one.
 
     Subjects, draws and seeds of pretraining are random factors of the test; p-values have Holm's
     correction over the table.
     """
     scores = pretraining_scores(name, centred=centred)
     scores = scores[scores["n_train_subjects"] == n]
-    tests = paired_tests(scores, "balanced_accuracy", against=RANDOM)
+    tests = paired_tests(scores, "balanced_accuracy", against=against)
     tests = tests.set_index("method_a").to_dict("index")
     rows = []
     for method in (*METHODS, *BASELINES):
@@ -58,7 +62,7 @@ def pretraining_table(name: str, n: int, *, centred: bool) -> pd.DataFrame:
         row = {"pretraining": method, "steps": steps, "balanced accuracy": score_cell(own)}
         if test := tests.get(method):
             row |= {
-                "minus random encoder (95 %)": f"{test['mean_difference']:+.3f} "
+                f"minus {against} (95 %)": f"{test['mean_difference']:+.3f} "
                 f"({test['ci_low']:+.3f} to {test['ci_high']:+.3f})",
                 "p": f"{test['p_holm']:.2g}",
                 "detectable": f"{test['detectable']:.3f}",

@@ -123,6 +123,7 @@ def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
             {
                 "method": method,
                 "labelled subjects": str(n),
+                "draws": str(test["n_draws"]),
                 "difference": _mean_difference(test),
                 "ahead in": _ahead(test),
                 "p": f"{p:.2g}",

@@ -96,8 +96,8 @@ def patches(ink: str, known: str, hidden: str) -> Axes:
 
 
 def hands(ink: str) -> Axes:
-    """Draw each of 20 held-out people, with two labelled people in training."""
-    means = _hands(2)
+    """Draw each of 20 held-out people, with four labelled people in training."""
+    means = _hands(4)
     _, ax = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
     ax.plot(range(len(METHODS)), means.T, color=ink, alpha=0.25, lw=0.8)
     for column, (method, (_, color, marker)) in enumerate(METHODS.items()):
@@ -182,7 +182,7 @@ def motor_imagery() -> Figure:
 
 def comparing() -> Figure:
     """Draw the dots of :func:`hands` without text."""
-    means = _hands(2)
+    means = _hands(4)
     figure, ax = _card()
     ax.plot(range(len(METHODS)), means.T, color=GREY, alpha=0.5, lw=0.8)
     for column, (method, (_, color, marker)) in enumerate(METHODS.items()):
