@@ -285,7 +285,7 @@ def run_page(name: str) -> dict:
 #: Pages whose code takes more than half a minute.
 SLOW = {
     *("comparing.rst", "few_labels.rst", "from_braindecode.rst", "from_moabb.rst"),
-    *("own_recordings.rst", "pretrained.rst", "sleep.rst"),
+    *("own_recordings.rst", "pretrained.rst", "sleep.rst", "study.rst"),
 }
 #: The code of this page needs corpora of a terabyte, and a cluster.
 NOT_RUN = {"scale.rst"}

@@ -58,7 +58,7 @@ def study(
     with report_failures(kept):
         from braindecode_pars.cli.evaluation_report import load, title
         from braindecode_pars.evaluation.study import Study, begin_study
-        from braindecode_pars.signal_store.parts import is_store
+        from braindecode_pars.signal_store.index import is_store
 
         reading = reading_of(given)
         encoders = dict(pairs(given.get("encoder"), "--encoder", "NAME=FOLDER")) or None

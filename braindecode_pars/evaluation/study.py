@@ -34,7 +34,7 @@ from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.controls import controls
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.data_check import DataCheck, check_data
-from braindecode_pars.evaluation.folds import seen_by
+from braindecode_pars.evaluation.folds import collected, seen_by
 from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.paired_tests import holm, paired_tests
 from braindecode_pars.evaluation.protocols import label_efficiency
@@ -511,7 +511,8 @@ class Planned:
             for name in helped["method_a"]
             if methods[name].trains
         ]
-        tables = []
+        tables: list[tuple] = []
+        warned: list[tuple] = []
         for twin in dict.fromkeys(methods[name].twin for name in names):
             group = [methods[n] for n in names if methods[n].twin == twin] + [methods[str(twin)]]
             own = any(m.name.startswith(OWN) for m in group)
@@ -521,16 +522,18 @@ class Planned:
                     for m in group
                 }
                 name = f"{twin}-{k}" if own else str(twin)
-                found = controls(
-                    estimators,
-                    self.windows_ds,
-                    n_train_subjects=[largest],
-                    cv=folds,
-                    seeds=range(min(CONTROL_DRAWS, self.plan.draws[group[0].name])),
-                    dataset=self.corpus.name,
-                    out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
-                    **self.options,
-                )
+                # That a control is not possible is said in the report.
+                with collected(warned):
+                    found = controls(
+                        estimators,
+                        self.windows_ds,
+                        n_train_subjects=[largest],
+                        cv=folds,
+                        seeds=range(min(CONTROL_DRAWS, self.plan.draws[group[0].name])),
+                        dataset=self.corpus.name,
+                        out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
+                        **self.options,
+                    )
                 attrs, found.attrs = found.attrs, {}
                 tables.append((twin, found, attrs))
         if not tables:
@@ -544,7 +547,8 @@ class Planned:
             gains.append((gain, scores.attrs["lacks"]))
         table = pd.concat([_plain(gain) for gain, _ in gains], ignore_index=True)
         table.attrs = {"metric": self.metric, "lacks": gains[0][1]}
-        return table, [*sentences, *self._audited(methods[name] for name in names)]
+        sentences += self._audited(methods[name] for name in names)
+        return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
 
     def _audited(self, ahead_methods: Iterable[Method]) -> Iterator[str]:
         """Say what the features of each encoder hold more of than before its pretraining."""
