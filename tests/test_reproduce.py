@@ -13,10 +13,9 @@ import torch
 from support.corpora import write_corpora
 from support.page_commands import Command, commands_of, parse, run, run_until_killed
 
-from braindecode_pars._common.computing import count_steps
+from braindecode_pars._common.computing import count_steps, training_step
 from braindecode_pars.cli.terminal import CORPORA, GRIDS, METHODS, METRICS, TASKS
 from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs.planning import step_of
 from braindecode_pars.runs.run import build_task
 from braindecode_pars.signal_store import SignalStore
 
@@ -80,7 +79,7 @@ def test_the_operations_on_the_page_are_those_of_a_run():
     for task, per_window, in_all, rate, hours in found:
         n_windows = 1000 * 2979 * 512
         task = build_task(RunConfig(task=task), 200.0)
-        count = count_steps(step_of(task), task.encoder, 1000 * 2979, n_windows)
+        count = count_steps(training_step(task), task.encoder, 1000 * 2979, n_windows)
         assert float(in_all) == float(f"{count.flops:.3g}")
         assert float(per_window) == round(count.flops / n_windows / 1e9, 2)
         assert float(hours.replace(",", "")) == round(n_windows / float(rate) / 3600, -2)

@@ -25,14 +25,14 @@ from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 
 
-def noise_of(path, subjects, names=("C3", "Cz", "C4")):
+def noise_of(path, subjects, names=("C3", "Cz", "C4"), further=()):
     rng = np.random.default_rng(0)
     recordings = []
     for subject in subjects:
         info = mne.create_info(list(names), 100.0, "eeg")
         raw = mne.io.RawArray(1e-5 * rng.normal(size=(len(names), 900)), info, verbose="error")
         recordings.append(RawDataset(raw, {"subject": subject}))
-    return SignalStore.create(path, BaseConcatDataset(recordings), verbose=0)
+    return SignalStore.create(path, BaseConcatDataset([*recordings, *further]), verbose=0)
 
 
 @pytest.fixture(scope="module")
@@ -147,21 +147,9 @@ def test_a_large_encoder_is_refused_and_nothing_is_written(finished, others, tmp
 def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished, folder, tmp_path):
     with pytest.raises(ValueError, match="1, 2, 3"):
         make(finished, folder / "seen", "spectral-noise", tmp_path / "out")
-    mixed = noise_of(tmp_path / "mixed", [6]).append(
-        BaseConcatDataset(
-            [
-                RawDataset(
-                    mne.io.RawArray(
-                        1e-5 * np.random.default_rng(1).normal(size=(1, 900)),
-                        mne.create_info(["Pz"], 100.0, "eeg"),
-                        verbose="error",
-                    ),
-                    {"subject": 7},
-                )
-            ]
-        ),
-        verbose=0,
-    )
+    noise = 1e-5 * np.random.default_rng(1).normal(size=(1, 900))
+    one = mne.io.RawArray(noise, mne.create_info(["Pz"], 100.0, "eeg"), verbose="error")
+    mixed = noise_of(tmp_path / "mixed", [6], further=[RawDataset(one, {"subject": 7})])
     with pytest.raises(ValueError, match="channels"):
         make(finished, mixed, "spectral-noise", tmp_path / "out")
     with pytest.raises(ValueError, match="Spectral"):
