@@ -73,7 +73,7 @@ def study(
             windows,
             encoders=encoders,
             hours=given.get("hours"),
-            dataset=title(folder),
+            dataset=title(folder).replace("_", " "),
             out=out,
         )
         about = dict(
