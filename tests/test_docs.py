@@ -285,10 +285,11 @@ def run_page(name: str) -> dict:
 #: Pages whose code takes more than half a minute.
 SLOW = {
     *("comparing.rst", "few_labels.rst", "from_braindecode.rst", "from_moabb.rst"),
-    *("own_recordings.rst", "pretrained.rst", "sleep.rst", "study.rst"),
+    *("own_recordings.rst", "pretrained.rst", "sleep.rst"),
 }
-#: The code of this page needs corpora of a terabyte, and a cluster.
-NOT_RUN = {"scale.rst"}
+#: The code of scale needs corpora of a terabyte, and a cluster. That of study takes minutes;
+#: tests/evaluation/test_study.py does the same on small signals.
+NOT_RUN = {"scale.rst", "study.rst"}
 
 RUNNABLE = [
     pytest.param(page.name, marks=[pytest.mark.slow] if page.name in SLOW else [], id=page.stem)

@@ -277,7 +277,9 @@ def test_a_score_below_chance_is_no_answer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by_subject", [False, True])
-def test_permuted_labels_end_in_no_difference_from_chance(monkeypatch, by_subject):
+def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subject):
+    """With range(100), 96 and 95 of 100 did. Of 20, fewer than 17 would in one of 60 runs."""
+
     def few(encoders, channels, *, centred, further):
         methods = study_methods(encoders, channels, centred=centred, further=further)
         return [m for m in methods if m.name in ("band power", "random encoder", "noise")]
@@ -292,9 +294,9 @@ def test_permuted_labels_end_in_no_difference_from_chance(monkeypatch, by_subjec
             n_draws=3,
             verbose=0,
         ).answer
-        for seed in range(100)
+        for seed in range(20)
     ]
-    assert sum("no difference from chance level" in answer for answer in answers) >= 95
+    assert sum("no difference from chance level" in answer for answer in answers) >= 17
 
 
 def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
