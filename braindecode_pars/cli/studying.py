@@ -32,6 +32,7 @@ _STUDY: dict[str, Any] = dict(
         list[str], "Encoder to compare instead of small and noise.", metavar="NAME=FOLDER"
     ),
     n_jobs=option(int, "Number of processes.", "--jobs", show_default="1"),
+    on_error=option(str, "raise, or warn and skip a recording.", show_default="warn"),
     plan_only=option(bool, "Look, plan and stop.", "--plan-only"),
 )
 
@@ -64,7 +65,8 @@ def study(
         encoders = dict(pairs(given.get("encoder"), "--encoder", "NAME=FOLDER")) or None
         if Path(folder).is_dir() and not is_store(folder):
             first = next(iter((encoders or {"small": "small"}).values()))
-            reading = as_encoder(first) | reading
+            # What cannot be used is left out, and listed in the report.
+            reading = {"on_error": "warn"} | as_encoder(first) | reading
         with warnings.catch_warnings(record=True) as caught:
             windows = load(folder, None, reading)
         for each in caught:
