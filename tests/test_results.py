@@ -368,14 +368,13 @@ def test_gains_of_fine_tuned_networks_are_the_stored_ones():
 
 
 def test_a_table_says_how_many_draws_a_score_has():
-    from measured import _averaged
-    from stored_scores import result_scores
+    from stored_scores import averaged_seeds, result_scores
 
-    assert _averaged(result_scores("hands")) == (
+    assert averaged_seeds(result_scores("hands")) == (
         "; the 3 seeds of each are averaged first, 20 of scratch and PARS without overlap with 4 "
         "subjects"
     )
-    assert _averaged(result_scores("control")) == ""  # each seed has subjects of its own
+    assert averaged_seeds(result_scores("control")) == ""  # each seed has subjects of its own
 
 
 def test_pretraining_seeds_are_one_method_and_the_tests_are_those_of_the_package():

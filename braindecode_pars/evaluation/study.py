@@ -435,7 +435,7 @@ class Planned:
         estimator = clone(method.estimator)
         name = next(n for n, v in estimator.get_params().items() if is_new_encoder(v))
         embedder = estimator.get_params()[name]
-        folder = self.out / "encoders" / f"fold-{k}"
+        folder = self.out / "encoders" / f"{self.about['digest']}-fold-{k}"
         if not (folder / "encoder.json").exists():
             train, _ = self.plan.folds[k]
             clone(embedder).fit(self.corpus.X[train]).save(folder)

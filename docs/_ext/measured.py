@@ -21,6 +21,7 @@ from stored_rates import by_design, by_variances
 from stored_scores import (
     MEASURED,
     RESULTS,
+    averaged_seeds,
     differences,
     fine_tuning,
     gain,
@@ -83,26 +84,13 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
     yield from _list_table(table(scores).reset_index())
     # Below the table: the number of units, and the origin of the scores.
     n = summarize(scores)["n"].max()
-    yield from ("", f"Mean ± SD over {n} held-out subjects{_averaged(scores)}.", "")
+    yield from ("", f"Mean ± SD over {n} held-out subjects{averaged_seeds(scores)}.", "")
     yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)
     yield ""
     if compared:
         tests = _list_table(differences(scores, "scratch"))
         yield from _dropdown("Each method against scratch, with the test", tests)
-
-
-def _averaged(scores: pd.DataFrame) -> str:
-    """Return how many seeds of a subject are averaged, and which methods have more of them."""
-    keys = ["subject", "n_train_subjects", "method"]
-    seeds = scores.groupby(keys, sort=False)["seed"].nunique().groupby(keys[1:], sort=False).min()
-    few, many = seeds.min(), seeds.max()
-    if many == 1:
-        return ""
-    told = f"; the {few} seeds of each are averaged first"
-    for n, more in seeds[seeds > few].groupby("n_train_subjects"):
-        told += f", {many} of {' and '.join(more.index.unique('method'))} with {n} subjects"
-    return told
 
 
 class InShort(_Computed):

@@ -19,6 +19,7 @@ from braindecode_pars.evaluation.paired_tests import holm
 __all__ = [
     "RESULTS",
     "Result",
+    "averaged_seeds",
     "differences",
     "fine_tuning",
     "gain",
@@ -99,6 +100,19 @@ def table(scores: pd.DataFrame) -> pd.DataFrame:
     wide = first.droplevel("dataset").unstack("n_train_subjects", sort=False)
     wide.columns = [f"{n} subjects" for n in wide.columns]
     return wide.fillna("")  # not every method was run with every number
+
+
+def averaged_seeds(scores: pd.DataFrame) -> str:
+    """Return how many seeds of a subject are averaged, and which methods have more of them."""
+    keys = ["subject", "n_train_subjects", "method"]
+    seeds = scores.groupby(keys, sort=False)["seed"].nunique().groupby(keys[1:], sort=False).min()
+    few, many = seeds.min(), seeds.max()
+    if many == 1:
+        return ""
+    told = f"; the {few} seeds of each are averaged first"
+    for n, more in seeds[seeds > few].groupby("n_train_subjects"):
+        told += f", {many} of {' and '.join(more.index.unique('method'))} with {n} subjects"
+    return told
 
 
 def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:

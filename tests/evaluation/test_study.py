@@ -320,10 +320,12 @@ def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
 
 def test_the_encoder_of_a_fold_has_not_seen_the_people_it_is_tested_on(quick, tmp_path):
     windows = simulated()
-    study(windows, out=tmp_path, verbose=0, **quick)
+    found = study(windows, out=tmp_path, verbose=0, **quick)
     corpus = corpus_of(windows)
     for k, (train, test) in enumerate(folds_of(corpus, by_subject=False)):
-        seen = load_encoder(tmp_path / "encoders" / f"fold-{k}").card.subjects
+        # The digest keeps the encoders of other recordings apart.
+        folder = tmp_path / "encoders" / f"{found.about['digest']}-fold-{k}"
+        seen = load_encoder(folder).card.subjects
         assert seen == corpus.subjects_of(train)
         assert not set(seen) & set(corpus.subjects_of(test))
 
