@@ -332,7 +332,10 @@ def test_torchrun_on_one_node_and_on_two_of_which_one_is_lost(torchrun, store, t
 
     # Both again.
     agents = torchrun(2, 1, store, out, "--resume")
-    assert [agent.wait(300) for agent in agents] == [0, 0]
+    codes = [agent.wait(300) for agent in agents]
+    # Rarely, gloo's threads abort a process that has finished its work, when it exits.
+    printed = "".join((tmp_path / f"run-{node}.log").read_text() for node in (0, 1))
+    assert codes == [0, 0] or "terminate called without an active exception" in printed, printed
     sessions = json.loads((out / "run.json").read_text())["sessions"]
     assert [session["processes"] for session in sessions] == [2, 2]
     assert 0 < sessions[1]["first_step"] < 60
