@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 _METHODS = (*TASKS, "scratch")
 
+#: Labelled recordings.
+Labelled = Annotated[
+    str,
+    typer.Argument(
+        help="Folder of labelled recordings, a BIDS data set, or a store with labels. "
+        "mental_arithmetic is the sample in the package.",
+        metavar="FOLDER",
+    ),
+]
+
 #: Options that are arguments of ``datasets.folder.load``.
 READING: dict[str, Any] = dict(
     labels=option(
@@ -80,14 +90,7 @@ _MODEL: dict[str, Any] = dict(
 
 @with_options({**READING, **_MODEL})
 def fit(
-    folder: Annotated[
-        str,
-        typer.Argument(
-            help="Folder of labelled recordings, a BIDS data set, or a store with labels. "
-            "mental_arithmetic is the sample in the package.",
-            metavar="FOLDER",
-        ),
-    ],
+    folder: Labelled,
     out: Annotated[Path, typer.Option(help="Folder for the model.", metavar="MODEL")],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model in --out.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braindecode_pars.cli.fitting import READING, as_encoder, reading_of
+from braindecode_pars.cli.fitting import READING, Labelled, as_encoder, reading_of
 from braindecode_pars.cli.terminal import (
     make_console,
     option,
@@ -39,14 +39,7 @@ _STUDY: dict[str, Any] = dict(
 
 @with_options(_STUDY | {name: text for name, text in READING.items() if name not in _STUDY})
 def study(
-    folder: Annotated[
-        str,
-        typer.Argument(
-            help="Folder of labelled recordings, a BIDS data set, or a store with labels. "
-            "mental_arithmetic is the sample in the package.",
-            metavar="FOLDER",
-        ),
-    ],
+    folder: Labelled,
     out: Annotated[Path, typer.Option(help="Folder of the study.", metavar="STUDY")],
     *,
     given: dict[str, Any],
@@ -71,6 +64,8 @@ def study(
             windows = load(folder, None, reading)
         for each in caught:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        console = make_console()
+        console.print("Looking at the recordings, and timing each method once.")
         begun = begin_study(
             windows,
             encoders=encoders,
@@ -83,7 +78,6 @@ def study(
             warnings=[str(each.message) for each in caught],
         )
         begun.about.update(about)
-        console = make_console()
         _show_check(console, begun)
         if isinstance(begun, Study):
             console.print(f"{begun.answer}\nWritten to {begun.report(out)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
 import braindecode_pars
-from braindecode_pars._common.checks import integer, optional, positive
+from braindecode_pars._common.checks import integer, listed, optional, positive
 from braindecode_pars._common.files import (
     check_may_write,
     read_checked,
@@ -32,22 +32,21 @@ from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.controls import controls
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.data_check import DataCheck, check_data
-from braindecode_pars.evaluation.folds import collected, seen_by
+from braindecode_pars.evaluation.corpus import Corpus, check_list
+from braindecode_pars.evaluation.data_check import DataCheck, check_data, subjects_on_card
+from braindecode_pars.evaluation.folds import collected
 from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.paired_tests import holm, paired_tests
 from braindecode_pars.evaluation.protocols import label_efficiency
+from braindecode_pars.evaluation.splitting import draw_subjects
 from braindecode_pars.evaluation.study_answer import ahead, answer_of
 from braindecode_pars.evaluation.study_plan import (
     CENTRING_NEEDS,
-    OWN,
     Method,
     Plan,
     channels_of_slow_voltages,
+    embedder_in,
     folds_of,
-    is_embedder,
-    is_new_encoder,
     make_plan,
     numbers_of_people,
     plan_of,
@@ -91,11 +90,11 @@ class Study:
         ``question``: "pretraining" (against the same method with an encoder that was not trained)
         or "baseline" (against the best simple method). Holm's correction is over all rows with one
         number of people.
-    gains : DataFrame | None
+    controls : DataFrame | None
         What the controls leave of each gain, see
         :func:`~braindecode_pars.evaluation.control_gains`.
     doubts : list of str
-        What the controls say, in sentences.
+        What controls and audits say, in sentences.
     answer : str
         The answer in a sentence or two, with its interval.
     best : str
@@ -121,17 +120,12 @@ class Study:
     scores: pd.DataFrame = field(default_factory=pd.DataFrame)
     levels: pd.DataFrame = field(default_factory=pd.DataFrame)
     tests: pd.DataFrame = field(default_factory=pd.DataFrame)
-    gains: pd.DataFrame | None = None
+    controls: pd.DataFrame | None = None
     doubts: list[str] = field(default_factory=list)
     answer: str = ""
     best: str = ""
     confusion: pd.DataFrame = field(default_factory=pd.DataFrame)
     about: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def controls(self) -> pd.DataFrame | None:
-        """What the controls leave of each gain; the same as ``gains``."""
-        return self.gains
 
     def report(self, path: str | Path) -> Path:
         """Write a page for readers who know EEG, without scripts or other files.
@@ -171,8 +165,8 @@ def study(
     the same held-out people and with the labels of the same few others: simple methods, encoders
     that were pretrained, the same encoders without pretraining, an encoder that is pretrained on
     the people who are not tested, a vote, and networks where there is time. What is ahead is
-    compared once more on windows that lack one thing (:func:`controls`). Every method has plain
-    features, and features centred by subject.
+    compared once more on windows that lack one thing (:func:`controls`). All but the networks have
+    plain features, and features centred by subject.
 
     Parameters
     ----------
@@ -184,12 +178,13 @@ def study(
         Pretrained encoders by the name of their method. None means ``small`` and ``noise`` of the
         package.
     n_train_subjects : sequence of int | None
-        Numbers of labelled people. None means 2, 4, 8, ... as far as there are people, four at
-        least where each has one class.
+        Numbers of labelled people. None means 2, 4, 8, ... as far as there are people; where each
+        has one class, at least two of each class.
     n_draws : int | None
         Draws of labelled people; None means 8, or 20 with ``hours``.
     hours : float | None
-        Hours that the study may take. None runs no network that takes long.
+        Hours that the study may take. With None, networks run where three draws of one number of
+        people take two minutes at most.
     dataset : str
         Name of the recordings in tables and figures.
     unlabeled_label
@@ -211,7 +206,8 @@ def study(
     Raises
     ------
     ValueError
-        When a name or an argument is unknown, or ``out`` has something else.
+        When two methods have one name, there are fewer people than ``n_train_subjects``, no method
+        can be fitted, an encoder is unknown, or ``out`` has something else.
     FoldError
         When a fit fails.
 
@@ -268,12 +264,18 @@ def begin_study(
         return found
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
     folds = folds_of(corpus, by_subject=check.by_subject)
-    people = n_train_subjects or numbers_of_people(corpus, folds, by_subject=check.by_subject)
+    people = list(n_train_subjects or numbers_of_people(corpus, folds, by_subject=check.by_subject))
+    check_list("n_train_subjects", people, integer(1))
+    for train, _ in folds:  # raises if there are fewer
+        draw_subjects(corpus.subjects_of(train[corpus.labeled[train]]), max(people), 0)
     _, counts = np.unique(corpus.groups.astype(str), return_counts=True)
     may_centre = not check.by_subject and counts.min() >= CENTRING_NEEDS
     known, reasons = _usable(encoders, corpus)
     slow = channels_of_slow_voltages(corpus.X) if corpus.X.chs_info else None
     found_methods = study_methods(known, slow, centred=may_centre, further=methods or {})
+    names = [method.name for method in found_methods]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"Two methods are called {listed(twice)}; give one of them another name.")
     about: dict[str, Any] = dict(
         digest=digest(describe_corpus(corpus)),
         versions={
@@ -291,8 +293,8 @@ def begin_study(
         about["left_out"].append(
             f"Nothing was centred by subject: that needs {CENTRING_NEEDS} windows of each."
         )
-    settings = dict(digest=about["digest"], people=list(people), draws=n_draws, hours=hours)
-    settings["methods"] = [method.name for method in found_methods]
+    settings = dict(digest=about["digest"], people=people, draws=n_draws, hours=hours)
+    settings["methods"] = names
     before = None if folder is None else _earlier(folder / "plan.json", settings)
     if before is None:
         plan = make_plan(corpus, found_methods, folds, people, n_draws=n_draws, hours=hours)
@@ -324,8 +326,8 @@ def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any]
     for name, encoder in encoders.items():
         card = load_encoder(encoder).card
         # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
-        people = {s: p for s, p in corpus.people_of(corpus.subjects).items() if str(p) != str(s)}
-        seen = seen_by([card], people)
+        is_known = corpus.X.recordings["corpus"].notna().any()
+        seen = subjects_on_card(corpus.X, encoder) if is_known else []
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
@@ -352,29 +354,42 @@ class Planned:
     folder: Path | None
     about: dict[str, Any]
     unlabeled_label: Any
+    # Set by run: folder of what is finished, arguments, and the folders of the scores.
+    out: Path = field(init=False)
+    n_jobs: int | None = field(init=False)
+    verbose: int = field(init=False)
+    places: list[Path] = field(init=False, default_factory=list)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(
+            dataset=self.corpus.name,
+            metrics=[self.metric],
+            equal_sizes=False,
+            unlabeled_label=self.unlabeled_label,
+            verbose=self.verbose,
+        )
 
     def run(self, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
         """Score all methods, control those that are ahead, and answer."""
         with self._place() as place:
             self.out = Path(place)
-            self.n_jobs = n_jobs
-            self.options: dict[str, Any] = dict(
-                verbose=verbose,
-                metrics=[self.metric],
-                equal_sizes=False,
-                unlabeled_label=self.unlabeled_label,
-            )
+            self.n_jobs, self.verbose = n_jobs, verbose
             scores = self._scores()
             found = self._judged(scores)
             helped = ahead(found.tests) & (found.tests["question"] == "pretraining")
-            gains, doubts = self._doubt(found.tests[helped])
-            best, confusion = found.best, self._confusion(found.best, scores)
-        about = self.about | ({} if self.folder is None else {"model": self._save_model(found)})
-        found = Study(
-            self.corpus.name, self.metric, self.check, self.plan.table, scores, found.levels,
-            found.tests, gains, doubts, found.answer, best, confusion, about,
-        )  # fmt: skip
+            left, doubts = self._doubt(found.tests[helped])
+            found = replace(
+                found,
+                plan=self.plan.table,
+                scores=scores,
+                controls=left,
+                doubts=[text.replace(CENTRED, " (centred by subject)") for text in doubts],
+                confusion=self._confusion(found.best),
+                about=self.about,
+            )
         if self.folder is not None:
+            found = replace(found, about=self.about | {"model": self._save_model(found)})
             self._write(found)
         return found
 
@@ -386,7 +401,7 @@ class Planned:
     def _scores(self) -> pd.DataFrame:
         """Score every method: those with the same people and draws together."""
         tables, plan = [], self.plan
-        shared = [m for m in plan.methods if not m.name.startswith(OWN)]
+        shared = [m for m in plan.methods if not m.own]
         groups: dict[tuple, list[Method]] = {}
         for method in shared:
             key = method.trains, *plan.people[method.name], -plan.draws[method.name]
@@ -399,7 +414,7 @@ class Planned:
             jobs = self.n_jobs if trains else None
             found = self._compare(estimators, people, -draws, plan.folds, place, n_jobs=jobs)
             tables.append(found)
-        own = [m for m in plan.methods if m.name.startswith(OWN)]
+        own = [m for m in plan.methods if m.own]
         for k, fold in enumerate(plan.folds if own else ()):
             estimators = {m.name: self._with_own(m, k) for m in own}
             people, draws = plan.people[own[0].name], plan.draws[own[0].name]
@@ -422,19 +437,18 @@ class Planned:
                 n_train_subjects=people,
                 seeds=range(draws),
                 cv=list(folds),
-                dataset=self.corpus.name,
                 out=out,
                 n_jobs=n_jobs,
                 **self.options,
             )
+        self.places.append(out)
         found.attrs = {}  # so that tables can be joined
         return found
 
     def _with_own(self, method: Method, k: int) -> BaseEstimator:
         """Return the method with the encoder of a fold, which is pretrained if it is not there."""
         estimator = clone(method.estimator)
-        name = next(n for n, v in estimator.get_params().items() if is_new_encoder(v))
-        embedder = estimator.get_params()[name]
+        name, embedder = embedder_in(estimator)
         folder = self.out / "encoders" / f"{self.about['digest']}-fold-{k}"
         if not (folder / "encoder.json").exists():
             train, _ = self.plan.folds[k]
@@ -481,10 +495,8 @@ class Planned:
         largest = level[level["n_train_subjects"] == level["n_train_subjects"].max()]
         best = str(largest.loc[largest["mean"].idxmax(), "method"])
         answer = answer_of(level, test, 1 / n_classes)
-        return Study(
-            self.corpus.name, self.metric, self.check, levels=level, tests=test, answer=answer,
-            best=best,
-        )  # fmt: skip
+        given = self.corpus.name, self.metric, self.check
+        return Study(*given, levels=level, tests=test, answer=answer, best=best)
 
     def _weighted(self, scores: pd.DataFrame) -> pd.DataFrame:
         """Weigh subjects that have one class each so that every class counts the same."""
@@ -515,12 +527,9 @@ class Planned:
         warned: list[tuple] = []
         for twin in dict.fromkeys(methods[name].twin for name in names):
             group = [methods[n] for n in names if methods[n].twin == twin] + [methods[str(twin)]]
-            own = any(m.name.startswith(OWN) for m in group)
+            own = any(m.own for m in group)
             for k, folds in enumerate([[f] for f in self.plan.folds] if own else [self.plan.folds]):
-                estimators = {
-                    m.name: self._with_own(m, k) if m.name.startswith(OWN) else m.estimator
-                    for m in group
-                }
+                estimators = {m.name: self._with_own(m, k) if m.own else m.estimator for m in group}
                 name = f"{twin}-{k}" if own else str(twin)
                 # That a control is not possible is said in the report.
                 with collected(warned):
@@ -530,7 +539,6 @@ class Planned:
                         n_train_subjects=[largest],
                         cv=folds,
                         seeds=range(min(CONTROL_DRAWS, self.plan.draws[group[0].name])),
-                        dataset=self.corpus.name,
                         out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
                         **self.options,
                     )
@@ -554,9 +562,8 @@ class Planned:
         """Say what the features of each encoder hold more of than before its pretraining."""
         encoders = {}
         for method in ahead_methods:
-            name = method.name.removesuffix(CENTRED)
-            own = self._with_own(method, 0) if name == OWN else method.estimator
-            encoders[name] = next(p.encoder for p in own.get_params().values() if is_embedder(p))
+            estimator = self._with_own(method, 0) if method.own else method.estimator
+            encoders[method.name.removesuffix(CENTRED)] = embedder_in(estimator)[1].encoder
         audits = audit_encoder(encoders, self.corpus.X, n_windows=AUDIT_WINDOWS)
         for name, rows in audits[audits["measure"] == R2].groupby("encoder", sort=False):
             wide = rows.pivot(index="property", columns="features", values="value")
@@ -571,15 +578,18 @@ class Planned:
                 f"pretraining, on people who are held out: {held}."
             )
 
-    def _confusion(self, best: str, scores: pd.DataFrame) -> pd.DataFrame:
+    def _confusion(self, best: str) -> pd.DataFrame:
         """Return true and predicted classes of a method with most labelled people, all draws."""
-        n = int(scores["n_train_subjects"].max())
+        n, draws = max(self.plan.people[best]), self.plan.draws[best]
         found: dict[str, list] = {"true": [], "predicted": []}
-        for file in sorted(self.out.glob("*/cache/*.json")):
-            if file.name == "settings.json" or file.parts[-3] == "controls":
+        files = [file for place in self.places for file in sorted(place.glob("cache/*.json"))]
+        for file in files:
+            if file.name == "settings.json":
                 continue
             result = read_checked(file)
-            if result["key"]["method"] == best and result["key"]["n_train_subjects"] == n:
+            key = result["key"]
+            # A folder may have further draws, of an earlier plan.
+            if (key["method"], key["n_train_subjects"]) == (best, n) and key["seed"] < draws:
                 for column in found:
                     found[column] += result[column]
         table = pd.DataFrame(found)
@@ -605,8 +615,8 @@ class Planned:
         replace_file(folder / "scores.csv", found.scores.to_csv(index=False))
         replace_file(folder / "tests.csv", found.tests.to_csv(index=False))
         replace_file(folder / "levels.csv", found.levels.to_csv(index=False))
-        if found.gains is not None:
-            replace_file(folder / "gains.csv", found.gains.to_csv(index=False))
+        if found.controls is not None:
+            replace_file(folder / "gains.csv", found.controls.to_csv(index=False))
         content = _FORMAT | dict(
             answer=found.answer,
             best=found.best,

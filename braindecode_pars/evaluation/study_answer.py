@@ -17,6 +17,22 @@ def ahead(tests: pd.DataFrame) -> pd.Series:
     return (tests["p_holm"] < LEVEL) & (tests["mean_difference"] > 0)
 
 
+def ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
+    """Return the methods that are significantly better in the tests of a question."""
+    return set(tests[ahead(tests) & (tests["question"] == question)]["method_a"])
+
+
+def leading(tests: pd.DataFrame) -> set[str]:
+    """Return the pretrained methods that an answer may be about.
+
+    They are those that are ahead of their untrained encoder and of the best simple method, or else
+    of the first, or else all.
+    """
+    helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    pretrained = set(tests["method_a"][tests["question"] == "pretraining"])
+    return helped & better or helped or pretrained
+
+
 def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
     """Say whether pretraining helped, with the interval of the difference.
 
@@ -76,14 +92,10 @@ _IN_SHORT = {
 
 
 def _kind(tests: pd.DataFrame) -> str:
-    helped, better = (_ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
     if helped & better:
         return "both"
     return "untrained" if helped else "none"
-
-
-def _ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
-    return set(tests[ahead(tests) & (tests["question"] == question)]["method_a"])
 
 
 def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
@@ -91,9 +103,7 @@ def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
     rows = {
         q: tests[tests["question"] == q].set_index("method_a") for q in ("pretraining", "baseline")
     }
-    helped, better = (_ahead_in(tests, question) for question in ("pretraining", "baseline"))
-    names = list((helped & better) or helped or rows["pretraining"].index)
-    name = levels.loc[names, "mean"].idxmax()
+    name = levels.loc[list(leading(tests)), "mean"].idxmax()
     untrained, simple = rows["pretraining"].loc[name], rows["baseline"].loc[name]
     score = (
         f"With {n} labelled people, {name} has a balanced accuracy of {_score(levels.loc[name])}"
@@ -104,8 +114,8 @@ def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
         return f"Yes, pretraining helps. {score}: {over}, and {against}."
     if kind == "none":
         return (
-            f"No, no effect of pretraining was found. {score}: {over}. A difference of "
-            f"{untrained['detectable']:.3f} would have been found with a probability of 80 %."
+            f"No effect of pretraining is established. {score}: {over}. One test would have found "
+            f"a difference of {untrained['detectable']:.3f} with a probability of 80 %."
         )
     is_behind = simple["p_holm"] < LEVEL and simple["mean_difference"] < 0
     return (
@@ -114,7 +124,7 @@ def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
         + (
             "."
             if is_behind
-            else f"; a difference of {simple['detectable']:.3f} would have been found with a "
+            else f"; one test would have found a difference of {simple['detectable']:.3f} with a "
             "probability of 80 %."
         )
     )
@@ -126,8 +136,9 @@ def _score(level: pd.Series) -> str:
 
 def _difference(test: pd.Series) -> str:
     word = "more" if test["mean_difference"] >= 0 else "less"
-    ends = f"{test['ci_low']:+.3f} to {test['ci_high']:+.3f}"
-    return f"{abs(test['mean_difference']):.3f} {word} ({ends}) than"
+    ends = f"95 % interval {test['ci_low']:+.3f} to {test['ci_high']:+.3f}"
+    p = "p < 0.001" if test["p_holm"] < 0.001 else f"p = {test['p_holm']:.3f}"
+    return f"{abs(test['mean_difference']):.3f} {word} ({ends}; {p} after Holm's correction) than"
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -67,6 +67,8 @@ class Method(NamedTuple):
         What it is given beside the labelled people of a draw.
     trains : bool
         Whether each fit trains a network, which takes long.
+    own : bool
+        Whether its encoder is pretrained within each fold.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Method(NamedTuple):
     twin: str | None = None
     given: str = ""
     trains: bool = False
+    own: bool = False
 
 
 class Plan(NamedTuple):
@@ -157,11 +160,18 @@ def _on_features(
     embedder = PARSEmbedder(**_OWN_TASK, pooling="channels", random_state=0, verbose=0)
     own = _probe(embedder, by_subject, C=DEFAULT_C)
     both = _joined("unlabelled windows of all who are not tested", given)
-    found.append(Method(OWN + mark, own, "pretrained", OWN_UNTRAINED + mark, both))
+    twin = OWN_UNTRAINED + mark
+    found.append(Method(OWN + mark, own, "pretrained", twin, both, own=True))
     if "small" in encoders:
         [(name, vote)] = make_methods(["few-labels"], **how).items()
         found.append(Method(name, vote, "vote", given=_joined("the encoder small", given)))
     return found
+
+
+def embedder_in(probe: LinearProbe) -> tuple[str, PARSEmbedder]:
+    """Return the embedder of a probe, and the name of this parameter."""
+    found = probe.get_params().items()
+    return next((name, part) for name, part in found if isinstance(part, PARSEmbedder))
 
 
 def _probe(features: TransformerMixin, by_subject: bool, **how: Any) -> LinearProbe:
@@ -241,6 +251,8 @@ def make_plan(
                 seconds[method.name] = _seconds_of(method, corpus, folds[0], people)
             except ValueError as error:  # such as windows too short, or a single channel
                 refused[method.name] = str(error)
+    if not seconds:
+        raise ValueError(f"No method can be fitted: {next(iter(refused.values()))}")
     planned, methods = methods, [m for m in methods if m.name in seconds]
     on_features = [m for m in methods if not m.trains]
     budget = None if hours is None else hours * 3600
@@ -251,18 +263,19 @@ def make_plan(
         total *= draws / MOST_DRAWS
     rows = {m.name: (list(people), draws, "") for m in on_features}
     left = NETWORK_MINUTES * 60 if budget is None else budget - 1.3 * total  # and the controls
+    fewest = min(FEWEST_DRAWS, draws)
     groups = [[m for m in methods if m.trains and m.kind != "network"]]
     groups += [[m] for m in methods if m.trains and m.kind == "network"]
     for group in groups:
         of_draw = sum(len(folds) * seconds[m.name][1] for m in group)
         numbers = list(people) if budget is not None else _middle(people)
-        if len(numbers) * of_draw * FEWEST_DRAWS > left:
+        if len(numbers) * of_draw * fewest > left:
             numbers = _middle(people)
         n = int(min(left / max(of_draw * len(numbers), 1e-9), draws))
-        n = n if budget is not None else min(n, FEWEST_DRAWS)
-        needs = 1.3 * total + FEWEST_DRAWS * of_draw
+        n = n if budget is not None else min(n, fewest)
+        needs = 1.3 * total + fewest * of_draw
         why = f"its fits would take too long; --hours {needs / 3600:.1f} takes it in"
-        if n >= FEWEST_DRAWS:
+        if n >= fewest:
             why, left = "", left - n * len(numbers) * of_draw
         rows |= {m.name: (numbers, n, why) for m in group}
     rows |= {name: ([], 0, why) for name, why in refused.items()}
@@ -330,7 +343,7 @@ def _seconds_of(
     train, test = fold
     labelled = train[corpus.labeled[train]]
     class_of = classes_of_subjects(corpus)
-    people_drawn = draw_subjects(corpus.subjects_of(labelled), people[-1], 0, class_of)
+    people_drawn = draw_subjects(corpus.subjects_of(labelled), max(people), 0, class_of)
     drawn = np.intersect1d(labelled, corpus.windows_of(people_drawn))
     tested = np.intersect1d(test, corpus.windows_of(corpus.groups[test[:1]].tolist()))
     X, y, estimator = corpus.X, corpus.y, with_seed(clone(method.estimator), 0)
@@ -338,10 +351,10 @@ def _seconds_of(
         return 0.0, _of_training(
             estimator, "finetune", lambda e: e.fit(X[drawn], y[drawn]), X[drawn], y[drawn]
         )
-    if method.name.startswith(OWN):  # trained once in a fold, for plain and centred features
+    if method.own:  # trained once in a fold, for plain and centred features
         if method.name != OWN:
             return 0.0, 0.02
-        embedder = next(v for v in estimator.get_params().values() if is_new_encoder(v))
+        _, embedder = embedder_in(estimator)
         of_fold = _of_training(embedder, "pretrain", lambda e: e.fit(X[train]), X[train], y[train])
         return of_fold * N_FOLDS / len(corpus.y), 0.02
     with features_computed_once():
@@ -381,15 +394,6 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         log.setLevel(level)
-
-
-def is_embedder(part: Any) -> bool:
-    return isinstance(part, PARSEmbedder)
-
-
-def is_new_encoder(part: Any) -> bool:
-    """Whether this is an embedder that pretrains an encoder of its own."""
-    return is_embedder(part) and part.encoder is None and part.pretext is not None
 
 
 def _timed(run: Any) -> float:

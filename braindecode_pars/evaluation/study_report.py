@@ -22,7 +22,7 @@ from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
-from braindecode_pars.evaluation.study_answer import LEVEL, ahead
+from braindecode_pars.evaluation.study_answer import LEVEL, ahead_in, leading
 from braindecode_pars.plotting.style import legend_above
 
 #: What the two kinds of tests ask.
@@ -171,11 +171,6 @@ def _tests(study: Any) -> pd.DataFrame:
     return study.tests if len(study.tests) else pd.DataFrame(columns=columns)
 
 
-def _ahead(tests: pd.DataFrame, question: str) -> set[str]:
-    """Return the methods that are significantly better in the tests of a question."""
-    return set(tests["method_a"][ahead(tests) & (tests["question"] == question)])
-
-
 def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     """Return the methods of a figure: pretrained, its untrained twin, best simple, scratch.
 
@@ -188,10 +183,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     tests = _tests(study)
     tests = tests[tests["method_a"].isin(levels.index)]
     tests = tests[tests["n_train_subjects"] == _largest(study)]
-    helped, better = (_ahead(tests, question) for question in QUESTIONS)
-    pretrained = set(tests["method_a"][tests["question"] == "pretraining"])
-    names = helped & better or helped or pretrained or set(levels.index)
-    best = levels[levels.index.isin(names)].idxmax()
+    best = levels[levels.index.isin(leading(tests) or set(levels.index))].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
     if False in panels and "scratch" in set(study.levels["method"]):
@@ -211,7 +203,7 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
         n = row.n_train_subjects
         marks = "*" if row.p_holm < LEVEL and row.mean > _chance(study) else ""
         for mark, question in zip("†‡", QUESTIONS, strict=True):
-            marks += mark if n in tests and row.method in _ahead(tests[n], question) else ""
+            marks += mark if n in tests and row.method in ahead_in(tests[n], question) else ""
         return Cell(row.mean, sd[study.metric, row.method, n], marks, row.mean == best[n])
 
     order = levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
@@ -298,7 +290,7 @@ def _confusion(study: Any) -> Image:
 def _gains(study: Any) -> dict[str, Image]:
     """Draw what the controls leave of the gains over each method without pretraining."""
     images = {}
-    gains = pd.DataFrame() if study.gains is None else study.gains
+    gains = pd.DataFrame() if study.controls is None else study.controls
     for against in gains.get("against", pd.Series()).unique():
         rows = gains[gains["against"] == against]
         rows = rows.assign(method=rows["method"].map(_shown), against=_shown(against))

@@ -233,10 +233,10 @@ LEVELS = [level("pars", 0.72), level("other", 0.74), level("band power", 0.65)]
     ("over_twin", "over_simple", "expected"),
     [
         ((0.1, 0.001), (0.07, 0.001), r"^Yes, pretraining helps\. With 4 .* pars has .*0\.720"),
-        ((0.1, 0.001), (0.01, 0.4), r"no better than a simple method.*0\.042 would have been"),
+        ((0.1, 0.001), (0.01, 0.4), r"no better than a simple method.*0\.042 with a prob"),
         ((0.1, 0.001), (-0.08, 0.001), r"worse than a simple method.*0\.080 less"),
-        ((0.01, 0.4), (0.07, 0.001), r"^No, no effect of pretraining was found.*0\.042 would"),
-        ((-0.1, 0.001), (0.07, 0.001), r"^No, no effect of pretraining"),
+        ((0.01, 0.4), (0.07, 0.001), r"^No effect of pretraining is established.*0\.042 with"),
+        ((-0.1, 0.001), (0.07, 0.001), r"^No effect of pretraining is established"),
     ],
 )
 def test_the_answer_follows_from_the_tests(over_twin, over_simple, expected):
@@ -404,6 +404,41 @@ def test_an_encoder_that_knows_the_people_is_left_out(quick, monkeypatch):
     known = replace(windows, recordings=windows.recordings.assign(corpus="physionet_mi"))
     (reason,) = begin_study(known, **given).about["left_out"]
     assert reason == "The encoder small was left out: it was pretrained on 7 of the people."
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(n_train_subjects=[4, 7]), "n_train_subjects is 7; use 1 to 6"),
+        (dict(n_train_subjects=[4, 4]), "n_train_subjects has an entry twice"),
+        (dict(methods={"band power": Slow()}), "Two methods are called band power"),
+        (dict(n_draws=1), "n_draws"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
+    quick, monkeypatch, given, message
+):
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
+    monkeypatch.setattr(MODULE, "study_methods", study_methods)
+    with pytest.raises(ValueError, match=message):
+        begin_study(simulated(), **{**quick, **given})
+
+
+def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
+    def refuse(*_):
+        raise ValueError("there are samples that are not finite")
+
+    monkeypatch.setattr(study_plan, "_seconds_of", refuse)
+    with pytest.raises(ValueError, match="No method can be fitted: there are samples"):
+        begin_study(simulated(), **quick)
+
+
+def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, tmp_path):
+    """The folder of an earlier plan has more of them."""
+    windows = simulated()
+    study(windows, out=tmp_path, verbose=0, **{**quick, "n_draws": 3})
+    found = study(windows, out=tmp_path, verbose=0, **quick)
+    assert len(found.confusion) == 2 * len(windows)
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

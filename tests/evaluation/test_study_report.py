@@ -88,7 +88,7 @@ def toy_study() -> SimpleNamespace:
         scores=scores,
         tests=pd.concat(tests, ignore_index=True),
         levels=pd.concat(levels, ignore_index=True),
-        gains=control_gains(controlled, against="random encoder"),
+        controls=control_gains(controlled, against="random encoder"),
         doubts=["The gain is slow.\nLook at the eyes."],
         answer="Yes, pretraining helps. With 8 labelled people, it does.",
         best=f"small <&>{CENTRED}",
@@ -122,7 +122,7 @@ def stopped(tmp_path_factory) -> str:
     check = toy_check(findings=[stop], stops=[stop.text])
     study = SimpleNamespace(
         dataset="d", metric="balanced_accuracy", check=check, plan=empty, scores=empty,
-        tests=empty, levels=empty, gains=None, doubts=[], best="", confusion=empty, about={},
+        tests=empty, levels=empty, controls=None, doubts=[], best="", confusion=empty, about={},
         answer=f"There is no answer. {stop.text}",
     )  # fmt: skip
     return write_report(study, tmp_path_factory.mktemp("stop") / "page.html").read_text("utf-8")
