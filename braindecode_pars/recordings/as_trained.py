@@ -7,12 +7,15 @@ night is made. Flat and clipped samples are found before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import mne
 import numpy as np
+from scipy import fft
 
 from braindecode_pars._common.channel_names import electrode_name, electrode_pair, match_channels
 from braindecode_pars.recordings.cutting import continuous_stretches
@@ -25,6 +28,9 @@ from braindecode_pars.recordings.preprocessing import (
     are_close,
     is_same_reference,
 )
+
+#: Samples that are read at a time.
+_BLOCK = 2**20
 
 
 def preprocessed_signals(
@@ -93,10 +99,11 @@ def preprocessed_signals(
             if names
         }
         for row, derivation in enumerate(derivations):
+            # Nothing else refers to the signal at the old rate, so that its memory is soon free.
             reference = references.get(derivation.reference)
-            signal = _weighted_sum(raw, start, stop, derivation.weights, reference)
-            if sfreq != old_sfreq:
-                signal = mne.filter.resample(signal, sfreq, old_sfreq, npad="auto", verbose="error")
+            signal = resampled(
+                _weighted_sum(raw, start, stop, derivation.weights, reference), sfreq, old_sfreq
+            )
             if derivation.is_eeg:
                 signal = _filtered(signal, sfreq, preprocessing)
             out = signals[row, first : first + len(signal)]
@@ -139,12 +146,16 @@ def _weighted_sum(
     total = np.zeros(stop - start)
     for name, weight in weights:
         channel = raw.ch_names.index(name)
-        samples = raw.get_data([channel], start, stop, verbose="error")[0]
-        if not np.isfinite(samples).all():
-            raise ValueError(
-                f"channel {name} contains NaN or infinite samples; remove or repair it first."
-            )
-        total += weight * samples
+        for first in range(start, stop, _BLOCK):
+            last = min(first + _BLOCK, stop)
+            # Not raw[channel, first:last], which makes an array of the times, too.
+            samples = raw.get_data([channel], first, last, verbose="error")[0]
+            if not np.isfinite(samples).all():
+                raise ValueError(
+                    f"channel {name} contains NaN or infinite samples; remove or repair it first."
+                )
+            samples *= weight
+            total[first - start : last - start] += samples
     return total if reference is None else np.subtract(total, reference, out=total)
 
 
@@ -398,6 +409,69 @@ def _names_of(reference: str) -> set[str]:
     return set(electrodes) if len(electrodes) == 1 else set()
 
 
+def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
+    """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with "auto".
+
+    The Fourier transforms are in single precision, without the mean of the signal; those of MNE are
+    in double precision.
+
+    Parameters
+    ----------
+    signal : ndarray of float64, shape (n_times,)
+        Signal without gaps.
+    sfreq, old_sfreq : float
+        New and old sampling rate in Hz.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_new,)
+        The signal at the new rate; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in
+        MNE, the first sample and the length of the padded signal are rounded to half a sample each.
+        A signal whose length stays the same is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.as_trained import resampled
+    >>> sine = np.sin(2 * np.pi * 4 * np.arange(256) / 256)
+    >>> expected = np.sin(2 * np.pi * 4 * np.arange(100) / 100)
+    >>> bool(np.abs(resampled(sine, 100.0, 256.0) - expected).max() < 0.02)
+    True
+    """
+    ratio = sfreq / old_sfreq
+    n_times, n_final = len(signal), max(round(ratio * len(signal)), 1)
+    if n_times == n_final:
+        return signal
+    # Pad to a power of two, at least a hundred samples on both sides of a long signal.
+    n_padded = 2 ** math.ceil(math.log2(n_times + 2 * min(n_times // 8, 100)))
+    before, n_new = (n_padded - n_times) // 2, max(round(ratio * n_padded), 1)
+    mean = signal.mean()
+    padded = _padded(signal, mean, before, n_padded)
+    del signal  # it may be the largest array
+    spectrum = fft.rfft(padded)
+    # The highest frequency that both rates have is once in one spectrum, and twice in the other.
+    shared = min(n_padded, n_new)
+    if shared % 2 == 0:
+        spectrum[shared // 2] *= 2 if n_new < n_padded else 0.5
+    first = round(ratio * before)
+    new = fft.irfft(spectrum[: n_new // 2 + 1], n_new)[first : first + n_final]
+    return new.astype(np.float64) * (n_new / n_padded) + mean
+
+
+def _padded(signal: np.ndarray, mean: float, before: int, n_padded: int) -> np.ndarray:
+    """Reflect a signal at its first and last point, once, with zeros beyond, less its mean."""
+    limit = len(signal) - 1
+    padded = np.full(n_padded, -mean, np.float32)
+    end = before + len(signal)
+    first, last = min(before, limit), min(n_padded - end, limit)
+    subtract = partial(np.subtract, casting="same_kind")  # in single precision
+    subtract(signal, mean, out=padded[before:end])
+    start, stop = 2 * signal[0] - mean, 2 * signal[-1] - mean
+    subtract(start, signal[first:0:-1], out=padded[before - first : before])
+    subtract(stop, signal[-2 : -2 - last : -1], out=padded[end : end + last])
+    return padded
+
+
 #: Shortest time in seconds without a change that counts as flat; converters with a low resolution
 #: repeat a value for a shorter time.
 _FLAT = 1.0
@@ -454,14 +528,19 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     found = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        parts = [raw.get_data([channel], *stretch, verbose="error")[0] for stretch in stretches]
-        low, high = min(map(np.min, parts), default=0.0), max(map(np.max, parts), default=0.0)
-        flat = clipped = 0
-        for values, lengths in map(_runs, parts):
-            is_clipped = ((values == low) | (values == high)) & (low < high)
-            clipped += lengths[is_clipped].sum()
-            flat += lengths[~is_clipped & (lengths >= _FLAT * sfreq)].sum()
-        found[name] = HeldTime(float(flat / sfreq), float(clipped / sfreq))
+        parts = []
+        for start, stop in stretches:
+            # Not raw[name, start:stop], which makes an array of the times, too.
+            samples = raw.get_data([channel], start, stop, verbose="error")[0]
+            parts.append((*_runs(samples), [samples.min(), samples.max()]))
+        if not parts:
+            found[name] = HeldTime(0.0, 0.0)
+            continue
+        values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        low, high = ends.min(), ends.max()
+        clipped = ((values == low) | (values == high)) & (low < high)
+        flat = ~clipped & (lengths >= _FLAT * sfreq)
+        found[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
     return found
 
 
