@@ -43,7 +43,6 @@ from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
     CHANGED,
-    RESAMPLED,
     Difference,
     Preprocessing,
     differences,
@@ -313,12 +312,6 @@ def prepare_recording(
         # Channels of an earlier average may be missing, so that another one is not the same.
         differing.append(Difference("reference", AVERAGE, CHANGED))
     to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
-    if refused := [call for call in to_apply.filters or () if RESAMPLED in call]:
-        raise ValueError(
-            f"The training recordings were filtered by {text_of('filters', refused)}, before they "
-            "were resampled: these arguments are of another rate, which is not known. Prepare the "
-            "recording as in training, and pass preprocess=False."
-        )
     # Find the channels.
     chs_info = clf.chs_info_ or eeg
     wanted = [ch["ch_name"] for ch in chs_info]

@@ -307,8 +307,6 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
             f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
     known = {name: value for name, value in vars(given).items() if value is not None}
-    if {"band", "notch", "filter"} & {*known}:  # the calls of the records have others
-        known.setdefault("filters", None)
     return replace(told, **known)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mne
 import numpy as np
@@ -23,7 +23,6 @@ from braindecode_pars.recordings.preprocessing import (
     AS_RECORDED,
     AVERAGE,
     CHANGED,
-    FilterCall,
     Preprocessing,
     are_close,
     is_same_reference,
@@ -119,19 +118,15 @@ def new_sample(sample: int, raw: mne.io.BaseRaw, sfreq: float) -> int:
 
 def _filtered(signal: np.ndarray, sfreq: float, preprocessing: Preprocessing) -> np.ndarray:
     """Filter a signal in place, shape (n_times,)."""
-    for fn, arguments in preprocessing.filter_steps():
-        more = dict(copy=False, verbose="error", **arguments)
-        if fn == "filter":
-            low, high = more.pop("l_freq"), more.pop("h_freq")
-            high = high if high is not None and high < sfreq / 2 else None
-            if low is not None or high is not None:
-                signal = mne.filter.filter_data(signal, sfreq, low, high, **more)
-            continue
-        freqs, widths = more.pop("freqs"), more.pop("notch_widths", None)
-        for i, mains in enumerate(np.atleast_1d(freqs)):  # None: MNE searches them
-            more["notch_widths"] = widths[i] if np.ndim(widths) else widths
-            if mains is None or mains < sfreq / 2:
-                signal = mne.filter.notch_filter(signal, sfreq, mains, **more)
+    more: dict[str, Any] = dict(copy=False, verbose="error")
+    low, high = preprocessing.band or (None, None)
+    high = high if high is not None and high < sfreq / 2 else None
+    if low is not None or high is not None:
+        method = preprocessing.filter or "fir"
+        signal = mne.filter.filter_data(signal, sfreq, low, high, method=method, **more)
+    for mains in preprocessing.notch or ():
+        if mains < sfreq / 2:
+            signal = mne.filter.notch_filter(signal, sfreq, mains, **more)
     return signal
 
 
@@ -192,24 +187,9 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
         trained,
         band=(low, high),
         notch=tuple(lacking),
-        filters=None if trained.filters is None else _lacking_calls(trained.filters, found),
         reference=None if has_reference else trained.reference,
         scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
     )
-
-
-def _lacking_calls(calls: Iterable[FilterCall], found: Preprocessing) -> tuple[FilterCall, ...]:
-    """Return the calls of filters without those that a recording has, and without their edges."""
-    had = dict(zip(("l_freq", "h_freq"), found.band or (None, None), strict=True))
-    lacking = []
-    for call in calls:
-        done = {name: None for name, edge in call.edges.items() if are_close(edge, had[name])}
-        freqs = np.atleast_1d(call.get("freqs") or ())
-        is_notched = [any(are_close(f, other) for other in found.notch or ()) for f in freqs]
-        is_done = (done and len(done) == len(call.edges)) or (is_notched and all(is_notched))
-        if not is_done and call not in (found.filters or ()):
-            lacking.append(FilterCall(call | done))
-    return tuple(lacking)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,11 @@ agree in. The recordings of a model are compared with others.
 
 from __future__ import annotations
 
-import inspect
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -58,47 +55,8 @@ def _are_names(values: Sequence[Any]) -> bool:
     return len(values) > 0 and all(isinstance(value, str) for value in values)
 
 
-#: Names of functions that filter -> methods of MNE.
-_FILTERS = dict(filter="filter", filter_data="filter", notch_filter="notch_filter")
-_EDGES = ("l_freq", "h_freq")
-#: Entry of a call whose arguments count samples of another rate, so that it cannot be repeated.
-RESAMPLED = "resampled"
-
-
-class FilterCall(dict):
-    """One call of a filter of MNE: its method ``fn``, the frequencies, and further arguments that
-    are not MNE's defaults. It is never changed, so that it can have a hash.
-    """
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(json.dumps(self, sort_keys=True))
-
-    @property
-    def edges(self) -> dict[str, float]:
-        """Edges of a band-pass; a band-stop filter, whose upper edge is the lower one, has none."""
-        edges = {name: self[name] for name in _EDGES if self.get(name)}
-        return edges if [*edges.values()] == sorted(edges.values()) else {}
-
-    @property
-    def details(self) -> FilterCall:
-        """Arguments beside the edges of a band-pass, or the frequencies of a notch filter."""
-        others = ("fn", "freqs", *(_EDGES if self.edges else ()))
-        return FilterCall({name: v for name, v in self.items() if name not in others})
-
-
-@cache
-def _defaults(fn: str) -> dict[str, Any]:
-    """Return the arguments of a filter of MNE that change the signals, with their defaults."""
-    ignored = ("self", "picks", "n_jobs", "skip_by_annotation", "verbose")
-    parameters = inspect.signature(getattr(mne.io.BaseRaw, fn)).parameters
-    return {name: one.default for name, one in parameters.items() if name not in ignored}
-
-
-def _are_calls(calls: Sequence[Any]) -> bool:
-    fns = [call.get("fn") if isinstance(call, Mapping) else None for call in calls]
-    return {*fns} <= {*_FILTERS.values()} and all(
-        {*call} <= {"fn", RESAMPLED, *_defaults(fn)} for fn, call in zip(fns, calls, strict=True)
-    )
+#: Functions that filter.
+_FILTERS = ("filter", "filter_data", "notch_filter")
 
 
 _RULES = dict(
@@ -110,7 +68,6 @@ _RULES = dict(
     channels=optional(Rule("a list of names", (tuple,), _are_names)),
     window_seconds=optional(positive()),
     filter=choice("fir", "iir", None),
-    filters=optional(Rule("a list of calls, such as {'fn': 'filter'}", (tuple,), _are_calls)),
 )
 #: Names of the entries, in the order of the description.
 FIELDS = tuple(_RULES)
@@ -142,10 +99,6 @@ class Preprocessing:
     filter : "fir" | "iir" | None
         Kind of the band-pass, as the argument ``method`` of :meth:`mne.io.Raw.filter`. None stands
         for "fir", MNE's default, when a recording is filtered.
-    filters : tuple of dict | None
-        Calls of MNE's filters in their order, if one of them has arguments that are not MNE's
-        defaults: the method ``fn`` and these arguments, such as ``{"fn": "filter", "l_freq": 0.5,
-        "phase": "minimum"}``. They take the place of the entries above. Empty for MNE's defaults.
 
     Raises
     ------
@@ -170,14 +123,12 @@ class Preprocessing:
     channels: tuple[str, ...] | None = None
     window_seconds: float | None = None
     filter: str | None = None
-    filters: tuple[FilterCall, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("band", "notch", "channels", "filters"):  # JSON has lists
+        for name in ("band", "notch", "channels"):  # JSON has lists
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str):
-                calls = (FilterCall(v) if isinstance(v, Mapping) else v for v in value)
-                object.__setattr__(self, name, tuple(calls))
+                object.__setattr__(self, name, tuple(value))
         if isinstance(self.reference, str):  # "A1,A2" is "A1, A2"
             names = (name.strip() for name in self.reference.split(","))
             object.__setattr__(self, "reference", ", ".join(names))
@@ -212,6 +163,7 @@ class Preprocessing:
         if isinstance(value, Preprocessing):
             return value
         entries, names = dict(value or {}), [field.name for field in fields(cls)]
+        entries.pop("filters", None)  # in files of development versions
         if unknown := [name for name in entries if name not in names]:
             raise ValueError(
                 f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(names)}."
@@ -269,22 +221,17 @@ class Preprocessing:
 
     def filter_steps(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the filters as methods of MNE with their arguments."""
-        if self.filters:
-            calls = [dict(call) for call in self.filters]
-            return [(call.pop("fn"), call) for call in calls]
         steps: list[tuple[str, dict[str, Any]]] = []
         if self.band not in (None, (None, None)):
             kind = {} if self.filter is None else dict(method=self.filter)
-            steps.append(("filter", dict(zip(_EDGES, self.band, strict=True)) | kind))
+            edges = zip(("l_freq", "h_freq"), self.band, strict=True)
+            steps.append(("filter", dict(edges) | kind))
         if self.notch:
             steps.append(("notch_filter", dict(freqs=list(self.notch))))
         return steps
 
     def __str__(self) -> str:
-        entries = {
-            name: value for name, value in self.known().items() if value or name != "filters"
-        }
-        known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in entries.items()]
+        known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]
         return ", ".join(known) or "unknown"
 
 
@@ -313,9 +260,6 @@ def text_of(name: str, value: Any) -> str:
         return f"from {low:g} Hz" if high is None else f"{low:g}-{high:g} Hz"
     if name == "notch":
         return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
-    if name == "filters":
-        calls = (", ".join(f"{k}={v}" for k, v in call.items()) for call in value)
-        return " and ".join(call.removeprefix("fn=") for call in calls) or "MNE's defaults"
     if name in ("channels", "reference"):
         return listed(odd_first(value.split(", ") if isinstance(value, str) else value))
     units = dict(sfreq=" Hz", window_seconds=" s")
@@ -343,8 +287,6 @@ def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
     sampling rate 100 Hz
     """
     values = {name: {getattr(each, name, None) for each in found} for name in FIELDS}
-    if len(values["filters"] - {None}) > 1:  # their frequencies alone do not tell what to apply
-        values |= dict(band=set(), notch=set())
     return Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
 
 
@@ -459,7 +401,6 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
         ("scale", _differ(trained.scale, found.scale), "rescale"),
         ("channels", absent or reordered, None if absent else "pick"),
         ("window_seconds", _differ(trained.window_seconds, found.window_seconds), "cut"),
-        ("filters", _filters_differ(trained, found), None),
     )
     differing = _band_difference(trained, found)
     for name, differs, repair in rows:
@@ -494,23 +435,6 @@ def _references_differ(trained: Preprocessing, found: Preprocessing) -> bool:
     return AS_RECORDED in (one, other) and not all(
         name and electrode_pair(name)[1] for name in names
     )
-
-
-def _filters_differ(trained: Preprocessing, found: Preprocessing) -> bool:
-    """Return whether filters were applied otherwise, whatever their frequencies are."""
-
-    def ways(each: Preprocessing, key: str) -> set[FilterCall]:
-        calls = (call for call in each.filters or () if key in call)
-        return {call.details for call in calls if call[key] or key == "freqs"}
-
-    low, high = found.band or (None, None)
-    for key, value in dict(l_freq=low, h_freq=high, freqs=found.notch).items():
-        default = {FilterCall()}
-        if not (ways(found, key) or (default if value else set())) <= (
-            ways(trained, key) or default
-        ):
-            return True
-    return False
 
 
 def are_close(one: float | None, other: float | None) -> bool:
@@ -634,35 +558,7 @@ def recorded(
         scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
         # FIR filters, MNE's default, are not named.
         filter="iir" if kinds == {"iir"} else None,
-        filters=_calls(found, complete),
     )
-
-
-def _calls(steps: list[Step], complete: bool) -> tuple[FilterCall, ...] | None:
-    """Return the calls of filters, if one is not of MNE's defaults only."""
-    calls = []
-    for i, step in enumerate(steps):
-        if step.name not in _FILTERS:
-            continue
-        fn = _FILTERS[step.name]
-        plain = json.loads(json.dumps(dict(step.kwargs), default=_as_json))
-        call = FilterCall(fn=fn)
-        for name, default in _defaults(fn).items():
-            value = plain.get(name)
-            if default is inspect.Parameter.empty or value not in (None, default):
-                call[name] = value
-        own = {*call.get("iir_params", ())}
-        in_samples = isinstance(call.get("filter_length"), int) or own & {"b", "sos", "zpk"}
-        if in_samples and any(later.name == "resample" for later in steps[i:]):
-            call[RESAMPLED] = True
-        calls.append(call)
-    if any(call.details for call in calls):
-        return tuple(calls)
-    return () if complete else None
-
-
-def _as_json(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _band(

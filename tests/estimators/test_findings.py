@@ -17,7 +17,7 @@ from braindecode_pars.estimators.predict_raw import (
     recording_findings,
 )
 from braindecode_pars.pretrained import EncoderCard
-from braindecode_pars.recordings.preprocessing import Preprocessing, recorded, remember_steps
+from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 
@@ -255,22 +255,3 @@ def test_an_average_of_which_channels_were_dropped_is_another_average():
     assert findings_in(raw, model(["C3", "C4"]), reference="average") == {}
     with pytest.warns(UserWarning, match="reference changed, but average in training"):
         findings_in(raw.drop_channels(["O1"]), model(["C3", "C4"]), reference="average")
-
-
-def test_a_filter_whose_length_is_that_of_another_rate_is_refused():
-    steps = [("filter", dict(l_freq=0.5, h_freq=30.0, filter_length=1001)), ("resample", {})]
-    raw = raw_of(["C3"])
-    clf = model(["C3"], preprocessing_=recorded(raw.info, steps))
-    with pytest.raises(ValueError, match=r"filter_length=1001.* before they were resampled"):
-        prepare_recording(raw, "night", clf)
-    assert prepare_recording(raw, "night", clf, preprocess=False).n_times == 10_000
-
-
-def test_a_recording_that_was_filtered_otherwise_is_a_warning():
-    raw, edges = raw_of(["C3"]), dict(l_freq=0.5, h_freq=30.0)
-    raw.filter(**edges, verbose="error")
-    remember_steps(raw, [("filter", edges)])
-    trained = recorded(raw_of(["C3"]).info, [("filter", dict(edges, phase="minimum"))]).known()
-    with pytest.warns(UserWarning, match="filters MNE's defaults, but filter, .*phase=minimum in"):
-        found = findings_in(raw, model(["C3"]), **trained)
-    assert list(found["prepared_otherwise"]) == ["filters"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tracemalloc
 from itertools import groupby
 
@@ -24,8 +23,6 @@ from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preparation import filter_and_resample
 from braindecode_pars.recordings.preprocessing import (
     Preprocessing,
-    agreed,
-    differences,
     recorded,
 )
 
@@ -268,82 +265,10 @@ def test_an_iir_filter_of_the_training_is_not_replaced_by_another():
     np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
 
 
-BAND = dict(l_freq=0.5, h_freq=30.0)
-IIR = dict(method="iir", iir_params=dict(order=2, ftype="butter"))
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [("filter", dict(BAND, phase="minimum"))],
-        [("filter", dict(BAND, **IIR, phase="forward"))],
-        [("filter", dict(BAND, filter_length="3s", fir_window="hann", fir_design="firwin2"))],
-        [("filter", dict(BAND, filter_length=1001))],
-        [("filter", dict(BAND, l_trans_bandwidth=0.2, h_trans_bandwidth=10.0))],
-        [
-            ("filter", dict(l_freq=0.5, h_freq=None, **IIR)),
-            ("filter", dict(l_freq=None, h_freq=30)),
-        ],
-        [("filter", dict(l_freq=30.0, h_freq=10.0))],  # a band-stop
-        [("notch_filter", dict(freqs=[20, 40], notch_widths=np.array([4.0, 1.0])))],
-        [("filter", BAND), ("notch_filter", dict(freqs=[20.0], trans_bandwidth=4.0, **IIR))],
-        [("notch_filter", dict(freqs=None, method="spectrum_fit"))],
-    ],
-)
-def test_everything_that_a_filter_received_is_repeated(steps):
-    raw = noise(sfreq=100.0)
-    expected = raw.copy()
-    for fn, kwargs in steps:
-        getattr(expected, fn)(**kwargs, verbose="error")
-    records = [dict(fn=fn, kwargs=kwargs) for fn, kwargs in steps]
-    trained = Preprocessing.of(json.loads(json.dumps(recorded(raw.info, records).known())))
-    assert trained == recorded(raw.info, records)
-    found = missing_steps(trained, recorded(raw.info))
-    signals = preprocessed_signals(raw, same_names(raw), 100.0, found)
-    np.testing.assert_allclose(signals, expected.get_data(), atol=2e-3 * np.std(signals))
-    # A recording that has them gets none again; with others, it differs.
-    has = missing_steps(trained, trained)
-    np.testing.assert_array_equal(
-        preprocessed_signals(raw, same_names(raw), 100.0, has), raw.get_data().astype(np.float32)
-    )
-    others = recorded(raw.info, [dict(fn=fn, kwargs=PLAIN[fn]) for fn, _ in steps])
-    names = [
-        [each.name for each in differences(*pair)]
-        for pair in ((trained, others), (others, trained))
-    ]
-    assert all("filters" in found for found in names)
-    assert differences(trained, trained) == []
-
-
-PLAIN = dict(filter=BAND, notch_filter=dict(freqs=[20.0, 40.0]))
-
-
-def test_filters_of_the_recording_in_part():
-    """The edge that it lacks is filtered as in the training."""
-    raw = noise(sfreq=100.0)
-    trained = recorded(raw.info, [("filter", dict(BAND, **IIR))])
-    found = recorded(raw.info, [("filter", dict(l_freq=0.5, h_freq=None, **IIR))])
-    assert differences(trained, found)[0].repair == "filter"
-    (call,) = missing_steps(trained, found).filters
-    assert call == dict(fn="filter", l_freq=None, h_freq=30.0, **IIR)
-
-
 def test_a_filter_of_other_channels_is_none_of_the_eeg():
     raw = noise(sfreq=100.0)
-    found = recorded(raw.info, [("filter", dict(BAND, picks="eog", **IIR))])
-    assert (found.band, found.filters) == ((None, None), ())
-
-
-def test_recordings_whose_filters_differed_have_no_band_in_common():
-    raw = noise(sfreq=100.0)
-    several = [recorded(raw.info, [("filter", dict(BAND, **more))]) for more in ({}, IIR)]
-    assert (agreed(several).band, agreed(several).filters) == (None, None)
-
-
-@pytest.mark.parametrize("filters", [[{"fn": "__class__"}], [{"fn": "filter", "copy": 1}], [3]])
-def test_other_calls_than_filters_are_refused(filters):
-    with pytest.raises(ValueError, match="filters must be a list of calls"):
-        Preprocessing(filters=filters)
+    found = recorded(raw.info, [("filter", dict(l_freq=0.5, h_freq=30.0, picks="eog"))])
+    assert found.band == (None, None)
 
 
 def recording(*signals, sfreq=100.0):

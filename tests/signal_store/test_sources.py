@@ -292,7 +292,7 @@ def test_the_preparation_is_recorded():
     raw = wave(200.0, 5.0).filter(0.5, None, verbose="error")
     preparation = Preparation(sfreq=128.0, high=30.0, mains=20.0, reference="average")
     found = preparation.recorded(raw, steps, raw.ch_names, 128.0)
-    assert found == Preprocessing(128.0, (0.5, 30.0), (20.0,), "average", 1.0, filters=())
+    assert found == Preprocessing(128.0, (0.5, 30.0), (20.0,), "average", 1.0)
     expected = Preprocessing(200.0, (0.5, None), reference="as recorded")
     assert Preparation().recorded(raw, [], raw.ch_names, 200.0) == expected
 
@@ -316,7 +316,7 @@ def test_a_store_knows_its_preprocessing(tmp_path):
     recordings = BaseConcatDataset([RawDataset(wave(200.0, 5.0), {"subject": i}) for i in range(2)])
     recordings.datasets[1].raw_preproc_kwargs = [{"fn": "pick", "kwargs": {}}]
     store = SignalStore.create(tmp_path / "store", recordings, low=0.5, sfreq=100.0, verbose=0)
-    expected = Preprocessing(100.0, (0.5, None), (), "as recorded", 1.0, filters=())
+    expected = Preprocessing(100.0, (0.5, None), (), "as recorded", 1.0)
     assert store.preprocessing == expected
     plain = SignalStore.create(tmp_path / "plain", recordings, verbose=0)
     # Of one, nothing else is known.
