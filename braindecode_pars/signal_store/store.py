@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import (
     Rule,
@@ -42,7 +42,7 @@ from braindecode_pars.signal_store.index import (
     read_labels,
 )
 from braindecode_pars.signal_store.sources import Preparation
-from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, info_of
+from braindecode_pars.signal_store.stored_windows import StoredRaw, info_of
 from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
@@ -626,7 +626,11 @@ class SignalStore:
         labels = read_labels(self.path, self._index.labels, self.sfreq)
         found = [
             name_classes(
-                StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq),
+                EEGWindowsDataset(
+                    StoredRaw(recording, self.crops, i, self.sfreq),
+                    labels[recording.name],
+                    dict(recording.description),
+                ),
                 self.classes,
             )
             for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True)

@@ -193,10 +193,11 @@ def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     """Return the windows of a recording of braindecode, in memory, in a file or in a store."""
     _, start, stop = X.crop_inds.T
     n_times = np.unique(stop - start).tolist()
-    if hasattr(X, "stored_row"):
-        info, known = X.stored_row()
+    source = X.windows if isinstance(X, WindowsDataset) else X.raw
+    info = source.info
+    if hasattr(source, "stored_row"):  # a recording of a store
+        known = source.stored_row(X.transform is not None or X.return_ch_pos)
     else:
-        info = (X.windows if isinstance(X, WindowsDataset) else X.raw).info
         known = dict(preprocessing=recorded(info, _steps_of(X)))
     if isinstance(X, WindowsDataset):
         n_times = [len(X.windows.times)]

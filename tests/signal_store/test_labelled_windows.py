@@ -16,7 +16,6 @@ from torch.utils.data import DataLoader, Subset
 from braindecode_pars import as_sklearn, evaluation
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.stored_windows import StoredRaw
 from braindecode_pars.windows.door import as_windows
 
 
@@ -69,10 +68,6 @@ def _project(part):
     part.raw.apply_proj(verbose="error")
 
 
-def _exchange(part):
-    part.raw = StoredRaw(part.crops, 3, part.info.copy(), part.recording.n_times)
-
-
 def _replace(part):
     part.raw = mne.io.RawArray(-part.raw.get_data(), part.raw.info, verbose="error")
 
@@ -88,25 +83,23 @@ def _move(part):
     "change",
     [
         _project,
-        _exchange,
         _move,
         lambda part: part.raw.set_channel_types({"C3": "eog"}, verbose="error"),
         _replace,
         lambda part: part.raw.reorder_channels(part.raw.ch_names[::-1]),
         lambda part: part.raw.crop(1.0),
     ],
-    ids=["projection", "other", "montage", "types", "array", "order", "crop"],
+    ids=["projection", "montage", "types", "array", "order", "crop"],
 )
 def test_each_change_of_the_raw_counts(labelled_store, change):
     windows = labelled_store.labelled_windows()
     part = windows.datasets[0]
     part.raw.get_data(stop=10)
-    assert not part.is_changed
+    assert as_windows(part).shapes is not None
     change(part)
     copied = pickle.loads(pickle.dumps(windows))
     for given in (windows, copied):
         one = given.datasets[0]
-        assert one.is_changed
         assert as_windows(given).shapes is None
         start, stop = one.crop_inds[2, 1:]
         np.testing.assert_array_equal(one[2][0], one.raw[:, start:stop][0].astype("float32"))
