@@ -211,8 +211,8 @@ def load(
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
-          sample, without the gaps of a discontinuous file. Without an onset, the label is that of
-          the whole recording. A row with an empty label is ignored; every file needs a row.
+          sample. Without an onset, the label is that of the whole recording. A row with an empty
+          label is ignored; every file needs a row.
         - Such a table of subjects, without the column ``file``, such as ``"participants.tsv"`` of
           BIDS. It has a column ``subject`` or ``participant_id``, where "sub-01" and "01" are one
           subject, and ``label_column``; others are ignored. The label is that of all recordings of

@@ -13,7 +13,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import check_parameters, choice, positive
 from braindecode_pars.datasets import temple
-from braindecode_pars.recordings.cutting import continuous_stretches, fixed_windows
+from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
@@ -183,13 +183,7 @@ def cut(
         # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
         return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
 
-    raw = prepare(recording)
-    if len(continuous_stretches(raw)) > 1:
-        raise ValueError(
-            "it is discontinuous (EDF+D), so the times in its annotation file are not those of its "
-            "samples; exclude it."
-        )
-    return fixed_windows(raw, seconds=WINDOW_SECONDS, target=target)
+    return fixed_windows(prepare(recording), seconds=WINDOW_SECONDS, target=target)
 
 
 def _check(**settings: Any) -> None:

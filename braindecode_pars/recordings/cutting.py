@@ -371,9 +371,8 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     """Return the parts of a recording between its gaps.
 
     A gap is marked by an annotation: "EDGE boundary" or "BAD boundary"
-    (:func:`mne.concatenate_raws`, and discontinuous EDF files that this package reads),
-    "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or "New Segment/" (BrainVision). Only
-    "BAD_ACQ_SKIP" spans samples.
+    (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or
+    "New Segment/" (BrainVision). Only "BAD_ACQ_SKIP" spans samples.
 
     Parameters
     ----------

@@ -14,9 +14,8 @@ import numpy as np
 import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind, signal_kind
-from braindecode_pars._common.checks import checked, listed, warn_user
-from braindecode_pars.recordings.cutting import is_gap
-from braindecode_pars.recordings.edf_records import EdfRecords, mark_gaps
+from braindecode_pars._common.checks import checked, listed
+from braindecode_pars.recordings.edf_records import EdfRecords
 from braindecode_pars.recordings.preparation import remember_left_out
 from braindecode_pars.recordings.search import why_unreadable
 
@@ -45,8 +44,6 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
     get the channel type "misc"; "bio" if there is no EEG, since a recording of "misc" alone has no
     types. A signal whose label does not show its type is assumed to be EEG.
-
-    A gap in a discontinuous EDF+ or BDF+ file becomes a boundary annotation, see :func:`read_edf`.
 
     Parameters
     ----------
@@ -95,11 +92,6 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
     """Read an EDF, EDF+ or BDF file into memory, and check that it is complete and in volts.
 
-    The samples of a discontinuous file (EDF+D) follow each other as in the file. Each gap between
-    them is marked by annotations "BAD boundary" and "EDGE boundary", as by
-    :func:`mne.concatenate_raws`. :mod:`~braindecode_pars.recordings.cutting` and SignalStore never
-    cut a window across it. Onsets of annotations are those of the samples.
-
     Parameters
     ----------
     file : Path
@@ -116,8 +108,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     Raises
     ------
     ValueError
-        When the file is missing, damaged or truncated, or when the unit of a wanted signal is not
-        V, mV or uV.
+        When the file is missing, damaged or truncated, when it has gaps (EDF+D), or when the unit
+        of a wanted signal is not V, mV or uV.
 
     Examples
     --------
@@ -144,9 +136,13 @@ def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
     with short_errors():
         raw = read(file, preload=True, verbose="warning")
         records = EdfRecords.read(file)
-        if records.discontinuous:
-            mark_gaps(raw, records)
-        return raw, dict(zip(raw.ch_names, records.units_of_signals, strict=True))
+        has_gaps = records.has_gaps(raw.info["sfreq"])
+    if has_gaps:
+        raise ValueError(
+            "it is discontinuous (EDF+D) with gaps, which MNE does not read. Convert it to "
+            "continuous files, for example with EDFbrowser."
+        )
+    return raw, dict(zip(raw.ch_names, records.units_of_signals, strict=True))
 
 
 def _check_voltages(units: dict[str, str]) -> None:
@@ -283,11 +279,6 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     ValueError
         When the file does not exist, is not a recording, may not be read, or is damaged.
 
-    Warns
-    -----
-    UserWarning
-        When a Raw is of a discontinuous file, whose gaps MNE does not read.
-
     Examples
     --------
     >>> import mne
@@ -300,14 +291,6 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     """
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
-        edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        gaps = [file.name for file in edf if EdfRecords.read(file).discontinuous]
-        if gaps and not any(map(is_gap, raw.annotations.description)):
-            warn_user(
-                f"{gaps[0]} is a discontinuous EDF+ file, which MNE reads without its gaps: "
-                "windows may span them, and times after them are too early. Pass the path of the "
-                "file instead."
-            )
         return raw, files[0].name if files else "recording"
     if not isinstance(raw, (str, PathLike)):
         raise TypeError(

@@ -170,9 +170,9 @@ class SignalStore:
             omitted. People that one of several ContinuousCorpus excludes or holds out for
             validation and test are not stored from the others; how many is logged.
             A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
-            ignored. A dead link counts as a recording that cannot be read. A recording with gaps,
-            such as EDF+D, is stored in pieces between the gaps, named with #1, #2 and so on, so
-            that no crop or window contains a gap.
+            ignored. A dead link counts as a recording that cannot be read. A recording with
+            marked gaps, such as a boundary of MNE, is stored in pieces between the gaps, named with
+            #1, #2 and so on, so that no crop or window contains a gap.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
             1/65,534 of the range of its channel in that recording. Where rare artefacts are so

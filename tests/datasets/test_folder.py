@@ -8,7 +8,6 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
-from support.edf_files import write_edf_records
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
@@ -133,20 +132,6 @@ def test_gaps_of_the_files(tmp_path, date):
     raw.save(tmp_path / "night_raw.fif", verbose="error")
     X = as_sklearn(folder.load(tmp_path, window_seconds=10, **KEEP))[0]
     assert [round(float(np.median(window)) / 1e-5) for window in X] == [1, 2, 4, 5, 6]
-
-
-def test_annotations_after_a_gap_of_the_clock(tmp_path):
-    """In a discontinuous EDF+ file their times count the gap, which has no samples."""
-    signals = np.repeat(10 * (np.arange(40) // 10 + 1), 100)[None]  # one value in ten seconds
-    write_edf_records(
-        tmp_path / "P01.edf",
-        signals,
-        [*range(20), *range(120, 140)],
-        texts={0: "+0\x1520\x14W", 20: "+120\x1520\x14N2"},
-    )
-    X, y, _ = as_sklearn(folder.load(tmp_path, window_seconds=10, **KEEP))
-    assert y.tolist() == [1, 1, 0, 0]
-    assert [round(float(np.median(window)) / 1e-5) for window in X] == [1, 2, 3, 4]
 
 
 def test_annotations_of_brainvision(tmp_path):

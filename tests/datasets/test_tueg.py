@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.edf_files import write_edf_records
 from support.temple_trees import level, write_recording
 
 from braindecode_pars.datasets import tueg
@@ -176,15 +175,3 @@ def test_an_exclusion_without_matching_subjects_raises(written, tmp_path):
     touch(tmp_path / "v2/edf/eval/normal/01_tcp_ar/00000254_s001_t000.edf")
     with pytest.raises(ValueError, match=r"v2 .*00000254"):
         tueg.load(written, exclude=[tmp_path / "v2"])
-
-
-@ignore_missing_exclusion
-def test_windows_do_not_contain_gaps(tree):
-    """A pause of one minute after 35 seconds: one window before it, and one after it."""
-    file = next(tree.rglob("aaaaaaab_s001_t000.edf"))
-    labels = [f"EEG {name.upper()}-REF" for name in COMMON_CHANNELS]
-    noise = np.random.default_rng(0).integers(-100, 100, (len(labels), 75 * 200))
-    onsets = [*range(35), *range(95, 135)]
-    write_edf_records(file, noise, onsets, labels=labels, sfreq=200)
-    windows = tueg.load(tree, ["aaaaaaab"], verbose=0)
-    assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0, 35 * 200]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.edf_files import write_edf_records
 from support.labelled_stores import check_same_windows
 from support.temple_trees import annotate, level, truncate, write_recording
 
@@ -164,16 +163,6 @@ def test_a_recording_without_annotations_is_named(tree):
     assert set(windows.description["subject"]) == {"aaaaaajy", "aaaaaakd"}
     with pytest.raises(ValueError, match=r"\.csv "):
         tusz.load(tree, annotations="csv", verbose=0)
-
-
-def test_a_discontinuous_recording_is_refused(tree):
-    """The times of seizures are not those of its samples."""
-    file = write(tree, "train", "aaaaaajz", BACKGROUND)
-    labels = [f"EEG {name.upper()}-REF" for name in COMMON_CHANNELS]
-    noise = np.random.default_rng(0).integers(-100, 100, (len(labels), 40 * 100))
-    write_edf_records(file, noise, [*range(20), *range(100, 120)], labels=labels)
-    with pytest.raises(ValueError, match=r"aaaaaajz_s001_t000\.edf .*discontinuous"):
-        tusz.load(tree, verbose=0)
 
 
 @pytest.mark.parametrize(

@@ -170,18 +170,6 @@ def test_a_raw_is_returned_as_it_is(tmp_path):
         assert open_recording(path)[1] == "night_raw.fif"
 
 
-def test_a_raw_without_the_gaps_of_its_file_is_a_warning(tmp_path, recwarn):
-    waves = np.arange(1000.0)[None]
-    gaps = write_edf_records(tmp_path / "gaps.edf", waves, [*range(5), *range(9, 14)])
-    with pytest.warns(UserWarning, match=r"gaps\.edf"):
-        open_recording(mne.io.read_raw_edf(gaps, verbose="error"))
-    recwarn.clear()
-    whole = write_edf_records(tmp_path / "whole.edf", waves, range(10), kind="EDF+C")
-    open_recording(mne.io.read_raw_edf(whole, verbose="error"))
-    open_recording(open_recording(gaps)[0])  # its gaps are marked
-    assert not recwarn
-
-
 @pytest.mark.parametrize("raw", [None, 3, np.zeros((2, 100)), ["a.edf"]])
 def test_other_objects_are_refused(raw):
     with pytest.raises(TypeError, match=r"mne\.io\.Raw"):

@@ -22,7 +22,6 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from support import own_recipe
-from support.edf_files import write_edf_records
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
@@ -155,18 +154,19 @@ def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
 
 
 def test_recordings_are_split_at_gaps(make_raw, tmp_path):
-    """A discontinuous EDF file, and a recording that MNE concatenated."""
-    signals = np.random.default_rng(0).integers(-100, 100, (2, 800))
+    """A file with a boundary, and a recording that MNE concatenated."""
     (tmp_path / "files/sub-01").mkdir(parents=True)
-    file = tmp_path / "files/sub-01/a.edf"
-    write_edf_records(file, signals, [0, 1, 2, 9, 10, 11, 12, 13])
+    parts = [make_raw(seed, seconds=seconds) for seed, seconds in enumerate([3, 5])]
+    joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
+    joined.save(tmp_path / "files/sub-01/a_raw.fif", verbose="error")
     path = tmp_path / "store"
     store = SignalStore.create(path, tmp_path / "files", verbose=0)
-    assert store.recordings["name"].tolist() == ["sub-01/a.edf#1", "sub-01/a.edf#2"]
+    assert store.recordings["name"].tolist() == ["sub-01/a_raw.fif#1", "sub-01/a_raw.fif#2"]
     assert store.recordings["n_times"].tolist() == [300, 500]
     assert store.subjects == ["01"]
-    second = store.crops([2], [0], 500)[0] * 1e6
-    np.testing.assert_allclose(second, signals[0, 300:], atol=0.01)
+    second = store.crops([store.recordings["first_signal"][1]], [0], 500)[0]
+    expected = parts[1].get_data()[0]
+    np.testing.assert_allclose(second, expected, atol=np.ptp(expected) / 60_000)
     assert len(store.windows(300)) == 2
     # The file is known as a whole: it is not stored again.
     assert len(SignalStore.create(path, tmp_path / "files", verbose=0).recordings) == 2
