@@ -2,8 +2,7 @@
 
 A pretext task on signals of one channel can be trained on them. What it learns is to measure such
 signals; there is nothing of a brain in them. A signal is noise with a random spectrum that falls
-with frequency. Rhythms in bursts, drifts and pulses can be added. Each of the four is a function of
-its parameters, in standard deviations of the noise.
+with frequency.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from braindecode_pars._common.checks import (
     checked,
     instance,
     integer,
-    number,
     positive,
 )
 from braindecode_pars._common.subjects import NO_SUBJECT
@@ -32,18 +30,12 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
-__all__ = ["SyntheticSignals", "drifts", "noise", "pulses", "rhythms"]
+__all__ = ["SyntheticSignals", "noise"]
 
 #: Standard deviation of the noise in volts: usual EEG.
 VOLTS = 1e-5
 #: Lowest edge and least width of a band in Hz: signals are drawn for a period of either.
 LEAST = 0.01
-
-#: Ranges of the random parameters of the parts: amplitudes in standard deviations of the noise,
-#: frequencies in Hz, times in seconds.
-RHYTHMS = dict(amplitude=(0.5, 3), frequency=(4, 30), bursts=(0.1, 0.5))
-DRIFTS = dict(amplitude=(1, 5), frequency=(0.05, 0.5))
-PULSES = dict(amplitude=(2, 10), width=(0.03, 0.3))
 
 
 def _range(least: float, most: float, unit: str = "") -> Rule:
@@ -56,13 +48,11 @@ def _range(least: float, most: float, unit: str = "") -> Rule:
     return Rule(f"a lower and an upper number{unit} from {least:g} to {most:g}", (tuple,), holds)
 
 
-_SHARE = number("in [0, 1]", lambda value: 0 <= value <= 1)
 _RULES = dict(
     sfreq=positive(1e6),
     exponent=_range(0, 10),
     knee=_range(0, 1000, " in Hz"),
     band=_range(LEAST, 1e6, " in Hz"),
-    **dict.fromkeys(("rhythms", "drifts", "pulses"), _SHARE),
     n_windows=integer(1),
 )
 
@@ -72,7 +62,6 @@ class SyntheticSignals:
     """An endless source of signals of one channel, for pretraining without recordings.
 
     Each signal is :func:`noise` with a random exponent and, in half of the signals, a random knee.
-    A share of the signals also has one rhythm in bursts, one drift or one pulse.
 
     :func:`~braindecode_pars.pretraining.pretrain_encoder` and
     :func:`runs.pretrain <braindecode_pars.runs.pretrain>` take it in the place of recordings;
@@ -90,12 +79,6 @@ class SyntheticSignals:
         Range in Hz of the knee, below which the spectrum is flat.
     band : (float, float)
         Lower and upper edge of the noise in Hz. Above half the sampling rate there is nothing.
-    rhythms, drifts, pulses : float
-        Share of the signals that have such a part, from 0 to 1. The parameters of a part are drawn
-        from these ranges: an amplitude of 0.5 to 3 standard deviations of the noise, 4 to 30 Hz
-        (each octave as often, limited to ``band``) and a burst every 2 to 10 s; 1 to 5 standard
-        deviations and 0.05 to 0.5 Hz; 2 to 10 standard deviations up or down and a width of 0.03
-        to 0.3 s.
     n_windows : int
         Number of signals in an epoch of training, which would not end otherwise.
 
@@ -107,14 +90,14 @@ class SyntheticSignals:
 
     References
     ----------
-    Donoghue et al. 2020, Nature Neuroscience 23, 1655: EEG as noise with exponent and knee, and
-    rhythms. Grieger et al. 2024, arXiv:2403.08592: pretraining on random sums of sines.
+    Donoghue et al. 2020, Nature Neuroscience 23, 1655: EEG as noise with exponent and knee.
+    Grieger et al. 2024, arXiv:2403.08592: pretraining on random sums of sines.
 
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.datasets import SyntheticSignals
-    >>> source = SyntheticSignals(128, pulses=0.2)
+    >>> source = SyntheticSignals(128)
     >>> signals = source.draw(4, 384, np.random.default_rng(0))
     >>> signals.shape, signals.dtype
     ((4, 384), dtype('float32'))
@@ -132,9 +115,6 @@ class SyntheticSignals:
     exponent: tuple[float, float] = (0.0, 3.0)
     knee: tuple[float, float] = (0.0, 8.0)
     band: tuple[float, float] = (0.5, 45.0)
-    rhythms: float = 0.0
-    drifts: float = 0.0
-    pulses: float = 0.0
     n_windows: int = 6400
 
     def __post_init__(self) -> None:
@@ -156,13 +136,9 @@ class SyntheticSignals:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """Sampling rate and band of the signals; there is no reference.
-
-        Drifts and pulses go below the lower edge of the band.
-        """
-        low = None if self.drifts or self.pulses else self.band[0]
+        """Sampling rate and band of the signals; there is no reference."""
         high = self.band[1] if self.band[1] < self.sfreq / 2 else None
-        return Preprocessing(sfreq=self.sfreq, band=(low, high))
+        return Preprocessing(sfreq=self.sfreq, band=(self.band[0], high))
 
     @checked(n=integer(0), n_times=integer(1), rng=instance("a numpy.random.Generator", Generator))
     def draw(self, n: int, n_times: int, rng: Generator) -> np.ndarray:
@@ -183,30 +159,6 @@ class SyntheticSignals:
         exponent = rng.uniform(*self.exponent, n)
         knee = rng.uniform(*self.knee, n) * (rng.random(n) < 0.5)
         x = noise(n_times, self.sfreq, exponent, knee, self.band, rng)
-
-        def some(name: str, least: float, most: float) -> np.ndarray:
-            """Draw amplitudes, which are 0 in signals without the part."""
-            return rng.uniform(least, most, n) * (rng.random(n) < getattr(self, name))
-
-        def phase() -> np.ndarray:
-            return rng.uniform(0, 2 * np.pi, n)
-
-        if self.rhythms:
-            amplitude = some("rhythms", *RHYTHMS["amplitude"])
-            low, high = self.band[0], min(self.band[1], self.sfreq / 2)
-            slowest, fastest = np.log(RHYTHMS["frequency"])
-            frequency = np.exp(rng.uniform(slowest, fastest, n)).clip(low, high)
-            bursts = rng.uniform(*RHYTHMS["bursts"], n)
-            x += rhythms(n_times, self.sfreq, amplitude, frequency, bursts, phase(), phase())
-        if self.drifts:
-            amplitude = some("drifts", *DRIFTS["amplitude"])
-            frequency = rng.uniform(*DRIFTS["frequency"], n)
-            x += drifts(n_times, self.sfreq, amplitude, frequency, phase())
-        if self.pulses:
-            amplitude = some("pulses", *PULSES["amplitude"]) * rng.choice([-1, 1], n)
-            width = rng.uniform(*PULSES["width"], n)
-            centre = rng.uniform(0, n_times / self.sfreq, n)
-            x += pulses(n_times, self.sfreq, amplitude, centre, width)
         return (VOLTS * x).astype(np.float32)
 
     def windows(self, n_times: int) -> Windows:
@@ -301,117 +253,3 @@ def noise(
     coefficients = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     x = np.fft.irfft(coefficients * amplitude, period)
     return x[:, :n_times] / x.std(axis=1, keepdims=True)
-
-
-def rhythms(
-    n_times: int,
-    sfreq: float,
-    amplitude: np.ndarray,
-    frequency: np.ndarray,
-    bursts: np.ndarray,
-    phase: np.ndarray,
-    burst_phase: np.ndarray,
-) -> np.ndarray:
-    r"""Return rhythms that come in bursts.
-
-    .. math:: x(t) = a \, \max(0, \cos(2\pi g t + \psi)) \, \cos(2\pi f t + \varphi)
-
-    A burst lasts half of :math:`1/g` seconds, and the next one begins half of it later.
-
-    Parameters
-    ----------
-    n_times : int
-        Length of the signals in samples.
-    sfreq : float
-        Sampling rate in Hz.
-    amplitude : ndarray, shape (n,)
-        Amplitude :math:`a` in the middle of a burst; it gives the signals their unit.
-    frequency, bursts : ndarray, shape (n,)
-        Frequency :math:`f` of the rhythm, and number :math:`g` of bursts in a second, in Hz.
-    phase, burst_phase : ndarray, shape (n,)
-        Phases :math:`\varphi` and :math:`\psi` in radians.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, n_times)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.datasets.synthetic_signals import rhythms
-    >>> one, zero = np.ones(1), np.zeros(1)
-    >>> rhythms(128, 128, one, 10 * one, one, zero, zero).shape
-    (1, 128)
-    """
-    envelope = np.maximum(_wave(n_times, sfreq, bursts, burst_phase), 0)
-    return amplitude[:, None] * envelope * _wave(n_times, sfreq, frequency, phase)
-
-
-def drifts(
-    n_times: int, sfreq: float, amplitude: np.ndarray, frequency: np.ndarray, phase: np.ndarray
-) -> np.ndarray:
-    r"""Return slow drifts, as of an electrode.
-
-    .. math:: x(t) = a \, \cos(2\pi f t + \varphi)
-
-    Parameters
-    ----------
-    n_times : int
-        Length of the signals in samples.
-    sfreq : float
-        Sampling rate in Hz.
-    amplitude : ndarray, shape (n,)
-        Amplitude :math:`a`; it gives the signals their unit.
-    frequency, phase : ndarray, shape (n,)
-        Frequency :math:`f` in Hz, below that of EEG, and phase :math:`\varphi` in radians.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, n_times)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.datasets.synthetic_signals import drifts
-    >>> drifts(3, 1, np.array([2.0]), np.array([0.25]), np.zeros(1)).round(3) + 0
-    array([[ 2.,  0., -2.]])
-    """
-    return amplitude[:, None] * _wave(n_times, sfreq, frequency, phase)
-
-
-def pulses(
-    n_times: int, sfreq: float, amplitude: np.ndarray, centre: np.ndarray, width: np.ndarray
-) -> np.ndarray:
-    r"""Return single pulses, as of a blink or a touched electrode.
-
-    .. math:: x(t) = a \, \exp\left(-\frac{(t - c)^2}{2 w^2}\right)
-
-    Parameters
-    ----------
-    n_times : int
-        Length of the signals in samples.
-    sfreq : float
-        Sampling rate in Hz.
-    amplitude : ndarray, shape (n,)
-        Height :math:`a`, negative for a pulse downwards; it gives the signals their unit.
-    centre, width : ndarray, shape (n,)
-        Time :math:`c` of the peak, from the first sample, and width :math:`w`, in seconds.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, n_times)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.datasets.synthetic_signals import pulses
-    >>> pulses(3, 1, np.array([2.0]), np.array([1.0]), np.array([0.5])).round(2)
-    array([[0.27, 2.  , 0.27]])
-    """
-    t = np.arange(n_times) / sfreq
-    return amplitude[:, None] * np.exp(-(((t - centre[:, None]) / width[:, None]) ** 2) / 2)
-
-
-def _wave(n_times: int, sfreq: float, frequency: np.ndarray, phase: np.ndarray) -> np.ndarray:
-    t = np.arange(n_times) / sfreq
-    return np.cos(2 * np.pi * frequency[:, None] * t + phase[:, None])

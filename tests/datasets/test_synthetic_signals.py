@@ -12,7 +12,7 @@ import torch
 from braindecode_pars import PARSClassifier, PatchEncoder
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.datasets import SyntheticSignals, synthetic_signals
-from braindecode_pars.datasets.synthetic_signals import drifts, noise, pulses, rhythms
+from braindecode_pars.datasets.synthetic_signals import noise
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -110,72 +110,12 @@ def test_half_of_the_signals_have_a_knee(monkeypatch):
     assert drawn["exponent"].mean() == pytest.approx(1.5, abs=0.03)
 
 
-# Parts --------------------------------------------------------------------------------------------
-
-
-def test_the_other_parts_are_their_equations():
-    a, f, g, phi, psi, c, w = rng().uniform(0.1, 3, (7, 3))
-    n_times, sfreq = 50, 20
-    found = [
-        rhythms(n_times, sfreq, a, f, g, phi, psi),
-        drifts(n_times, sfreq, a, f, phi),
-        pulses(n_times, sfreq, a, c, w),
-    ]
-    for i in range(3):
-        for n in range(n_times):
-            t = n / sfreq
-            wave = math.cos(2 * math.pi * f[i] * t + phi[i])
-            burst = max(0, math.cos(2 * math.pi * g[i] * t + psi[i]))
-            assert found[0][i, n] == pytest.approx(a[i] * burst * wave)
-            assert found[1][i, n] == pytest.approx(a[i] * wave)
-            pulse = a[i] * math.exp(-((t - c[i]) ** 2) / (2 * w[i] ** 2))
-            assert found[2][i, n] == pytest.approx(pulse)
-
-
-def part(n_times: int = 2560, **shares: float) -> np.ndarray:
-    """Return what a part adds to the noise, in standard deviations of the noise."""
-    one, other = (SyntheticSignals(**given).draw(300, n_times, rng()) for given in (shares, {}))
-    return (one.astype(float) - other) / 1e-5
-
-
-@pytest.mark.parametrize("name", ["rhythms", "drifts", "pulses"])
-def test_a_part_is_in_its_share_of_the_signals(name):
-    has = np.abs(part(**{name: 0.3})).max(axis=1) > 1e-3
-    assert has.mean() == pytest.approx(0.3, abs=0.08)
-    assert (np.abs(part(**{name: 1})).max(axis=1) > 1e-3).all()
-
-
-def test_the_parts_have_the_documented_sizes_and_frequencies():
-    added = {name: part(**{name: 1}) for name in ("rhythms", "drifts", "pulses")}
-    largest = {name: np.abs(x).max(axis=1) for name, x in added.items()}
-    assert (largest["rhythms"].min(), largest["rhythms"].max()) == pytest.approx((0.5, 3), abs=0.1)
-    assert (largest["drifts"].min(), largest["drifts"].max()) == pytest.approx((1, 5), abs=0.1)
-    assert (largest["pulses"].min(), largest["pulses"].max()) == pytest.approx((2, 10), abs=0.2)
-    f = np.fft.rfftfreq(2560, 1 / 128)
-    spectra = {name: np.abs(np.fft.rfft(x)) ** 2 for name, x in added.items()}
-    peaks = f[spectra["rhythms"].argmax(axis=1)]
-    assert (peaks.min(), peaks.max()) == pytest.approx((4, 30), abs=0.6)
-    assert 0.2 < (peaks < 8).mean() < 0.45  # one of 2.9 octaves
-    slow = spectra["drifts"][:, f < 1].sum(axis=1) / spectra["drifts"].sum(axis=1)
-    assert slow.min() > 0.97
-    up = added["pulses"].max(axis=1) > 1
-    assert up.mean() == pytest.approx(0.5, abs=0.1)  # and others down
-    seconds = (np.abs(added["pulses"]) > largest["pulses"][:, None] / 2).sum(axis=1) / 128
-    assert seconds.max() == pytest.approx(2.355 * 0.3, rel=0.05)  # full width at half the height
-
-
-def test_rhythms_are_limited_to_the_band():
-    source = SyntheticSignals(60, band=(6, 12), rhythms=1, exponent=(0, 0))
-    f, p = power(source.draw(200, 1200, rng()).astype(float), 60)
-    assert p[(f < 5) | (f > 13)].sum() < 0.01 * p.sum()
-
-
 # Draws --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_times", [1, 2, 3, 77, 384])
 def test_crops_of_any_length_follow_the_seed(n_times):
-    source = SyntheticSignals(100, rhythms=0.5, drifts=0.5, pulses=0.5)
+    source = SyntheticSignals(100)
     one, same, other = (source.draw(5, n_times, rng(seed)) for seed in (1, 1, 2))
     assert (one.dtype, one.shape) == (np.float32, (5, n_times))
     assert np.array_equal(one, same)
@@ -193,9 +133,6 @@ def test_a_low_rate_has_what_is_below_half_of_it():
 def test_what_a_network_may_expect_of_recordings():
     plain = SyntheticSignals().preprocessing
     assert (plain.sfreq, plain.band, plain.reference) == (128, (0.5, 45), None)
-    assert SyntheticSignals(rhythms=1).preprocessing == plain
-    for name in ("drifts", "pulses"):  # they go below the band of the noise
-        assert SyntheticSignals(**{name: 0.1}).preprocessing.band == (None, 45)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +145,6 @@ def test_what_a_network_may_expect_of_recordings():
         (dict(band=(0, 45)), ValueError, "from 0.01"),
         (dict(band=(20, 20)), ValueError, "less than 0.01 Hz"),
         (dict(sfreq=30, band=(15, 45)), ValueError, "below 15 Hz, half the sampling rate"),
-        (dict(pulses=1.1), ValueError, "in \\[0, 1\\]"),
         (dict(n_windows=0), ValueError, "n_windows"),
     ],
 )
