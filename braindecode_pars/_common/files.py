@@ -35,7 +35,7 @@ _YOUNG = 5.0
 
 @contextmanager
 def written_aside(folder: Path) -> Iterator[Path]:
-    """Write files into a temporary folder, then move all of them into a folder, or none.
+    """Write files into a temporary folder, then move them into a folder once all are written.
 
     A reader never sees an incomplete file. Several processes may write into the same folder at the
     same time.
@@ -64,9 +64,8 @@ def written_aside(folder: Path) -> Iterator[Path]:
             tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
             FileLock(Path(temporary, _LOCK)),  # shows other processes that this one is alive
         ):
-            new, old = Path(temporary, "new"), Path(temporary, "old")
+            new = Path(temporary, "new")
             new.mkdir()
-            old.mkdir()
             yield new
             # JSON files describe the other files. They are moved last, so a reader that finds one
             # also finds the files that it describes.
@@ -75,7 +74,8 @@ def written_aside(folder: Path) -> Iterator[Path]:
             target = folder / names[0] if len(names) == 1 else folder
             for name in names:
                 _sync(new / name)
-            _exchange(folder, new, old, names)
+            for name in names:
+                os.replace(new / name, folder / name)
         with suppress(OSError):  # some systems cannot open a folder or sync it
             _sync(folder)
     except OSError as error:
@@ -86,7 +86,7 @@ def written_aside(folder: Path) -> Iterator[Path]:
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write several files of a folder, all of them or none.
+    """Write several files of a folder; none is replaced before all are written.
 
     Parameters
     ----------
@@ -115,28 +115,6 @@ def replace_file(path: Path, content: bytes | str) -> None:
     """
     content = content.encode() if isinstance(content, str) else content
     replace_files(path.parent, {path.name: content})
-
-
-def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
-    """Replace all old files by the new ones, or none."""
-    try:
-        # Copies of the old files, to undo an exchange that fails in the middle.
-        for name in names:
-            if len(names) > 1:  # a single rename is atomic and needs no copy
-                with suppress(FileNotFoundError):
-                    shutil.copy2(folder / name, old / name)
-        for name in names:
-            os.replace(new / name, folder / name)
-    except BaseException:
-        # Undo: restore old files, remove new ones that replaced nothing.
-        for name in names:
-            if (new / name).exists():
-                continue  # not exchanged yet
-            if (old / name).exists():
-                os.replace(old / name, folder / name)
-            else:
-                (folder / name).unlink()
-        raise
 
 
 def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
@@ -324,10 +302,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     >>> parse_json('{"sfreq": 200.0}')
     {'sfreq': 200.0}
     """
-    try:
-        content = json.loads(text)
-    except RecursionError:
-        raise ValueError("its entries are nested too deeply") from None
+    content = json.loads(text)
     if not isinstance(content, dict):
         raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
     return content
