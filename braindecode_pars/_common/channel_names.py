@@ -24,44 +24,36 @@ _SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
 #: and the mastoids, which sleep laboratories do not distinguish.
 _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
 
-#: Words in labels of signals that are not EEG, by kind: in polysomnography, EDF+, and the files of
-#: common amplifiers. ``E1`` and ``E2`` alone are missing on purpose: they are eye channels of
-#: polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye channels.
-#: So is ``ERG``: an electroretinogram, but also the electrode G of the right ear in EESM17.
-_OTHER_WORDS = {
-    # ECG, EMG and EOG also within a word, as in ChinEMG, ECGII or LeftEOG
-    "ECG": (r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",),
-    "EOG": (r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]",),
-    "EMG": (r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?", r"[LR]AT(?!\d)|PLM[a-z]*"),
-    "respiration": (
-        r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Cannula|Nasal",
-        r"Tho(?:r[a-z]*)?|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
-    ),
-    "other": (
-        # other fields, oxygen and pulse
-        r"MCG|MEG|[a-z]*(?:Pulse|Trig)[a-z]*",
-        r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
-        # environment, movement and skin
-        r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",
-        r"GSR|EDA|Battery",
-        # events
-        r"STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
-        # other inputs of the amplifier
-        r"AUX|DIN|DC\d+|EXG\d+|VNS",
-    ),
-}
-_KINDS = {
-    kind: re.compile(rf"(?<![a-z])(?:{'|'.join(words)})(?![a-z])", re.IGNORECASE)
-    for kind, words in _OTHER_WORDS.items()
-}
+#: Words in labels of eye channels. ``E1`` and ``E2`` alone are missing on purpose: they are eye
+#: channels of polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye
+#: channels.
+_EOG_WORDS = r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]"
 
-#: Kinds of channels in MNE -> the same words.
-_KINDS_OF_MNE = {
-    FIFF.FIFFV_ECG_CH: "ECG",
-    FIFF.FIFFV_EOG_CH: "EOG",
-    FIFF.FIFFV_EMG_CH: "EMG",
-    FIFF.FIFFV_RESP_CH: "respiration",
-}
+#: Words in labels of signals that are not EEG: in polysomnography, EDF+, and the files of common
+#: amplifiers. ``ERG`` is missing: an electroretinogram, but also an electrode of EESM17.
+_OTHER_WORDS = (
+    _EOG_WORDS,
+    # ECG and EMG also within a word, as in ChinEMG or ECGII
+    r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",
+    r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?|[LR]AT(?!\d)|PLM[a-z]*",
+    # respiration
+    r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Cannula|Nasal",
+    r"Tho(?:r[a-z]*)?|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
+    # other fields, oxygen and pulse
+    r"MCG|MEG|[a-z]*(?:Pulse|Trig)[a-z]*",
+    r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
+    # environment, movement and skin
+    r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",
+    r"GSR|EDA|Battery",
+    # events
+    r"STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
+    # other inputs of the amplifier
+    r"AUX|DIN|DC\d+|EXG\d+|VNS",
+)
+_EOG, _OTHER = (
+    re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
+    for words in (_EOG_WORDS, "|".join(_OTHER_WORDS))
+)
 
 #: A signal of breathing before a dash, but a reference after it, as in ``Cz-Nose``.
 _SIGNAL_OR_REFERENCE = re.compile(r"(?<![a-z])Nose(?![a-z])", re.IGNORECASE)
@@ -86,40 +78,28 @@ def is_other_kind(name: str) -> bool:
     >>> [name for name in ("Fp1", "EMG_chin", "LOC-A2", "SpO2", "E1") if is_other_kind(name)]
     ['EMG_chin', 'LOC-A2', 'SpO2']
     """
-    return _kind_by_name(name) is not None
+    is_breathing = _SIGNAL_OR_REFERENCE.search(name.partition("-")[0])
+    return bool(is_breathing or _OTHER.search(name))
 
 
-def _kind_by_name(name: str) -> str | None:
-    """Return the kind of signal that a name shows; None for EEG and unknown names."""
-    if _SIGNAL_OR_REFERENCE.search(name.partition("-")[0]):
-        return "respiration"
-    return next((kind for kind, words in _KINDS.items() if words.search(name)), None)
-
-
-def signal_kind(ch: Mapping[str, Any]) -> str:
-    """Return the kind of signal of a channel, by its MNE type, else by its name.
+def is_eog(ch: Mapping[str, Any]) -> bool:
+    """Whether a channel is an EOG, by its MNE type or its name.
 
     Parameters
     ----------
     ch : mapping
         Channel, as in ``mne.Info["chs"]``. Without an entry ``kind``, the name decides.
 
-    Returns
-    -------
-    str
-        "EEG", "ECG", "EOG", "EMG", "respiration" or "other".
-
     Examples
     --------
     >>> import mne
-    >>> from braindecode_pars._common.channel_names import signal_kind
-    >>> info = mne.create_info(["C3", "X1", "EMG", "PTAF"], 100.0, ["eeg", "eog", "eeg", "misc"])
-    >>> [signal_kind(ch) for ch in info["chs"]]
-    ['EEG', 'EOG', 'EMG', 'respiration']
+    >>> from braindecode_pars._common.channel_names import is_eog
+    >>> info = mne.create_info(["C3", "X1", "LOC-A2", "EMG"], 100.0, ["eeg", "eog", "eeg", "misc"])
+    >>> [is_eog(ch) for ch in info["chs"]]
+    [False, True, True, False]
     """
-    if is_eeg(ch):
-        return "EEG"
-    return _KINDS_OF_MNE.get(ch.get("kind")) or _kind_by_name(ch["ch_name"]) or "other"
+    is_named = not is_eeg(ch) and _EOG.search(ch["ch_name"]) is not None
+    return is_named or ch.get("kind") == FIFF.FIFFV_EOG_CH
 
 
 def is_eeg(ch: Mapping[str, Any]) -> bool:

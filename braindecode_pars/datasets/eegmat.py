@@ -129,7 +129,7 @@ def prepare(
     _check(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
     # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
     raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
-    pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
+    pick_electrodes(raw, COMMON_CHANNELS)
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     if reference == "average":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Unpack
@@ -23,7 +24,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 from braindecode_pars.recordings.readers import short_errors
-from braindecode_pars.recordings.search import list_files
+from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -45,6 +46,7 @@ CARD: dict[str, Any] = dict(
 )
 
 WINDOW_SECONDS = 30.0
+_NAME = re.compile(r"sub-([^_]+)_ses-([^_]+)_task-sleep_.*eeg\.set")
 
 #: Codes of the stages in the scoring. Other entries, such as 7 (artefact) and 8 (unknown), are
 #: dropped.
@@ -86,18 +88,10 @@ def recordings(path: str | Path) -> list[Recording]:
     >>> recording.description
     {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
-    folder = Path(path).expanduser()
-    found = list_files(folder, lambda name: "_task-sleep_" in name and name.endswith("_eeg.set"))
-    nights = [file for file in found if file.parent.name == "eeg"]
-    if not nights:
-        example = folder / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set"
-        raise FileNotFoundError(
-            f"{path} contains no night of EESM17; expected files such as {example}."
-        )
+    nights = find_named(path, _NAME, "no night of EESM17", "sub-001_ses-001_task-sleep_eeg.set")
     return [
-        Recording(night, dict(subject=of["subject"], corpus="eesm17", session=of["session"]))
-        for night in nights
-        if (of := mne_bids.get_entities_from_fname(night))
+        Recording(night, dict(subject=match[1], corpus="eesm17", session=match[2]))
+        for night, match in nights
     ]
 
 
@@ -126,8 +120,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> first = datasets.eesm17.recordings("ds004348")[0]  # doctest: +SKIP
     >>> raw = datasets.eesm17.prepare(first)  # doctest: +SKIP
     """
-    raw, _ = _complete_signals(recording.file)
-    return filter_and_resample(raw, mains=50.0)
+    return filter_and_resample(_complete_signals(recording.file), mains=50.0)
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
@@ -157,23 +150,11 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     # A recording without scoring fails before its signals are loaded, which is slow.
     scoring = _read_scoring(recording.file)
 
-    # Signals. Gaps are counted at the sampling rate of the file, before filtering.
-    raw, missing = _complete_signals(recording.file)
-    native_sfreq = raw.info["sfreq"]
+    raw = _complete_signals(recording.file)
     raw.set_annotations(scoring, verbose="error")
     filter_and_resample(raw, mains=50.0)
-
-    # Windows
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
-    windows = event_windows(raw, targets, WINDOW_SECONDS)
-    if windows is not None:
-        # The difference of two cumulative sums is the sum over a window.
-        total = np.concatenate([[0.0], np.cumsum(missing)])
-        starts = windows.metadata["i_start_in_trial"].to_numpy() / SFREQ
-        first = np.round(starts * native_sfreq).astype(int)
-        last = np.minimum(first + round(WINDOW_SECONDS * native_sfreq), len(missing))
-        windows.metadata["missing"] = (total[last] - total[first]) / (last - first)
-    return windows
+    return event_windows(raw, targets, WINDOW_SECONDS)
 
 
 @with_keywords_of(read_recipe)
@@ -206,9 +187,9 @@ def load(
     -------
     BaseConcatDataset of EEGWindowsDataset
         Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
-        ``subject`` and ``session``. The metadata column ``missing`` is the share of a window's
-        samples that are NaN in the file, for example because an electrode lost contact. These gaps
-        are filled by linear interpolation. A channel that is NaN throughout becomes zero.
+        ``subject`` and ``session``. Samples that are NaN in the file, for example because an
+        electrode lost contact, are filled by linear interpolation. A channel that is NaN throughout
+        becomes zero.
 
     Raises
     ------
@@ -238,8 +219,8 @@ def load(
     return read_recipe(CARD, found, cut, **reading)
 
 
-def _complete_signals(file: Path) -> tuple[mne.io.BaseRaw, np.ndarray]:
-    """Return the signals without NaN, and the share of channels that was NaN at each sample."""
+def _complete_signals(file: Path) -> mne.io.BaseRaw:
+    """Return the signals without NaN."""
     # Warnings about channel types unknown to BIDS concern no ear channel.
     with short_errors():
         raw = mne_bids.read_raw_bids(
@@ -248,11 +229,10 @@ def _complete_signals(file: Path) -> tuple[mne.io.BaseRaw, np.ndarray]:
             verbose="error",
         )
         raw.load_data(verbose="error")
-    pick_electrodes(raw, CHANNELS, str)
-    gaps = np.isnan(raw.get_data())
-    if gaps.any():
+    pick_electrodes(raw, CHANNELS)
+    if np.isnan(raw.get_data()).any():
         raw.apply_function(_interpolate, picks="all", verbose="error")
-    return raw, gaps.mean(axis=0)
+    return raw
 
 
 def _interpolate(signal: np.ndarray) -> np.ndarray:

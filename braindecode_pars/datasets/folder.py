@@ -18,7 +18,7 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import check_positive, choice, listed, warn_user
+from braindecode_pars._common.checks import check_positive, choice, listed
 from braindecode_pars._common.subjects import normalized, subject_key
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
 from braindecode_pars.recordings.label_annotations import (
@@ -326,7 +326,6 @@ def load(
         set(targets) if subjects is None else set(),
         **reading,
     )
-    _warn_of_classes_of_one(windows, targets)
     table = root / "participants.tsv"
     if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
         splits = table
@@ -350,23 +349,6 @@ def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
             origin["site"] = sites.get(subject_key(each.subject))
         with_origin.append(replace(each, description={**each.description, **origin}))
     return with_origin
-
-
-def _warn_of_classes_of_one(windows: BaseConcatDataset, targets: Mapping[str, int]) -> None:
-    """Warn when each class is of one subject, and each subject of one class."""
-    names = {target: name for name, target in targets.items()}
-    pairs = {
-        (names[target], str(part.description["subject"]))
-        for part in windows.datasets
-        for target in part.metadata["target"].unique()
-    }
-    classes, subjects = (len({pair[i] for pair in pairs}) for i in (0, 1))
-    if 1 < classes == len(pairs) and subjects > 1:
-        shown = listed([f"{name!r} of {subject}" for name, subject in sorted(pairs)], 5)
-        warn_user(
-            f"Every class has one subject only ({shown}), so no split can tell classes from "
-            "subjects, and a score would say nothing. Add a second subject of each class."
-        )
 
 
 def _check_cache(cache: str | Path | None, root: Path) -> None:

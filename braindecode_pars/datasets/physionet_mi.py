@@ -180,7 +180,7 @@ def prepare(
         set_reference(raw, "average")
     picks = _channels(picks)
     if picks is not None:
-        pick_electrodes(raw, picks, str)
+        pick_electrodes(raw, picks)
     if reference == "picks":
         set_reference(raw, raw.ch_names)  # by name, as the record of what was done
     return raw

@@ -13,7 +13,7 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import check_parameters, checked, positive
+from braindecode_pars._common.checks import checked, positive
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
@@ -37,7 +37,7 @@ STEP = 0.5e-6
 FILE = Path(__file__).parent / "sample_data" / "recordings.npz"
 
 
-@checked(window_seconds=positive())
+@checked(window_seconds=positive(most=SECONDS))
 def mental_arithmetic(
     subjects: Iterable[str] | None = None, *, window_seconds: float = 10.0
 ) -> BaseConcatDataset:
@@ -90,9 +90,6 @@ def mental_arithmetic(
     >>> int(y.sum()), len(set(groups))
     (144, 24)
     """
-    check_parameters(
-        dict(window_seconds=window_seconds), dict(window_seconds=positive(most=SECONDS))
-    )
     with np.load(FILE, allow_pickle=False) as archive:
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()

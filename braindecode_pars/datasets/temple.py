@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mne
 
+from braindecode_pars._common.channel_names import match_channels
 from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
 from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
 from braindecode_pars.recordings.readers import read_edf
@@ -17,29 +18,6 @@ from braindecode_pars.recordings.search import list_files
 #: File name of a recording in all corpora: subject, session, and number within the session.
 #: Names of subjects are digits in releases until 2022, and letters in later ones.
 FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
-
-_CHANNEL = re.compile(r"(?:EEG )?(?P<electrode>\w+?)(?:-(?:REF|LE|AR))?(?:-\d+)?")
-_OLD_NAMES = {"T7": "T3", "T8": "T4", "P7": "T5", "P8": "T6"}
-
-
-def electrode(channel: str) -> str:
-    """Return the electrode of a channel, in capital letters and with its old 10-20 name.
-
-    A bipolar channel keeps its name.
-
-    Examples
-    --------
-    >>> from braindecode_pars.datasets.temple import electrode
-    >>> electrode("EEG FP1-REF"), electrode("EEG T7-LE"), electrode("EEG A1-REF")
-    ('FP1', 'T3', 'A1')
-    >>> electrode("C3-P3")
-    'C3-P3'
-    """
-    name = channel.strip().upper()
-    # MNE appends -0, -1, ... to names that occur twice in a file.
-    if match := _CHANNEL.fullmatch(name):
-        name = match["electrode"]
-    return _OLD_NAMES.get(name, name)
 
 
 def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) -> list[Recording]:
@@ -124,9 +102,8 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     ValueError
         When the file is damaged, or does not contain all channels.
     """
-    wanted = {name.upper() for name in channels}
-    raw = read_edf(file, lambda name: electrode(name).upper() in wanted)
-    return filter_and_resample(pick_electrodes(raw, channels, electrode), mains=60.0)
+    raw = read_edf(file, lambda name: match_channels([name], channels) != [None])
+    return filter_and_resample(pick_electrodes(raw, channels), mains=60.0)
 
 
 def divide(

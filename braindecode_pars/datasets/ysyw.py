@@ -13,7 +13,7 @@ import wfdb
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
-from braindecode_pars._common.channel_names import template_montage
+from braindecode_pars._common.channel_names import electrode_name, template_montage
 from braindecode_pars._common.checks import choice, listed
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
@@ -257,11 +257,8 @@ def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
 
 
 def _signals(file: Path) -> mne.io.BaseRaw:
-    def electrode(name: str) -> str:
-        return name.split("-")[0]
-
-    raw = read_wfdb(file, lambda name: electrode(name) in CHANNELS)
-    pick_electrodes(raw, CHANNELS, electrode)
+    raw = read_wfdb(file, lambda name: electrode_name(name) in CHANNELS)
+    pick_electrodes(raw, CHANNELS)
     return raw.set_montage(template_montage(), verbose="error")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
-from braindecode_pars._common.channel_names import match_channels, signal_kind
+from braindecode_pars._common.channel_names import is_eog, match_channels
 from braindecode_pars._common.checks import (
     check_parameters,
     choice,
@@ -332,7 +332,7 @@ def eye_signals(montage: Montage) -> tuple[list[str], np.ndarray, np.ndarray]:
     """
     channels = montage.chs_info or []
     unit = np.eye(len(channels))
-    eog = [i for i, ch in enumerate(channels) if signal_kind(ch) == "EOG"]
+    eog = [i for i, ch in enumerate(channels) if is_eog(ch)]
     if eog:
         return [montage.names[i] for i in eog], unit[eog], np.array(eog)
     good = [i for i, name in enumerate(montage.names) if name not in montage.bads]

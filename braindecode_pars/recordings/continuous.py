@@ -186,9 +186,6 @@ def folders_and_lists(
     """
     if isinstance(exclude, str | PathLike):
         raise TypeError(f"exclude is the path {str(exclude)!r}; pass a list of folders and lists.")
-    for item in exclude:
-        if not isinstance(item, str | PathLike | Iterable):
-            raise TypeError(f"exclude contains {item!r}; put subjects into a list: [[{item!r}]].")
     folders = [item for item in exclude if isinstance(item, str | PathLike)]
     return folders, [list(item) for item in exclude if not isinstance(item, str | PathLike)]
 
@@ -265,11 +262,6 @@ def without_left_out(
         keys = SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other)
         dropped = tuple(r for r in corpus.recordings if r.person in keys)
         kept = tuple(r for r in corpus.recordings if r.person not in keys)
-        if dropped and not kept:
-            raise ValueError(
-                f"All {len(dropped)} recordings of {corpus.name} are of people that the other "
-                f"corpora exclude or hold out; omit {corpus.name}, or exclude fewer people."
-            )
         if dropped:
             message = "%s: left out %d recordings of people that the other corpora leave out."
             log.warning(message, corpus.name, len(dropped))

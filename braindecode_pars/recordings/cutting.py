@@ -190,12 +190,6 @@ def event_windows(
     EEGWindowsDataset | None
         Windows; None when no annotation is as long as a window.
 
-    Raises
-    ------
-    ValueError
-        When an annotation begins before the last window of the one before it, or a label begins
-        with "BAD" or "EDGE", which MNE does not take for an event.
-
     Examples
     --------
     >>> import mne
@@ -209,11 +203,6 @@ def event_windows(
     >>> [target for _, target, _ in windows]
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
-    if marks := [name for name in mapping if name.upper().startswith(("BAD", "EDGE"))]:
-        raise ValueError(
-            f'the label {marks[0]!r} begins with "BAD" or "EDGE", which marks bad times; give its '
-            "class another name."
-        )
     sfreq, notes = raw.info["sfreq"], raw.annotations
     length = round(seconds * sfreq)
     # Whole samples of each annotation, within the recording.
@@ -223,7 +212,6 @@ def event_windows(
     keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
     first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)
     labels = notes.description[keep]
-    _check_order(labels, first / sfreq, (first + (counts - 1) * length) / sfreq)
     numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
     starts = np.repeat(first, counts) + numbers * length
     metadata = pd.DataFrame(
@@ -280,17 +268,6 @@ def _omit_bad(good: np.ndarray) -> np.ndarray:
     why = 'in annotations that begin with "BAD"'
     omit("windows", why, np.sum(~good), len(good), is_asked=True)
     return good
-
-
-def _check_order(labels: np.ndarray, first: np.ndarray, last: np.ndarray) -> None:
-    """Check that the last window of each label starts before the first of the next; in seconds."""
-    wrong = np.flatnonzero(first[1:] <= last[:-1])
-    if len(wrong):
-        i = wrong[0]
-        raise ValueError(
-            f"its labels {str(labels[i])!r}, from {first[i]:g} s on, and {str(labels[i + 1])!r}, "
-            f"from {first[i + 1]:g} s on, overlap; correct their times, or choose fewer labels."
-        )
 
 
 @checked()

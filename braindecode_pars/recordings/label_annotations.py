@@ -143,15 +143,10 @@ def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
 
 def _in_file(file: Path) -> mne.Annotations:
     """Return the annotations in a recording, whose onsets may count from anywhere."""
-    none = mne.Annotations([], [], [])
-    if file.suffix.lower() == ".hea":  # WFDB annotations have no duration and mean heart beats
-        return none
     try:
-        if file.suffix.lower() == ".vhdr":  # MNE reads them only together with the header
-            return mne.io.read_raw(file, verbose="error").annotations
-        return mne.read_annotations(file)
+        return mne.io.read_raw(file, verbose="error").annotations
     except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
-        return none
+        return mne.Annotations([], [], [])
 
 
 def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
@@ -253,11 +248,7 @@ def labels_within(
     >>> labelled.description.tolist(), labelled.duration.tolist()
     (['W', 'R'], [60.0, 10.0])
     """
-    texts, spellings = found.description.tolist(), {name.casefold(): name for name in classes}
-    for text in sorted({text for text in texts if text not in classes}):
-        if (same := spellings.get(text.casefold())) is not None:
-            why = f"{text!r}, which differs from the label {same!r} in its case only"
-            omit("labels", why, texts.count(text), len(texts))
+    texts = found.description.tolist()
     found = found[[text in classes for text in texts]]
     if not len(found):
         has = listed(sorted(set(texts)), most=5)

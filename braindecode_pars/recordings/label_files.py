@@ -232,14 +232,9 @@ def classes_of_labels(
     return chosen
 
 
-#: A whole number as pandas and spreadsheets write it in a column with empty cells.
-_WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")
-
-
 def _labels(table: pd.DataFrame, column: str) -> list[str]:
     """Return the labels in a column; an empty cell is an empty text."""
-    texts = ("" if pd.isna(value) else label_text(value) for value in table[column])
-    return [_WHOLE.sub(r"\1", text) for text in texts]
+    return ["" if pd.isna(value) else label_text(value) for value in table[column]]
 
 
 def labels_in_table(

@@ -96,10 +96,6 @@ class LabelledCorpus(ContinuousCorpus):
         finding, cutting = divided(recipe, recipe.cut, settings)
         found = choose_subjects(recipe.recordings(path, **finding), subjects, path)
         labelled = [r for r in found if r.description.get("split") != _UNLABELED]
-        if not labelled:
-            raise ValueError(
-                f"The labels of all {len(found)} recordings in {path} are unpublished."
-            )
         classes = _class_names(recipe, cutting)
         card = dict(corpus=recipe.CARD["name"], version=recipe.CARD["version"])
         return cls(

@@ -36,7 +36,6 @@ from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
 from braindecode_pars.recordings.label_annotations import read_table
-from braindecode_pars.recordings.preparation import channels_left_out, count_left_out
 from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
 from braindecode_pars.recordings.search import files_beside, why_unreadable
 
@@ -248,7 +247,7 @@ def read_corpus(
         unit=" recordings",
         disable=not verbose,
     )
-    datasets, failures, channels, lost, rows = [], [], [], [], []
+    datasets, failures, lost, rows = [], [], [], []
     for recording, (windows, problem, omissions) in zip(recordings, bar, strict=True):
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
@@ -262,11 +261,8 @@ def read_corpus(
         else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(name_classes(windows, classes))
-            channels.append(channels_left_out(windows.raw))
         rows += [(recording.file.name, omission) for omission in omissions]
     # Report what was not used.
-    if verbose and (line := count_left_out(channels)):
-        log.info(line)
     table = _table_of_omissions(rows, len(recordings))
     if not datasets:
         raise ValueError(
@@ -435,11 +431,6 @@ def set_splits(
     ValueError
         When a subject of the data has no split, or two; or when the file lacks a column.
 
-    Warns
-    -----
-    UserWarning
-        When the splits name subjects that are not in the data.
-
     Examples
     --------
     >>> from braindecode_pars import datasets
@@ -465,12 +456,6 @@ def set_splits(
         raise ValueError(
             f"The splits do not name {len(without)} subjects of the data: "
             f"{listed(sorted(without))}; add them to the splits, or leave them out of the data."
-        )
-    absent = split_of.keys() - {name for both in names for name in both}
-    if absent:
-        warn_user(
-            f"The splits name {len(absent)} subjects that are not in the data: "
-            f"{listed(sorted(absent))}. The others are used."
         )
     windows_ds.set_description({"split": found}, overwrite=True)
     return windows_ds

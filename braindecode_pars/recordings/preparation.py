@@ -5,15 +5,15 @@ Channels that are not used are remembered, and counted by kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import mne
 import numpy as np
 
-from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, signal_kind
+from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, match_channels
 from braindecode_pars._common.checks import check_positive, checked, instance, listed, warn_user
-from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, temporary
+from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
@@ -39,10 +39,10 @@ class Preparation(TypedDict, total=False):
 
 
 @checked()
-def pick_electrodes(
-    raw: mne.io.BaseRaw, wanted: Sequence[str], electrode: Callable[[str], str]
-) -> mne.io.BaseRaw:
+def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRaw:
     """Pick the channels of electrodes, in the given order, and rename them to the electrodes.
+
+    Channels are matched as in the estimators: ``EEG FP1-REF`` is of ``Fp1``, and ``T7`` of ``T3``.
 
     Parameters
     ----------
@@ -50,8 +50,6 @@ def pick_electrodes(
         Recording; changed in place.
     wanted : sequence of str
         Names of electrodes, in upper or lower case.
-    electrode : callable
-        Function that returns the electrode of a channel from the channel's name.
 
     Returns
     -------
@@ -61,7 +59,7 @@ def pick_electrodes(
     Raises
     ------
     ValueError
-        When an electrode has no channel, or several channels.
+        When an electrode has no channel, or several whose names are other ones.
 
     Examples
     --------
@@ -70,26 +68,20 @@ def pick_electrodes(
     >>> from braindecode_pars.recordings.preparation import pick_electrodes
     >>> info = mne.create_info(["EEG C4-REF", "EEG C3-REF", "EKG"], 200.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((3, 400)), info, verbose="error")
-    >>> pick_electrodes(raw, ["C3", "C4"], lambda name: name[4:6]).ch_names
+    >>> pick_electrodes(raw, ["C3", "C4"]).ch_names
     ['C3', 'C4']
     """
     for name in wanted:
         instance("a list of names", str).check("wanted", name)
-    # Names of channels by electrode.
-    found: dict[str, list[str]] = {}
-    for name in raw.ch_names:
-        found.setdefault(electrode(name).upper(), []).append(name)
-    missing = [name for name in wanted if name.upper() not in found]
+    places = dict(zip(wanted, match_channels(wanted, raw.ch_names), strict=True))
+    missing = [name for name, place in places.items() if place is None]
     if missing:
         raise ValueError(
-            f"channel {', '.join(missing)} missing; the recording has {', '.join(raw.ch_names)}."
+            f"channel {', '.join(missing)} missing, or not the only one of its electrode; the "
+            f"recording has {', '.join(raw.ch_names)}."
         )
-    twice = [names for name in wanted if len(names := found[name.upper()]) > 1]
-    if twice:
-        raise ValueError(f"several channels belong to one electrode: {', '.join(twice[0])}.")
+    chosen = {raw.ch_names[place]: name for name, place in places.items() if place is not None}
     # Pick, order, rename, and mark as EEG.
-    chosen = {found[name.upper()][0]: name for name in wanted}
-    remember_left_out(raw, channels_left_out(raw, list(chosen)))
     raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
     raw.rename_channels(chosen, verbose="error")
     raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
@@ -129,11 +121,10 @@ def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     >>> drop_other_signals(mne.io.RawArray(np.zeros((2, 400)), info, verbose="error")).ch_names
     ['C3']
     """
-    eeg = [ch["ch_name"] for ch in raw.info["chs"] if signal_kind(ch) == "EEG"]
+    eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
     if not eeg:
         raise ValueError(f"it has no EEG channel, only {', '.join(raw.ch_names)}.")
     warn_of_other_names(raw.info["chs"])
-    remember_left_out(raw, channels_left_out(raw, eeg))
     return raw.pick(eeg, verbose="error")
 
 
@@ -283,83 +274,3 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     raw.set_eeg_reference(reference, verbose="error")
     remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])
     return raw
-
-
-#: Kinds in the order and words of a sentence, and how many names of a kind it shows.
-_KINDS = {kind: kind for kind in ("ECG", "EOG", "EMG", "respiration", "other")}
-_KINDS["EEG"] = "EEG that is bad or not chosen"
-_SHOWN = 4
-
-#: Our entry in ``info["temp"]``.
-_ENTRY = "braindecode_pars_left_out"
-
-
-def remember_left_out(raw: mne.io.BaseRaw, kinds: Mapping[str, str]) -> None:
-    """Remember channels of a file that a reader leaves out, in ``raw.info["temp"]``.
-
-    Parameters
-    ----------
-    raw : Raw
-        Recording; its ``info`` is changed in place.
-    kinds : mapping of str to str
-        Name of the channel -> its kind, as from ``signal_kind``.
-
-    Examples
-    --------
-    >>> import mne
-    >>> import numpy as np
-    >>> from braindecode_pars.recordings.preparation import channels_left_out, remember_left_out
-    >>> raw = mne.io.RawArray(np.zeros((1, 9)), mne.create_info(["C3"], 1.0, "eeg"), verbose=False)
-    >>> remember_left_out(raw, {"Chin": "EMG"})
-    >>> channels_left_out(raw)
-    {'Chin': 'EMG'}
-    """
-    raw.info["temp"] = {**temporary(raw.info), _ENTRY: {**channels_left_out(raw), **kinds}}
-
-
-def channels_left_out(raw: mne.io.BaseRaw, used: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the channels of a recording that are not used, with their kinds.
-
-    Parameters
-    ----------
-    raw : Raw
-        Recording.
-    used : sequence of str | None
-        Names of the channels of ``raw`` that are used; None means all.
-
-    Returns
-    -------
-    dict of str to str
-        Kind by name: the channels that :func:`remember_left_out` got, then those of ``raw`` that
-        are not in ``used``.
-    """
-    unused = [] if used is None else [ch for ch in raw.info["chs"] if ch["ch_name"] not in used]
-    remembered = temporary(raw.info).get(_ENTRY, {})
-    return {**remembered, **{ch["ch_name"]: signal_kind(ch) for ch in unused}}
-
-
-def count_left_out(left_out: Iterable[Mapping[str, str]]) -> str | None:
-    """Return a line that counts channels by kind; None when there are none.
-
-    Parameters
-    ----------
-    left_out : iterable of mapping
-        Result of :func:`channels_left_out` for each recording.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.preparation import count_left_out
-    >>> count_left_out([{"ECG": "ECG", "E1-M2": "EOG", "E2-M1": "EOG"}, {"EKG1": "ECG"}, {}])
-    'Channels left out of 2 of 3 recordings: 2 ECG (ECG, EKG1), 2 EOG (E1-M2, E2-M1).'
-    """
-    recordings = list(left_out)
-    channels = [channel for recording in recordings for channel in recording.items()]
-    phrases = [
-        f"{len(found)} {words} ({listed(list(dict.fromkeys(found)), _SHOWN)})"
-        for kind, words in _KINDS.items()
-        if (found := [name for name, own in channels if own == kind])
-    ]
-    if not phrases:
-        return None
-    n_with = sum(map(bool, recordings))
-    return f"Channels left out of {n_with} of {len(recordings)} recordings: {', '.join(phrases)}."

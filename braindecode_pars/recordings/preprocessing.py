@@ -211,24 +211,18 @@ class Preprocessing:
         steps: list[tuple[str, dict[str, Any]]] = []
         if self.sfreq is not None:
             steps.append(("resample", dict(sfreq=self.sfreq)))
-        steps += self.filter_steps()
-        if self.reference not in (None, AS_RECORDED, CHANGED):
-            names = AVERAGE if self.reference == AVERAGE else self.reference.split(", ")
-            steps.append(("set_eeg_reference", dict(ref_channels=names)))
-        if self.scale not in (None, 1):
-            steps.append(("rescale", dict(scalings=self.scale)))
-        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps]
-
-    def filter_steps(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the filters as methods of MNE with their arguments."""
-        steps: list[tuple[str, dict[str, Any]]] = []
         if self.band not in (None, (None, None)):
             kind = {} if self.filter is None else dict(method=self.filter)
             edges = zip(("l_freq", "h_freq"), self.band, strict=True)
             steps.append(("filter", dict(edges) | kind))
         if self.notch:
             steps.append(("notch_filter", dict(freqs=list(self.notch))))
-        return steps
+        if self.reference not in (None, AS_RECORDED, CHANGED):
+            names = AVERAGE if self.reference == AVERAGE else self.reference.split(", ")
+            steps.append(("set_eeg_reference", dict(ref_channels=names)))
+        if self.scale not in (None, 1):
+            steps.append(("rescale", dict(scalings=self.scale)))
+        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps]
 
     def __str__(self) -> str:
         known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]

@@ -13,10 +13,9 @@ import mne
 import numpy as np
 import wfdb
 
-from braindecode_pars._common.channel_names import is_other_kind, signal_kind
+from braindecode_pars._common.channel_names import is_other_kind
 from braindecode_pars._common.checks import checked, listed
 from braindecode_pars.recordings.edf_records import EdfRecords
-from braindecode_pars.recordings.preparation import remember_left_out
 from braindecode_pars.recordings.search import why_unreadable
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
@@ -122,8 +121,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     ...     try:
     ...         read_edf(file)
     ...     except ValueError as error:
-    ...         print(str(error)[:28])
-    it is damaged or truncated (
+    ...         print(str(error)[:35])
+    it is damaged, truncated or missing
     """
     raw, units = _read_edf(file)
     _check_voltages({name: units[name] for name in raw.ch_names if wanted is None or wanted(name)})
@@ -215,10 +214,7 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
         )
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
-    raw = mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
-    left_out = [name for name in found if name not in raw.ch_names]
-    remember_left_out(raw, {name: signal_kind(dict(ch_name=name)) for name in left_out})
-    return raw
+    return mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
 
 
 def _mark_other_kinds(
@@ -244,17 +240,8 @@ def short_errors() -> Iterator[None]:
             # MNE only warns when an EDF file is truncated.
             warnings.filterwarnings("error", "Number of records from the header")
             yield
-    except FileNotFoundError as error:
-        missing = "it is missing" if error.filename is None else f"{error.filename} is missing"
-        raise ValueError(f"{missing}; download it first.") from error
-    except PermissionError as error:
-        raise ValueError(
-            "its content may not be read (permission denied); ask its owner for the permission."
-        ) from error
     except Exception as error:
-        raise ValueError(
-            f"it is damaged or truncated ({error}); remove it and download it again."
-        ) from error
+        raise ValueError(f"it is damaged, truncated or missing: {error}.") from error
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:

@@ -17,7 +17,6 @@ import pandas as pd
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import checksum_of
 from braindecode_pars.recordings.cutting import continuous_stretches, split_at_gaps
-from braindecode_pars.recordings.preparation import channels_left_out
 from braindecode_pars.signal_store.index import (
     DTYPES,
     StoredRecording,
@@ -205,8 +204,8 @@ class Encoded(NamedTuple):
         Its labelled windows.
     label : str
         Name for messages.
-    left_out : dict of str to str
-        Kinds of its channels that are not stored, by name.
+    left_out : list of str
+        Names of its channels that are not stored.
     problems : list of (str, str)
         Problems "clipped", "coarse" and "amplitude", with what to say of them.
     """
@@ -216,7 +215,7 @@ class Encoded(NamedTuple):
     sfreq: float
     labels: pd.DataFrame | None
     label: str
-    left_out: dict[str, str]
+    left_out: list[str]
     problems: list[tuple[str, str]]
 
 
@@ -336,7 +335,7 @@ def _encoded(
         sfreq,
         labels,
         _label(source, name),
-        channels_left_out(piece, ch_names),
+        [name for name in piece.ch_names if name not in ch_names],
         [(kind, text) for kind, text in problems.items() if text],
     )
 

@@ -6,7 +6,6 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from io import FileIO
@@ -27,7 +26,6 @@ from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.loading import skipped_message
-from braindecode_pars.recordings.preparation import count_left_out
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
 from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all
@@ -100,18 +98,17 @@ def create(
         index.shares = shares  # they decide nothing about the samples
         index.left_out = _people_left_out(corpora)
         writer, was_complete = _Writer(folder, file, index), index.complete
-        with _explained(folder):
-            writer.commit()  # an index without recordings marks the folder as a store
-            try:
-                _store(writer, sources, preparation, **reading)
-                index.complete = True
+        writer.commit()  # an index without recordings marks the folder as a store
+        try:
+            _store(writer, sources, preparation, **reading)
+            index.complete = True
+            writer.commit()
+        except BaseException:
+            # Also on Ctrl-C: commit what is stored, so that the next call can resume.
+            index.complete = was_complete
+            with suppress(OSError):
                 writer.commit()
-            except BaseException:
-                # Also on Ctrl-C: commit what is stored, so that the next call can resume.
-                index.complete = was_complete
-                with suppress(OSError):
-                    writer.commit()
-                raise
+            raise
 
 
 def _check_folder(folder: Path) -> None:
@@ -121,25 +118,6 @@ def _check_folder(folder: Path) -> None:
     check_may_write(folder, "a store", is_ours=is_ours, beside=[SAMPLES] if begun else [])
     if is_ours:
         Index.read(folder)  # another program may have written a file of this name
-
-
-#: What is kept after an error.
-_KEPT = "the same call resumes after the stored recordings"
-
-
-@contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Say what is kept when the disk is full, or a process that reads was killed."""
-    try:
-        yield
-    except BrokenProcessPool as error:
-        raise ChildProcessError(
-            "A process that reads recordings was killed, most likely for lack of memory; "
-            f"{_KEPT}. Fewer processes (n_jobs, --jobs) need less memory."
-        ) from error
-    except OSError as error:
-        why = error.strerror or error
-        raise type(error)(error.errno, f"{folder} cannot be written: {why}; {_KEPT}") from error
 
 
 def _people_left_out(corpora: Iterable[ContinuousCorpus]) -> list:
@@ -240,7 +218,7 @@ def _store(
     """
     index = writer.index
     skipped: list[str] = []
-    left_out: list[dict[str, str]] = []
+    left_out: list[str] = []
     problems: list[tuple[str, str]] = []
     n_pieces = 0
     reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
@@ -262,11 +240,14 @@ def _store(
                     continue
                 if on_error == "raise" and not piece.always_skip:
                     text = f"{piece.label} cannot be used: {piece.reason}"
-                    raise ValueError(f"{text} (on_error='warn' skips it; {_KEPT}.)")
+                    raise ValueError(
+                        f"{text} (on_error='warn' skips it; the same call resumes after the stored "
+                        "recordings.)"
+                    )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
             writer.add(source, usable)
-            left_out += [piece.left_out for piece in usable[:1]]
+            left_out += [name for piece in usable[:1] for name in piece.left_out]
             problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
             writer.commit_in_time()
     _tell(left_out, problems, logging.WARNING if verbose else logging.INFO)
@@ -294,10 +275,11 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
     return Unusable(piece.recording.name, piece.label, reason)
 
 
-def _tell(left_out: list[dict[str, str]], problems: list[tuple[str, str]], level: int) -> None:
+def _tell(left_out: list[str], problems: list[tuple[str, str]], level: int) -> None:
     """Log which channels are left out, and warn about problems of the signals, by their kind."""
-    if line := count_left_out(left_out):
-        log.log(level, line)
+    if left_out:
+        names = listed(list(dict.fromkeys(left_out)))
+        log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", names)
     for kind, text in _WARNINGS.items():
         if found := [what for of, what in problems if of == kind]:
             warn_user(text.format(listed(found, 20)))

@@ -49,7 +49,6 @@ def test_windows_agree_with_the_scoring(windows):
     assert stages == ["W", "W", "N1", "N2", "N3", "R"]
     expected = [200 * (LIGHTS_OFF + 30 * i) for i in (0, 1, 3, 4, 5, 7)]
     assert metadata["i_start_in_trial"].tolist() == expected
-    assert metadata["missing"].tolist() == [0.0] * 6
     _, y, groups = as_sklearn(windows)
     assert len(y) == 18
     assert set(groups) == {"001", "002", "009"}
@@ -95,12 +94,11 @@ def test_windows_after_the_end_of_the_recording_are_dropped(tmp_path):
     assert night.metadata["target"].tolist() == [0, 0, 1, 2]
 
 
-def test_gaps_are_interpolated_and_counted(tmp_path, windows):
+def test_gaps_are_interpolated(tmp_path, windows):
     """One channel has a gap of half a window, another channel is NaN all night."""
     half = slice(round((LIGHTS_OFF + 30) * 200), round((LIGHTS_OFF + 45) * 200))
     write(tmp_path, "001", gaps={"ELG": half, "ERK": slice(None)})
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    np.testing.assert_allclose(night.metadata["missing"][:3], [1 / 12, 1.5 / 12, 1 / 12])
     assert np.isfinite(night.raw.get_data()).all()
     filled, complete = night[1][0], windows.datasets[0][1][0]
     assert not filled[eesm17.CHANNELS.index("ERK")].any()
@@ -210,8 +208,7 @@ def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, m
     second = eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
     plain, cached = (np.stack([x for x, _, _ in windows]) for windows in (first, second))
     np.testing.assert_array_equal(plain, cached)
-    for name in ("target", "missing"):
-        assert first.get_metadata()[name].tolist() == second.get_metadata()[name].tolist()
+    assert first.get_metadata()["target"].tolist() == second.get_metadata()["target"].tolist()
 
 
 def test_a_store_has_the_same_labelled_windows(corpus, tmp_path):

@@ -422,13 +422,6 @@ def test_a_class_that_no_recording_has_is_named(tmp_path):
     assert len(folder.load(tmp_path, ["01"], **{**BIDS, "labels": ["left", "rigt"]})) == 2
 
 
-def test_classes_that_nothing_can_tell_from_subjects(tmp_path):
-    options = dict(labels="{subject}_{label}_*", **KEEP)
-    with pytest.warns(UserWarning, match="one subject only .'rest' of P1, 'task' of P2"):
-        folder.load(named(tmp_path, "P1_rest", "P2_task", "P2_task_2"), **options)
-    folder.load(named(tmp_path, "P3_rest", "P3_task"), **options)
-
-
 def test_an_unreadable_duration_is_no_zero(tmp_path):
     root = events(bids(tmp_path), "0 4 left", "10 n/a right", "20 abc left")
     with pytest.raises(ValueError, match=r"sub-01_task.*duration 'abc' in row 4"):
@@ -472,8 +465,7 @@ def test_blanks_and_upper_case_of_annotations(tmp_path):
     root = bids(tmp_path)
     events(root, "0 4 left ", "10 4 right", "20 4 Right", subject="01")
     for labels in (BIDS["labels"], {"left ": "L", "right": "R"}):
-        with pytest.warns(UserWarning, match="1 of 3 labels  'Right', which differs .*'right'"):
-            windows = folder.load(root, **{**BIDS, "labels": labels})
+        windows = folder.load(root, **{**BIDS, "labels": labels})
         assert as_sklearn(windows)[1].tolist() == [0, 1] * 3
     windows = folder.load(root, **{**BIDS, "labels": None})
     assert classes_of(windows)[:3] == ["left", "right", "Right"]

@@ -99,8 +99,6 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
     assert caplog.messages == [
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
         "Remaining: 1 subject (1 recording).",
-        "Channels left out of 1 of 1 recordings: 1 ECG (EEG EKG1-REF), 1 EMG (EMG-REF), 1 other "
-        "(PHOTIC-REF).",
     ]
 
 
@@ -125,7 +123,7 @@ def test_numbers_exclude_subjects_that_are_named_by_numbers(tmp_path):
     assert [recording.subject for recording in kept] == ["00000013"]
     with pytest.warns(UserWarning, match=r"1 of 2 subjects .*: 3\."):
         tueg.leave_out(found, [["00000013", 3]])
-    with pytest.raises(TypeError, match=r"\[\[1\]\]"):
+    with pytest.raises(TypeError, match="not iterable"):
         tueg.leave_out(found, [1, 2])
 
 

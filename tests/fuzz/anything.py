@@ -716,7 +716,7 @@ for name in (
         set_reference=dict(reference="average"),
         event_windows=dict(mapping={"a": 0}),
         filter_and_resample=dict(sfreq=50.0, low=1.0, high=20.0, mains=None),
-        pick_electrodes=dict(wanted=["C3"], electrode=str),
+        pick_electrodes=dict(wanted=["C3"]),
         fixed_windows=dict(seconds=3.0),
     )
     own = more.get(name, {})

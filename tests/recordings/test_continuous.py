@@ -90,7 +90,7 @@ def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
     [
         ("tuab", TypeError, "'tuab'"),
         (["tuab"], ValueError, "tuab"),
-        ([7], TypeError, r"\[\[7\]\]"),
+        ([7], TypeError, "not iterable"),
         ([["P01", "P02", "P05"]], ValueError, "5 subjects"),
     ],
 )
@@ -121,9 +121,6 @@ def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
     assert caplog.messages[-1].startswith("tuab: left out 1 recordings")
     assert without_left_out([large, small]) == [large, small]
     assert without_left_out([of_tueg]) == [of_tueg]
-    every = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab"])
-    with pytest.raises(ValueError, match="2 recordings of tuab"):
-        without_left_out([every, of_tuab])
 
 
 def test_settings_are_those_of_finding_or_of_reading():

@@ -80,21 +80,6 @@ def test_times_in_single_precision(tmp_path):
     assert len(event_windows(raw, {"W": 0}, 30.0)) == 1199
 
 
-def test_labels_that_overlap_are_named():
-    raw = recording(np.zeros(9000), 100.0)
-    raw.set_annotations(mne.Annotations([0, 30, 60], [90, 30, 30], ["night", "N2", "W"]))
-    mapping = {"night": 0, "N2": 1, "W": 2}
-    with pytest.raises(ValueError, match=r"'night'.* 0 s.*'N2'.* 30 s"):
-        event_windows(raw.copy(), mapping, 30.0)
-    assert len(event_windows(raw.copy(), {"N2": 1, "W": 2}, 30.0)) == 2
-    # Windows of marks may overlap, in the order of the marks.
-    raw.set_annotations(mne.Annotations([0, 2, 4], 3, ["left", "right", "left"]))
-    assert len(event_windows(raw.copy(), {"left": 0, "right": 1}, 3.0)) == 3
-    raw.set_annotations(mne.Annotations([2, 2], 3, ["left", "right"]))
-    with pytest.raises(ValueError, match=r"'left'.* 2 s.*'right'.* 2 s"):
-        event_windows(raw, {"left": 0, "right": 1}, 3.0)
-
-
 @pytest.mark.parametrize("date", [0, None])
 def test_a_recording_that_begins_later_than_its_clock(date):
     raw = mne.io.RawArray(
@@ -255,11 +240,3 @@ def test_event_windows_leave_bad_times_out():
     assert [omission[2:] for omission in omissions] == [(4, 8, True)]
     # They stay marked, for a store of the whole recording.
     assert set(MARKS) <= set(windows.raw.annotations.description)
-
-
-def test_a_label_that_begins_with_bad_is_refused():
-    """MNE would not take it for an event, and the class would have no window."""
-    raw = recording(np.zeros(4000), 100.0)
-    raw.set_annotations(mne.Annotations([0, 20], [20, 20], ["good", "bad"]))
-    with pytest.raises(ValueError, match="'bad'"):
-        event_windows(raw, {"good": 0, "bad": 1}, 10.0)

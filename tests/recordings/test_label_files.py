@@ -163,14 +163,6 @@ def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):
     assert {one.subject for one in labels} == {"P1"}
 
 
-def test_whole_numbers_of_a_column_with_empty_cells_are_whole(tmp_path):
-    table = pd.DataFrame({"file": ["a", "a", "b"], "label": [10, 2, None], "onset": [0, 30, 0]})
-    of_frame = labels_in_table(table, ROOT, FILES, "The table")[0]
-    of_file = found("file,label,onset\na,10.0,0\na,2,30\nb,,\n", tmp_path)[0]
-    assert [label for _, _, label in of_frame.stretches] == ["10", "2"]
-    assert of_file == of_frame
-
-
 def test_a_blank_subject_is_none():
     table = pd.DataFrame({"file": ["a", "b"], "label": ["W", "R"], "subject": ["P1", " "]})
     with pytest.raises(ValueError, match=r"b\.edf"):

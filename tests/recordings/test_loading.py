@@ -197,12 +197,6 @@ def test_names_with_the_corpus_in_front_are_the_same_subjects():
         set_splits(windows, {f"ysyw:{name[5:]}": split for name, split in splits.items()})
 
 
-def test_a_file_that_names_absent_people_says_so():
-    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
-    with pytest.warns(UserWarning, match="8, 9"):
-        set_splits(windows, {1: "train", 2: "valid", 8: "test", 9: "test"})
-
-
 def test_splits_that_cannot_be_set(tmp_path):
     windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
     with pytest.raises(ValueError, match=r"1 subjects .*: 2"):

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from braindecode_pars.recordings.preparation import (
-    channels_left_out,
     check_filters,
-    count_left_out,
     drop_other_signals,
     filter_and_resample,
     pick_electrodes,
-    remember_left_out,
 )
 
 
@@ -60,16 +57,9 @@ def test_channels_have_the_requested_order():
     raw = recording(
         np.arange(3)[:, None] * np.ones((3, 500)), names=["EEG CZ-REF", "X", "EEG C3-LE"]
     )
-    pick_electrodes(raw, ["C3", "Cz"], lambda name: name.removeprefix("EEG ").split("-")[0])
+    pick_electrodes(raw, ["C3", "Cz"])
     assert raw.ch_names == ["C3", "Cz"]
     assert raw.get_data()[:, 0].tolist() == [2, 0]
-
-
-def test_channels_that_are_not_picked_are_remembered():
-    names = ["EEG C4", "EEG C3", "EMG chin", "ABD"]
-    raw = pick_electrodes(recording(np.zeros((4, 100)), names=names), ["C3"], lambda n: n[4:])
-    expected = {"EEG C4": "EEG", "EMG chin": "EMG", "ABD": "respiration"}
-    assert channels_left_out(raw) == expected
 
 
 def test_signals_other_than_eeg_are_dropped():
@@ -77,17 +67,16 @@ def test_signals_other_than_eeg_are_dropped():
     raw.set_channel_types({"X1": "eog"}, verbose="error")
     with pytest.warns(UserWarning, match="^ECG: EEG by the type"):  # X1 has another type
         assert drop_other_signals(raw).ch_names == ["Fc5.", "C3"]
-    assert channels_left_out(raw) == {"ECG": "ECG", "X1": "EOG"}
     with pytest.raises(ValueError, match="no EEG channel, only ECG"):
         drop_other_signals(recording(np.zeros((1, 100)), names=["ECG"]))
 
 
 def test_missing_and_duplicate_channels_are_named():
     raw = recording(np.zeros((2, 500)), names=["C3-M1", "C3-M2"])
-    with pytest.raises(ValueError, match=r"C4, Pz missing.*C3-M1, C3-M2"):
-        pick_electrodes(raw, ["C3", "C4", "Pz"], lambda name: name.split("-")[0])
+    with pytest.raises(ValueError, match=r"C3, C4, Pz missing.*C3-M1, C3-M2"):
+        pick_electrodes(raw, ["C3", "C4", "Pz"])
     with pytest.raises(ValueError, match="C3-M1, C3-M2"):
-        pick_electrodes(raw, ["C3"], lambda name: name.split("-")[0])
+        pick_electrodes(raw, ["C3"])
 
 
 @pytest.mark.parametrize(
@@ -103,37 +92,3 @@ def test_missing_and_duplicate_channels_are_named():
 def test_wrong_filters_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         check_filters(**arguments)
-
-
-def raw_of(names, kinds="eeg") -> mne.io.BaseRaw:
-    info = mne.create_info(list(names), 100.0, kinds)
-    return mne.io.RawArray(np.zeros((len(names), 500)), info, verbose="error")
-
-
-def test_channels_are_remembered_through_processing():
-    raw = raw_of(["C3", "C4", "X"], ["eeg", "eeg", "eog"])
-    remember_left_out(raw, {"ABD": "respiration"})
-    remember_left_out(raw, {"Chin": "EMG"})
-    copy = raw.copy().pick(["C3", "X"]).resample(50, verbose="error").crop(0, 1)
-    expected = {"ABD": "respiration", "Chin": "EMG"}
-    assert channels_left_out(copy) == expected
-    assert channels_left_out(copy, ["C3"]) == {**expected, "X": "EOG"}
-
-
-def test_entries_of_others_are_kept():
-    raw = raw_of(["C3"])
-    raw.info["temp"] = {"theirs": 1}
-    remember_left_out(raw, {"Chin": "EMG"})
-    assert raw.info["temp"]["theirs"] == 1
-    raw.info["temp"] = "no dict"
-    assert channels_left_out(raw) == {}
-
-
-def test_one_line_counts_all_recordings():
-    night = {"ECG": "ECG", "E1-M2": "EOG", "ABD": "respiration", "CHEST": "respiration"}
-    many = {f"DC{i}": "other" for i in range(6)}
-    assert count_left_out([night, night, {}, {**many, "O2": "EEG"}]) == (
-        "Channels left out of 3 of 4 recordings: 2 ECG (ECG), 2 EOG (E1-M2), 4 respiration (ABD, "
-        "CHEST), 6 other (DC0, DC1, DC2, DC3 and 2 more), 1 EEG that is bad or not chosen (O2)."
-    )
-    assert count_left_out([{}, {}]) is None

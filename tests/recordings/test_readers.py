@@ -12,7 +12,6 @@ import pytest
 import wfdb
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings.preparation import channels_left_out
 from braindecode_pars.recordings.readers import open_recording, read_edf, read_recording, read_wfdb
 
 TIMES = np.arange(5 * 100) / 100
@@ -107,16 +106,6 @@ def test_wfdb_voltages_are_read_and_other_units_are_not(tmp_path):
     raw = read_wfdb(file)
     assert raw.ch_names == ["C3", "C4"]
     np.testing.assert_allclose(np.abs(raw.get_data()).max(axis=1), [40e-6, 40e-3], rtol=0.01)
-
-
-def test_signals_of_a_wfdb_record_that_are_not_read_are_remembered(tmp_path):
-    names, units = ["C3", "C4", "E1-M2", "flow", "ECG"], ["uV", "uV", "uV", "NU", "mV"]
-    file = write_wfdb(tmp_path, names, units)
-    left_out = channels_left_out(read_wfdb(file, lambda name: name == "C3"))
-    others = {"E1-M2": "EOG", "flow": "respiration", "ECG": "ECG"}
-    assert left_out == {"C4": "EEG", **others}
-    raw = read_recording(file)
-    assert channels_left_out(raw, ["C3", "C4"]) == others
 
 
 def test_wanted_wfdb_signals_must_be_voltages(tmp_path):

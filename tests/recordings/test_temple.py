@@ -11,28 +11,6 @@ from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 
-@pytest.mark.parametrize(
-    ("channel", "electrode"),
-    [
-        ("EEG FP1-REF", "FP1"),
-        ("EEG FP1-LE", "FP1"),
-        ("EEG Fz-Ref", "FZ"),
-        ("EEG A1-REF", "A1"),
-        ("EEG T7-REF", "T3"),
-        ("EEG T8-REF", "T4"),
-        ("EEG P7-LE", "T5"),
-        ("EEG P8-REF", "T6"),
-        ("EEG C3-REF-1", "C3"),
-        ("C3", "C3"),
-        ("EEG C3P-REF", "C3P"),
-        ("EEG C3-P3", "EEG C3-P3"),
-        ("PHOTIC-REF", "PHOTIC"),
-    ],
-)
-def test_electrodes_of_channel_names(channel, electrode):
-    assert temple.electrode(channel) == electrode
-
-
 @pytest.mark.parametrize("sfreq", [200, 250, 256, 400])
 @pytest.mark.parametrize("reference", ["REF", "LE"])
 def test_preparation(tmp_path, sfreq, reference):
@@ -61,10 +39,10 @@ def test_newer_electrode_names_are_accepted(tmp_path):
 
 def test_an_electrode_with_two_channels_raises(tmp_path):
     file = write_recording(tmp_path / "a.edf", names={"T4": "T7"}, seconds=5)
-    with pytest.raises(ValueError, match="EEG T3-REF, EEG T7-REF"):
+    with pytest.raises(ValueError, match="T3 missing, or not the only one"):
         temple.prepare(file, ["T3"])
     file = write_recording(tmp_path / "b.edf", names={"T4": "T3"}, seconds=5)
-    with pytest.raises(ValueError, match="EEG T3-REF-0, EEG T3-REF-1"):
+    with pytest.raises(ValueError, match=r"T3 missing.*EEG T3-REF-0, .*EEG T3-REF-1"):
         temple.prepare(file, ["T3"])
 
 
