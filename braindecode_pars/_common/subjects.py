@@ -36,15 +36,8 @@ from braindecode_pars._common.checks import listed, warn_user
 #: Endings of recordings, which are not a part of a name.
 _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
 
-#: Last part of a file's name in BIDS and MNE, such as "_eeg", and what follows it.
-_SUFFIX = re.compile(r"_(eeg|ieeg|meg|nirs|raw|epo|psg)(-\d+)?$", re.IGNORECASE)
-
-#: Label of a subject in BIDS, which ends at the next key. Other text with a hyphen, as in
-#: "sub-A_B-C", belongs to it.
-_BIDS_LABEL = re.compile(
-    r"(?:^|_)sub-(.+?)"
-    r"(?=$|_(?:ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-)"
-)
+#: Label of a subject in BIDS, in the name of a folder or file.
+_BIDS_LABEL = re.compile(r"(?:^|_)sub-([^_]+)")
 
 #: Name of a recording in the corpora of Temple University.
 _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
@@ -312,11 +305,6 @@ def subject_of_path(path: PurePath) -> str:
     str
         Subject.
 
-    Raises
-    ------
-    ValueError
-        As in :func:`known_subject_of_path`.
-
     Examples
     --------
     >>> from pathlib import PurePath
@@ -336,9 +324,8 @@ def subject_of_path(path: PurePath) -> str:
 def known_subject_of_path(path: PurePath) -> str | None:
     """Return the subject of a recording if its path has one of three known layouts.
 
-    - BIDS: the label of a folder ``sub-<label>``, else that of the file's name. BIDS allows only
-      letters and digits in a label. Other characters are accepted: the label ends at the next key
-      of BIDS, such as ``_ses-``.
+    - BIDS: the label of a folder ``sub-<label>``, else that of the file's name. It ends at the next
+      underscore.
     - Corpora of Temple University: ``aaaaaaaa`` of ``aaaaaaaa_s001_t000.edf``, in any folder.
     - Challenges of PhysioNet, with a folder for each record and a record for each subject:
       ``tr03-0005`` of ``tr03-0005/tr03-0005.hea``.
@@ -353,12 +340,6 @@ def known_subject_of_path(path: PurePath) -> str | None:
     str | None
         Subject; None for another layout.
 
-    Raises
-    ------
-    ValueError
-        When it is unclear where the label in the file's name ends, or when the folder and the
-        file name two subjects.
-
     Examples
     --------
     >>> from pathlib import PurePath
@@ -370,25 +351,9 @@ def known_subject_of_path(path: PurePath) -> str | None:
     """
     *folders, file = (normalized(part) for part in path.parts)
     stem = without_ending(file)
-    # A folder has no suffix such as "_eeg", so its label is known exactly.
-    labels = [found[1] for folder in folders if (found := _BIDS_LABEL.search(folder))]
-    if labels:
-        # "sub-01_night" below sub-01: where the label ends is unclear, but the folder decides.
-        same = re.search(rf"(?:^|_)sub-{re.escape(labels[0])}(_|$)", stem)
-        if _BIDS_LABEL.search(stem) and not same:
-            raise ValueError(
-                f"its folder is of subject {labels[0]}, but its name is {stem}; rename one of "
-                "them, or pass a function with subject= that returns the subject of a file."
-            )
-        return labels[0]
-    name = _SUFFIX.sub("", stem)
-    if found := _BIDS_LABEL.search(name):
-        if "_" in found[1] and found.end() == len(name):
-            raise ValueError(
-                f"its subject may be {found[1].partition('_')[0]} or {found[1]}; pass a function "
-                "as subject=, or put it in a folder sub-<subject>."
-            )
-        return found[1]
+    for name in (*folders, stem):
+        if found := _BIDS_LABEL.search(name):
+            return found[1]
     if temple := _TEMPLE_NAME.fullmatch(file):
         return temple[1]
     is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
@@ -407,7 +372,7 @@ def possible_subjects(path: PurePath) -> list[str]:
     -------
     list of str
         That of :func:`known_subject_of_path`, if there is one, else the names of the two folders
-        above the file, and that of the file. Empty for a path that names two subjects.
+        above the file, and that of the file.
 
     Examples
     --------
@@ -416,10 +381,7 @@ def possible_subjects(path: PurePath) -> list[str]:
     >>> possible_subjects(PurePath("data/sub-01_eeg.edf")), possible_subjects(PurePath("P01/a.edf"))
     (['01'], ['P01', 'a'])
     """
-    try:
-        known = known_subject_of_path(path)
-    except ValueError:
-        return []
+    known = known_subject_of_path(path)
     *folders, file = (normalized(part) for part in path.parts)
     return [*folders[-2:], without_ending(file)] if known is None else [known]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
@@ -283,61 +283,25 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     return find
 
 
-def check_one_person_each(paths: Iterable[PurePath]) -> None:
-    """Check that names of files or folders do not number several recordings of one person.
+def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
+    """Check that neither first folders such as ``edf`` nor names of recordings become subjects.
 
     Only names that would be taken for subjects as they are are checked: not those of BIDS, and not
     those of files in a folder for each subject.
 
     Parameters
     ----------
-    paths : iterable of PurePath
-        Paths of recordings relative to the folder that contains all. Those whose subject is unclear
-        are left out here.
-
-    Raises
-    ------
-    ValueError
-        When two names are obviously of one person, such as Subject00_1 and Subject00_2. The message
-        has the argument that decides.
-
-    Examples
-    --------
-    >>> from pathlib import PurePath
-    >>> from braindecode_pars.recordings.search import check_one_person_each
-    >>> check_one_person_each([PurePath("SC4001E0.edf"), PurePath("SC4002E0.edf")])
-    """
-    people: dict[str, tuple[str, PurePath]] = {}
-    for path in paths:
-        name = _guessed(path)
-        if name is None or (found := _person(name)) is None:
-            continue
-        person, pattern = found
-        first, other = people.setdefault(person, (name, path))
-        if first != name:
-            apart = r"^([^/]+)/" if len(path.parts) > 1 else r"([^/]+)\."
-            raise ValueError(
-                f"{other} and {path} look like two recordings of one person, {person}. State the "
-                f"subject by a regular expression with one group: '{pattern}' makes them one "
-                f"person, '{apart}' two. {_WHERE_TO_PASS}"
-            )
-
-
-def check_guessed_subjects(root: PurePath, paths: Sequence[PurePath]) -> None:
-    """Check that neither first folders such as ``edf`` nor names of recordings become subjects.
-
-    Parameters
-    ----------
     root : PurePath
         Folder that contains all recordings, for the error message.
-    paths : sequence of PurePath
+    paths : iterable of PurePath
         Paths of recordings relative to this folder.
 
     Raises
     ------
     ValueError
-        When one or two first folders would be the subjects of ten or more recordings, and as in
-        :func:`check_one_person_each`.
+        When one or two first folders would be the subjects of ten or more recordings, or when two
+        names are obviously of one person, such as Subject00_1 and Subject00_2. The message has the
+        argument that decides.
 
     Examples
     --------
@@ -345,30 +309,25 @@ def check_guessed_subjects(root: PurePath, paths: Sequence[PurePath]) -> None:
     >>> from braindecode_pars.recordings.search import check_guessed_subjects
     >>> check_guessed_subjects(PurePath("data"), [PurePath("anna/night1.edf")])
     """
-    below = [path for path in paths if len(path.parts) > 1]
-    guesses = {path: name for path in below if (name := _guessed(path)) is not None}
-    subjects = sorted(set(guesses.values()))
-    if len(subjects) <= _FEW_SUBJECTS and len(guesses) >= _MANY_RECORDINGS:
+    guesses = {path: subject_of_path(path) for path in paths if known_subject_of_path(path) is None}
+    below = {path.as_posix(): name for path, name in guesses.items() if len(path.parts) > 1}
+    folders = sorted(set(below.values()))
+    if len(folders) <= _FEW_SUBJECTS and len(below) >= _MANY_RECORDINGS:
         raise ValueError(
-            f"{len(guesses)} recordings in {root} would be of {' and '.join(subjects)} by their "
-            f"first folder, such as {next(iter(guesses)).as_posix()}. State the subject by a "
-            "regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, "
-            f"'^([^/]+)/' for the first folder. {_WHERE_TO_PASS}"
+            f"{len(below)} recordings in {root} would be of {' and '.join(folders)} by their "
+            f"first folder, such as {next(iter(below))}. State the subject by a regular "
+            "expression with one group: '([^/]+)/[^/]+$' for the folder of a file, '^([^/]+)/' for "
+            f"the first folder. {_WHERE_TO_PASS}"
         )
-    check_one_person_each(paths)
-
-
-def _guessed(path: PurePath) -> str | None:
-    """Return the name that is taken for the subject, if the path has no known layout."""
-    try:
-        return subject_of_path(path) if known_subject_of_path(path) is None else None
-    except ValueError:
-        return None
-
-
-def _person(name: str) -> tuple[str, str] | None:
-    """Return the person in a name that numbers recordings, and the pattern that finds it."""
-    for rule in _COUNTS:
-        if found := re.fullmatch(rule + _ENDING, name, re.IGNORECASE):
-            return found["person"], rf"(?i)([^/]+){re.escape(found['what'])}\d"
-    return None
+    people: dict[str, tuple[str, PurePath]] = {}
+    for path, name in guesses.items():
+        rules = (re.fullmatch(rule + _ENDING, name, re.IGNORECASE) for rule in _COUNTS)
+        if found := next(filter(None, rules), None):
+            first, other = people.setdefault(found["person"], (name, path))
+            if first != name:
+                pattern = rf"(?i)([^/]+){re.escape(found['what'])}\d"
+                raise ValueError(
+                    f"{other} and {path} look like two recordings of one person, "
+                    f"{found['person']}. State the subject by a regular expression with one group, "
+                    f"such as '{pattern}' for one person. {_WHERE_TO_PASS}"
+                )

@@ -136,21 +136,14 @@ class SampleFile:
         self.dtype = dtype
         self.n_samples = n_samples
         self._map: np.ndarray | None = None
-        self._mtime_ns: int | None = None  # when it was pickled
 
     def __getstate__(self) -> dict[str, Any]:
-        mtime_ns = self._mtime_ns or self.file.stat().st_mtime_ns
-        return {**self.__dict__, "_map": None, "_mtime_ns": mtime_ns}
+        return {**self.__dict__, "_map": None}
 
     @property
     def flat(self) -> np.ndarray:
         """All samples, shape (n_samples,), read-only."""
         if self._map is None:
-            # A pickle reads the samples of its store, to which others may have been added.
-            found = self.file.stat()
-            is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
-            if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
-                raise ValueError(f"{self.file} was written anew since it was pickled.")
             mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
             self._map = mapped.view(np.ndarray)
         return self._map

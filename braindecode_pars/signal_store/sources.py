@@ -387,13 +387,8 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
             continue
         description, state = {}, {}
         if problem is None:
-            try:
-                description = {"subject": normalized(plain(subject(path)))}
-                state = _state_of(_parts_of(file))
-            except ValueError as error:
-                if subject is not subject_of_path:  # a mistake in the user's own function
-                    raise
-                problem = str(error)
+            description = {"subject": normalized(plain(subject(path)))}
+            state = _state_of(_parts_of(file))
         sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")

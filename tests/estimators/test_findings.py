@@ -77,7 +77,6 @@ TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjec
         ("night_raw.fif", "sub-02", "sub-02"),
         (None, "study:berta", "study:berta"),
         ("P02/night_raw.fif", "X", None),
-        ("sub-P01/sub-02_eeg.fif", None, None),  # of one of them, but which?
         (None, "23", None),  # that of another corpus
         (None, None, None),
     ],
