@@ -1,4 +1,4 @@
-"""skorch callbacks: pretraining before training, schedule, progress bar, time budget."""
+"""skorch callbacks: pretraining before training, schedule, progress bar."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import integer, optional
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
-from braindecode_pars._common.training import ProgressLine, TimeBudget, WarmupCosine
+from braindecode_pars._common.training import ProgressLine, WarmupCosine
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
-__all__ = ["Pretraining", "ProgressLine", "TimeBudget", "WarmupCosine"]
+__all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
 
 
 @dataclass(eq=False, repr=False)

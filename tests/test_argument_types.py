@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from braindecode_pars import PARSNet, PatchEncoder
-from braindecode_pars.callbacks import Pretraining, ProgressLine, TimeBudget, WarmupCosine
+from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.estimators.augmentation import ChannelNoise
@@ -63,7 +63,6 @@ CHECKED = {
     ChannelNoise: (ChannelNoise, {}),
     WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
     ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
-    TimeBudget: (lambda **given: fit_with(TimeBudget(**given)), {}),
     pretrain_encoder: (pretrain, {}),
     PretrainingSettings: (lambda **given: pretrain(settings=PretrainingSettings(**given)), {}),
     LogBandPower: (lambda **given: LogBandPower(**given).transform(SIGNALS[:, None]), {}),

@@ -1,4 +1,4 @@
-"""The callbacks Pretraining, WarmupCosine, ProgressLine and TimeBudget."""
+"""The callbacks Pretraining, WarmupCosine and ProgressLine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.interrupts import InterruptAt
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSNet
-from braindecode_pars.callbacks import Pretraining, ProgressLine, TimeBudget, WarmupCosine
+from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.pretext import PARS
 
 
@@ -174,9 +174,9 @@ def test_pretraining_can_be_cloned():
     assert clone(pretraining).get_params() == pretraining.get_params()
 
 
-def test_schedule_bar_and_time_budget_in_a_net_of_braindecode(tiny, nights, capsys):
+def test_schedule_and_bar_in_a_net_of_braindecode(tiny, nights, capsys):
     """Its loaders have no length; 96 windows are three steps of 32."""
-    callbacks = [WarmupCosine(), ProgressLine("training"), TimeBudget(1e6)]
+    callbacks = [WarmupCosine(), ProgressLine("training")]
     net = eeg_classifier(tiny, *callbacks).fit(nights, y=None)
     (group,) = net.optimizer_.param_groups
     assert group["lr"] == net.lr * WarmupCosine().factor(2 / 3)

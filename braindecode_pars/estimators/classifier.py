@@ -195,7 +195,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
         callback that monitors the validation loss needs ``validation``. Early stopping with a
         warm-up ends before the rate has fallen to zero.
-        :class:`~braindecode_pars.callbacks.TimeBudget` limits the time.
     pretrain_callbacks : list of skorch callbacks | None
         Callbacks for pretraining, which has its own schedule and no validation windows.
     precision : "float32" | "bfloat16"

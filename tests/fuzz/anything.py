@@ -597,12 +597,8 @@ def with_callback(cls):
     return call
 
 
-for name in ("WarmupCosine", "TimeBudget", "ProgressLine"):
-    target(
-        name,
-        with_callback(getattr(callbacks, name)),
-        dict(seconds=60) if name == "TimeBudget" else None,
-    )
+for name in ("WarmupCosine", "ProgressLine"):
+    target(name, with_callback(getattr(callbacks, name)))
 
 
 def with_pretraining(**arguments):
