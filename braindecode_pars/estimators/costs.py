@@ -33,7 +33,6 @@ from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretraining import default_epochs_of
 from braindecode_pars.windows import as_sklearn
-from braindecode_pars.windows.labels import that_weigh
 from braindecode_pars.windows.table import Windows
 
 
@@ -189,7 +188,6 @@ def _fine_tuning(
         return Count(0, 0)
     module = copy.deepcopy(module).train()
     module.encoder.requires_grad_(is_trained)
-    train = that_weigh(train, "training")
     n_chans, n_times = train.check()
     # Dropped channels are not encoded. One is always kept, so this share is the expected one.
     dropped, module.channel_drop_prob = module.channel_drop_prob, 0.0

@@ -27,15 +27,12 @@ class Examples(Dataset):
     Parameters
     ----------
     windows : Windows
-        The windows. With weights, a label is the pair of label and weight, float32.
+        The windows.
     """
 
     def __init__(self, windows: Windows):
-        y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
-        if windows.weights is not None:  # in single precision, since some GPUs have no other
-            y = np.column_stack([y, windows.weights]).astype(np.float32)
         self.windows = windows
-        self.y = y
+        self.y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
 
     def __len__(self) -> int:
         return len(self.windows)

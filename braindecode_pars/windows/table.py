@@ -268,11 +268,6 @@ class Windows(Sequence):
             raise ValueError("The windows have no labels.")
         return y
 
-    @property
-    def weights(self) -> np.ndarray | None:
-        """Weight of each window in the loss; None when all have the same."""
-        return self.windows["weight"].to_numpy() if "weight" in self.windows else None
-
     @cached_property
     def subjects(self) -> np.ndarray | None:
         """Subject of each window, None or NaN where unknown; None when all are."""
@@ -312,10 +307,6 @@ class Windows(Sequence):
         column, dtype = label_column(y)
         table = self.windows.assign(label=column)
         return replace(self, windows=table, label_dtype=dtype, label_names=names)
-
-    def with_weights(self, weights: np.ndarray) -> Windows:
-        """Return the windows with weights in the loss."""
-        return replace(self, windows=self.windows.assign(weight=weights))
 
     def with_subjects(self, subjects: np.ndarray) -> Windows:
         """Return the windows with other subjects; a recording of several has a row for each."""
