@@ -168,7 +168,7 @@ class Windows(Sequence):
     windows : pandas.DataFrame
         One row a window: ``recording`` (row of ``recordings``), ``item`` (its number in the
         reader), ``start`` and ``stop`` in samples of the recording (-1 where unknown), ``label``
-        and ``weight`` where there are any, and other metadata as they came.
+        where there are any, and other metadata as they came.
     label_dtype : numpy.dtype | None
         Data type of labels that are text in the dataset; a table has objects for them.
     label_names : mapping of str to label | None
