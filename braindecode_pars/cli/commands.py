@@ -333,7 +333,7 @@ def plan(
     synthetic: bool = False,
     given: dict[str, Any],
 ) -> None:
-    """Print disk, memory, steps and hours of a pretraining run. Nothing is started.
+    """Print disk, steps and hours of a pretraining run. Nothing is started.
 
     Takes the options of pretrain, and measures a step on this machine for some seconds.
 

@@ -26,7 +26,6 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
         "network": f"{config.task} with {planned.parameters:,} parameters",
         "disk of the store": _bytes(planned.store_bytes),
         "disk of the run": _bytes(planned.run_bytes),
-        "memory": f"{_bytes(planned.memory_bytes)} on each device, and temporary tensors",
         "steps": f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} "
         f"steps of {config.batch_size:,} windows",
         "windows in all steps": f"{planned.n_examples:,}",

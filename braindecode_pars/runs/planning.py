@@ -1,4 +1,4 @@
-"""What a pretraining run takes, before it is started: disk, memory, steps and hours.
+"""What a pretraining run takes, before it is started: disk, steps and hours.
 
 The size of the corpus is that of a store, or given by its numbers.
 """
@@ -12,8 +12,6 @@ from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
-from torch.autograd.graph import saved_tensors_hooks
 
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
 from braindecode_pars._common.computing import (
@@ -34,8 +32,8 @@ from braindecode_pars.runs.steps import Steps
 from braindecode_pars.runs.synthetic_steps import SignalSource
 from braindecode_pars.signal_store import SignalStore
 
-#: Bytes of a weight: itself, its gradient and two moments of AdamW, in float32.
-_TRAINED, _SAVED = 16, 12
+#: Bytes of a weight in a checkpoint: itself and two moments of AdamW, in float32.
+_SAVED = 12
 
 #: The number of windows in a measured step grows until it takes this many seconds.
 _SECONDS = 1.0
@@ -59,9 +57,6 @@ class RunPlan(NamedTuple):
         matrix products, in all steps.
     store_bytes, run_bytes : int
         Disk of the store, and of the folder of the run with its checkpoints, in bytes.
-    memory_bytes : int
-        Memory of a device for weights, gradients, the state of AdamW and what the backward pass of
-        a micro-batch needs, in bytes. Libraries and temporary tensors come on top.
     device : str
         Name of the devices.
     n_devices : int
@@ -89,7 +84,6 @@ class RunPlan(NamedTuple):
     flops: float
     store_bytes: int
     run_bytes: int
-    memory_bytes: int
     device: str
     n_devices: int
     measured_windows: int
@@ -112,7 +106,7 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     Returns
     -------
     RunPlan
-        Disk, memory, steps, operations, and hours on the devices at hand.
+        Disk, steps, operations, and hours on the devices at hand.
 
     Raises
     ------
@@ -146,7 +140,6 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
     with seeded(config.seed, device):
         counts = [count_steps(training_step(p), p.encoder, n_steps, n_examples) for p in parts]
-        kept = max(_kept_bytes(part, config.precision) for part in parts)
         measured = [_measured(part, config, device, at_once) for part in parts]
     rate = harmonic_mean([rate for _, rate in measured])
     return RunPlan(
@@ -159,35 +152,12 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
         flops=mean(count.flops for count in counts),
         store_bytes=corpus.store_bytes,
         run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
-        memory_bytes=_TRAINED * parameters + kept * at_once,
         device=_name_of(device),
         n_devices=n_devices,
         measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
         hours=n_examples / rate / n_devices / 3600,
     )
-
-
-def _kept_bytes(task: PretextTask, precision: str) -> int:
-    """Return the bytes that the backward pass keeps for each window, without the weights."""
-    in_bfloat16 = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
-    weights = {parameter.untyped_storage().data_ptr() for parameter in task.parameters()}
-
-    def kept(n_windows: int) -> int:
-        # The storages stay alive, else the memory of one could be that of the next.
-        storages: dict[int, torch.UntypedStorage] = {}
-
-        def pack(tensor: Tensor) -> Tensor:
-            storage = tensor.untyped_storage()
-            if storage.data_ptr() not in weights:
-                storages[storage.data_ptr()] = storage
-            return tensor
-
-        with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
-            training_step(task)(n_windows)
-        return sum(storage.nbytes() for storage in storages.values())
-
-    return (kept(4) - kept(2)) // 2
 
 
 def _measured(

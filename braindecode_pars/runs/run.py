@@ -6,8 +6,7 @@ import logging
 import os
 import platform
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -86,8 +85,8 @@ def pretrain(
     TypeError
         When ``config`` is not a RunConfig.
     ValueError
-        When the configuration does not fit the store, the processes or the device's memory, or
-        the folder has another run.
+        When the configuration does not fit the store or the processes, or the folder has another
+        run.
     KeyboardInterrupt
         When the user interrupts training. The last checkpoint is kept.
 
@@ -235,8 +234,7 @@ def _train(
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
-    seeding = globally_seeded(config.seed, accelerator.device)
-    with _explained_memory(config.micro_batch_size), seeding, warnings.catch_warnings():
+    with globally_seeded(config.seed, accelerator.device), warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
@@ -337,20 +335,6 @@ def build_task(config: RunConfig, sfreq: float) -> PretextTask:
 def _in_samples(config: RunConfig, sfreq: float) -> list[int]:
     """Return the lengths of the crops in samples, in the order of the steps."""
     return [round(seconds * sfreq) for seconds in config.lengths]
-
-
-@contextmanager
-def _explained_memory(micro_batch_size: int) -> Iterator[None]:
-    """Say which setting needs less memory, when there is too little of it."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        # On the CPU, torch raises a plain RuntimeError.
-        no_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if no_memory or "can't allocate memory" in str(error):
-            what = f"micro_batch_size={micro_batch_size}"
-            raise ValueError(f"The device has too little memory for {what}.") from error
-        raise
 
 
 def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``braindecode-pars plan``: from numbers and folders to disk, memory, steps and hours."""
+"""``braindecode-pars plan``: from numbers and folders to disk, steps and hours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def plan(*arguments, code=0):
 
 def test_from_numbers_with_the_published_settings(monkeypatch):
     monkeypatch.setattr(planning, "_measured", lambda *arguments: (8, 1000.0))
-    monkeypatch.setattr(planning, "_kept_bytes", lambda *arguments: 10**7)
     numbers = ["--n-windows", 1_500_000, "--window-seconds", 30, "--sfreq", 200]
     printed = plan(*numbers, "--n-chans", 6, "--paper", "--device", "cpu")
     for words in (
@@ -38,7 +37,6 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
         "windows in all steps 1,500,160,000",
         "tokens 6e+10",  # 40 in each window
         "FLOPs 4.94e+18",  # 1.1 GFLOP forwards in each window, and twice that backwards
-        "memory 5.35 GB",  # 16 bytes for each weight and 10 MB for each of 512 windows
         "1,000 windows/s on each, measured on steps of 8",
         "417 h (17.4 days)",
         "Nothing was started.",
