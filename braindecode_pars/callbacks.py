@@ -45,9 +45,6 @@ class Pretraining(Callback):
     unlabeled : torch Dataset | SignalStore | SyntheticSignals | None
         Further windows for pretraining, without labels. They may have another montage and another
         length, but must have the same sampling rate.
-    balance : bool
-        Whether ``unlabeled`` and the windows of ``fit`` give the same number of examples per
-        epoch, whatever their sizes. With False, every window gives one example per epoch.
     callbacks : list of skorch callbacks | None
         Callbacks of the pretraining net.
     device : str | torch.device | None
@@ -108,7 +105,6 @@ class Pretraining(Callback):
     weight_decay: float = WEIGHT_DECAY
     task_params: dict[str, Any] | None = None
     unlabeled: Dataset | None = None
-    balance: bool = False
     callbacks: list | None = None
     device: Any = None
     n_times: int | None = None
@@ -152,7 +148,6 @@ class Pretraining(Callback):
                 settings,
                 n_times=self.n_times,
                 sfreq=sfreq,
-                balance=self.balance,
                 callbacks=self.callbacks,
                 on_end=self._store,
                 verbose=self.verbose,

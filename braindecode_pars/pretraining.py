@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from braindecode_pars._common.checks import (
-    boolean,
     check_parameters,
     instance,
     integer,
@@ -60,7 +59,6 @@ _RULES = dict(
     settings=optional(instance("a PretrainingSettings", PretrainingSettings)),
     n_times=optional(integer(1)),
     sfreq=optional(positive()),
-    balance=boolean(),
     callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
     seed=optional(integer(0)),
     first_epoch=integer(0),
@@ -81,7 +79,6 @@ def pretrain_encoder(
     *,
     n_times: int | None = None,
     sfreq: float | None = None,
-    balance: bool = False,
     callbacks: list | None = None,
     on_end: Callable[[PretrainingNet], None] | None = None,
     seed: int | None = None,
@@ -108,8 +105,6 @@ def pretrain_encoder(
         corpus is read, and the shortest of these is used.
     sfreq : float | None
         Sampling rate in Hz of windows that do not know theirs, for tasks that need it.
-    balance : bool
-        Whether each of several corpora gives the same number of examples.
     callbacks : list of skorch callbacks | None
         Further callbacks of the net.
     on_end : callable | None
@@ -161,7 +156,7 @@ def pretrain_encoder(
     check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or noop
     is_ready = getattr(windows, "is_single_channel", False)
-    examples = windows if is_ready else SingleChannelWindows(windows, n_times, balance=balance)
+    examples = windows if is_ready else SingleChannelWindows(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else find_device(settings.device)
@@ -177,7 +172,7 @@ def pretrain_encoder(
                 sfreq=rate,
             )
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
-            examples = SingleChannelWindows(windows, task.n_times, balance=balance)
+            examples = SingleChannelWindows(windows, task.n_times)
         # The steps of a run have no length, and its settings always have epochs.
         epochs = settings.epochs
         if epochs is None:

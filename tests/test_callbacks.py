@@ -102,14 +102,6 @@ def test_unlabelled_windows_of_another_montage_are_pretrained_on(tiny, nights):
     assert fitted.net_.module_.n_masked == fitted.net_.module_.n_patches
 
 
-def test_balance_draws_the_same_number_from_both(tiny, nights):
-    extra = Counting(torch.utils.data.TensorDataset(torch.randn(7, 5, 2500)))
-    pretraining = Pretraining("pars", epochs=2, verbose=0, unlabeled=extra, balance=True)
-    eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
-    assert len(extra.read) - 1 == 2 * 96  # one read finds the length of the crops
-    assert set(extra.read) == set(range(7))
-
-
 def test_a_task_instance_is_copied_and_gets_the_encoder(tiny, nights):
     task = PARS(2000, 100, n_patches=10, **tiny)
     net = eeg_classifier(tiny, ("pretraining", Pretraining(task, epochs=1, verbose=0)))
