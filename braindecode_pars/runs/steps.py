@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,7 @@ def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
     return lengths
 
 
+@dataclass(eq=False, repr=False)
 class StepsOfRun(Dataset):
     """What the data of the steps of a run share, with and without recordings.
 
@@ -52,27 +54,23 @@ class StepsOfRun(Dataset):
         As in :class:`Steps`.
     """
 
-    #: Items are signals of one channel, not windows.
-    is_single_channel = True
+    store: Any
+    n_times: Any
+    batch_size: int
+    _: KW_ONLY
+    seed: int = 0
+    process: int = 0
+    n_processes: int = 1
 
-    def __init__(
-        self,
-        store: Any,
-        n_times: int | Sequence[int],
-        batch_size: int,
-        *,
-        seed: int = 0,
-        process: int = 0,
-        n_processes: int = 1,
-    ):
-        self.in_turns = lengths_in_turns(n_times, store.sfreq)
-        share = batch_size // n_processes
-        self.store = store
-        self.sfreq = store.sfreq
+    #: Items are signals of one channel, not windows.
+    is_single_channel: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self.sfreq = self.store.sfreq
+        self.in_turns = lengths_in_turns(self.n_times, self.sfreq)
         self.n_times = max(self.in_turns)
-        self.batch_size = batch_size
-        self.seed = seed
-        self.own_examples = slice(process * share, (process + 1) * share)
+        share = self.batch_size // self.n_processes
+        self.own_examples = slice(self.process * share, (self.process + 1) * share)
 
     @property
     @abstractmethod
@@ -134,19 +132,9 @@ class Steps(StepsOfRun):
 
     store: SignalStore
 
-    def __init__(
-        self,
-        store: SignalStore,
-        n_times: int | Sequence[int],
-        batch_size: int,
-        *,
-        seed: int = 0,
-        process: int = 0,
-        n_processes: int = 1,
-    ):
-        shares = dict(process=process, n_processes=n_processes)
-        super().__init__(store, n_times, batch_size, seed=seed, **shares)
-        n_times = self.n_times
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        store, n_times = self.store, self.n_times
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -272,6 +260,7 @@ class Steps(StepsOfRun):
         return self._order[1]
 
 
+@dataclass(eq=False)
 class EpochLoader:
     """Loader of a range of steps; each iteration over it yields one epoch.
 
@@ -291,26 +280,23 @@ class EpochLoader:
         Whether batches are in pinned memory, so that copies to a GPU do not block.
     """
 
-    def __init__(
-        self,
-        steps: Steps,
-        first: int,
-        last: int,
-        steps_per_epoch: int,
-        *,
-        num_workers: int = 0,
-        pin_memory: bool = False,
-    ):
+    steps: StepsOfRun
+    first: int
+    last: int
+    steps_per_epoch: int
+    num_workers: int = 0
+    pin_memory: bool = False
+
+    def __post_init__(self) -> None:
         self.loader = DataLoader(
-            steps,
+            self.steps,
             batch_size=None,
-            sampler=range(first, last),
-            num_workers=num_workers,
-            pin_memory=pin_memory,
+            sampler=range(self.first, self.last),
+            num_workers=self.num_workers,
+            pin_memory=self.pin_memory,
             # Without it, DataLoader draws a seed from torch's global generator.
             generator=torch.Generator(),
         )
-        self.steps_per_epoch = steps_per_epoch
         self._batches: Iterator[tuple[Tensor, int]] | None = None
 
     def __len__(self) -> int:

@@ -21,7 +21,6 @@ from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import RunConfig, pretrain
-from braindecode_pars.runs.net import RunNet
 from braindecode_pars.runs.planning import CorpusSize
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
