@@ -18,13 +18,8 @@ from skorch.utils import noop
 from torch import Tensor
 from torch.utils.data import Subset
 
-from braindecode_pars._common.checks import (
-    check_parameters,
-    instance,
-    integer,
-    optional,
-    positive,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters
 from braindecode_pars._common.computing import Precision, find_device
 from braindecode_pars._common.seeding import OwnDraws, drawing, drawn, random_stream
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
@@ -55,14 +50,14 @@ log = logging.getLogger(__name__)
 
 #: Argument of :func:`pretrain_encoder` -> rule. The task and the net check the others.
 _RULES = dict(
-    encoder=instance("a PatchEncoder", PatchEncoder),
-    settings=optional(instance("a PretrainingSettings", PretrainingSettings)),
-    n_times=optional(integer(1)),
-    sfreq=optional(positive()),
-    callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
-    seed=optional(integer(0)),
-    first_epoch=integer(0),
-    verbose=instance("an integer", Integral, bool),
+    encoder=checks.instance("a PatchEncoder", PatchEncoder),
+    settings=checks.optional(checks.instance("a PretrainingSettings", PretrainingSettings)),
+    n_times=checks.optional(checks.integer(1)),
+    sfreq=checks.optional(checks.positive()),
+    callbacks=checks.optional(checks.instance("a list of skorch callbacks", list, tuple)),
+    seed=checks.optional(checks.integer(0)),
+    first_epoch=checks.integer(0),
+    verbose=checks.instance("an integer", Integral, bool),
 )
 
 #: Seed of the signals that a task measures before the first step.

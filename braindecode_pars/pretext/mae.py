@@ -78,14 +78,8 @@ class MAE(MaskedGridTask):
         **encoder_arguments: Any,
     ):
         choice("all", "masked").check("loss_on", loss_on, type(self).__name__)
-        super().__init__(
-            n_times,
-            patch_size,
-            encoder=encoder,
-            mask_ratio=mask_ratio,
-            n_outputs=patch_size,
-            **encoder_arguments,
-        )
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size, **given)
         self.loss_on = loss_on
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -70,15 +70,9 @@ class MaskedGridTask(GridTask):
         super().__init__(n_times, patch_size, **given)
 
         # The decoder is one block of the encoder's sizes.
-        sizes = self.encoder.config
+        names = ("embed_dim", "num_heads", "mlp_dim", "drop_prob", "activation")
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
-        self.decoder = TransformerBlock(
-            sizes["embed_dim"],
-            sizes["num_heads"],
-            sizes["mlp_dim"],
-            sizes["drop_prob"],
-            sizes["activation"],
-        )
+        self.decoder = TransformerBlock(**{name: self.encoder.config[name] for name in names})
         self.head = nn.Linear(self.encoder.embed_dim, n_outputs)
 
     def reconstruct(self, patches: Tensor, order: Tensor) -> Tensor:

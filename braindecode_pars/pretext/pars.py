@@ -8,14 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    choice,
-    integer,
-    number,
-    optional,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.distance import DistanceLoss
@@ -35,15 +29,15 @@ __all__ = ["PARS", "relative_shifts"]
 _N_SIMULATED = 8
 
 _RULES = dict(
-    n_patches=optional(integer(1)),
-    position_mask_ratio=number("in (0, 1]", lambda value: 0 < value <= 1),
-    sampling=choice("random", "grid"),
-    overlap=boolean(),
-    min_gap=integer(0),
-    detrend=boolean(),
-    target=choice("shift", "distance"),
-    n_bins=integer(2),
-    decoder=choice("cross_attention", "mlp"),
+    n_patches=checks.optional(checks.integer(1)),
+    position_mask_ratio=checks.number("in (0, 1]", lambda value: 0 < value <= 1),
+    sampling=checks.choice("random", "grid"),
+    overlap=checks.boolean(),
+    min_gap=checks.integer(0),
+    detrend=checks.boolean(),
+    target=checks.choice("shift", "distance"),
+    n_bins=checks.integer(2),
+    decoder=checks.choice("cross_attention", "mlp"),
 )
 
 

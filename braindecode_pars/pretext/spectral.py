@@ -126,14 +126,8 @@ class SpectralMAE(MaskedGridTask):
         **encoder_arguments: Any,
     ):
         integer(2).check("patch_size", patch_size, type(self).__name__)
-        super().__init__(
-            n_times,
-            patch_size,
-            encoder=encoder,
-            mask_ratio=mask_ratio,
-            n_outputs=patch_size // 2,
-            **encoder_arguments,
-        )
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size // 2, **given)
         self.spectrum = LogPowerSpectrum(patch_size)
         self.bands = frequency_bands(patch_size)
 
