@@ -52,22 +52,8 @@ class SavedInFolder(_Model):
     that write a pickle, and that trust any class which a file names.
     """
 
-    #: What braindecode adds to the docstring of a model; its own tells to import it from there.
-    _HUB_NOTES_TEMPLATE = """
-    .. rubric:: Saving, loading and the Hugging Face Hub
-
-    .. code-block:: python
-
-        from braindecode_pars import {name}
-
-        model = {name}(n_chans=22, n_outputs=4, n_times=1000, sfreq=250)
-        model.save_pretrained("model")
-        model = {name}.from_pretrained("model", n_outputs=2)  # with a new last layer
-
-        # with the extra "hub" of this package
-        model.push_to_hub("username/my-model")
-        model = {name}.from_pretrained("username/my-model")
-    """
+    #: Braindecode would tell to import the model from there; the docstring of a model has this.
+    _HUB_NOTES_TEMPLATE = ""
 
     encoder: PatchEncoder
     load_report: LoadReport | None

@@ -227,6 +227,20 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     ----------
     .. [pars] Sandino, C. M., et al. (2025). Learning the relative composition of EEG signals
        using pairwise relative shift pretraining. arXiv:2511.11940.
+
+    .. rubric:: Saving, loading and the Hugging Face Hub
+
+    .. code-block:: python
+
+        from braindecode_pars import PARSNet
+
+        model = PARSNet(n_chans=22, n_outputs=4, n_times=1000, sfreq=250)
+        model.save_pretrained("model")
+        model = PARSNet.from_pretrained("model", n_outputs=2)  # with a new last layer
+
+        # with the extra "hub" of this package
+        model.push_to_hub("username/my-model")
+        model = PARSNet.from_pretrained("username/my-model")
     """
 
     encoder: PatchEncoder
