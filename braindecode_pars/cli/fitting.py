@@ -148,16 +148,11 @@ def fit(
 
 def _check_out(out: Path, overwrite: bool, *, votes: bool) -> None:
     """Check, before hours of training, that the model can be saved."""
-    from braindecode_pars._common.model_files import (
-        CLASSIFIER,
-        FEW_LABELS,
-        check_may_save,
-        kinds_in,
-    )
+    from braindecode_pars._common import model_files
 
-    kind = FEW_LABELS if votes else CLASSIFIER
-    check_may_save(out.expanduser(), kind)
-    if kinds_in(out.expanduser()) and not overwrite:
+    kind = model_files.FEW_LABELS if votes else model_files.CLASSIFIER
+    model_files.check_may_save(out.expanduser(), kind)
+    if model_files.kinds_in(out.expanduser()) and not overwrite:
         raise ValueError(
             f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
         )

@@ -112,10 +112,9 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        When an entry is none of these.
+        When an entry is none of these, or when arguments are missing or unknown.
     ValueError
-        When a name is unknown, or when arguments are missing or unknown. Also for Mixup, which
-        mixes labels.
+        When a name is unknown. Also for Mixup, which mixes labels.
 
     Examples
     --------
@@ -142,13 +141,7 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     parameters = inspect.signature(known[name]).parameters
     if parameters["probability"].default is inspect.Parameter.empty:
         arguments = {"probability": _BY_NAME, **arguments}
-    try:
-        return known[name](**arguments)
-    except TypeError as error:
-        raise ValueError(
-            f"The augmentation {name} cannot be made: {error}. Its arguments are "
-            f"{', '.join(parameters)}."
-        ) from error
+    return known[name](**arguments)
 
 
 def _transforms() -> dict[str, type[Transform]]:

@@ -140,7 +140,7 @@ def _pretraining(
             epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
         step = _pretraining_step(
-            encoder, settings.task, dict(settings.task_params), n_times, start.estimator.sfreq_
+            settings.task, encoder, settings.task_params, n_times, start.estimator.sfreq_
         )
         steps += own_steps
         counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
@@ -150,34 +150,24 @@ def _pretraining(
 def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
     if card.subjects == [] and card.task is None:  # never pretrained
         return 0, Count(0, 0)
-    if (
-        card.n_times is None
-        or card.n_steps is None
-        or card.n_examples is None
-        or card.task not in PRETEXT_TASKS
-    ):
-        return math.nan, Count(math.nan, math.nan)
+    told: Any = card
     try:
-        step = _pretraining_step(encoder, card.task, card.task_params, card.n_times, card.sfreq)
-    except (TypeError, ValueError):  # a function among its arguments was not saved
+        task = PRETEXT_TASKS[told.task]
+        step = _pretraining_step(task, encoder, told.task_params, told.n_times, told.sfreq)
+        done = count_steps(step, encoder, told.n_steps, told.n_examples)
+    except (KeyError, TypeError, ValueError):  # the card does not tell a task, or a number
         return math.nan, Count(math.nan, math.nan)
-    done = count_steps(step, encoder, card.n_steps, card.n_examples)
     if card.continued_from is None:
-        return card.n_steps, done
+        return told.n_steps, done
     steps_before, before = _of_card(encoder, read_card(card.continued_from))
-    return steps_before + card.n_steps, _sum([before, done])
+    return steps_before + told.n_steps, _sum([before, done])
 
 
 def _pretraining_step(
-    encoder: PatchEncoder,
-    task: Any,
-    task_params: dict[str, Any] | None,
-    n_times: int,
-    sfreq: float | None,
+    task: Any, encoder: PatchEncoder, params: Any, n_times: int, sfreq: float | None
 ) -> Callable[[int], None]:
-    return training_step(
-        make_task(task, n_times=n_times, encoder=encoder, task_params=task_params, sfreq=sfreq)
-    )
+    arguments = dict(encoder=encoder, task_params=params, n_times=n_times, sfreq=sfreq)
+    return training_step(make_task(task, **arguments))
 
 
 def _fine_tuning(

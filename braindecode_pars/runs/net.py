@@ -5,7 +5,7 @@ A step may be computed in micro-batches. After an epoch: metrics and a checkpoin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -210,13 +210,6 @@ class EpochRecord(Callback):
         row["windows_per_second"] = self.batch_size * net.steps_per_epoch / row["dur"]
 
 
-def metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the columns of ``metrics.csv`` for one epoch."""
-    losses = [name for name in row if name.startswith("train_loss")]
-    names = ("epoch", "step", *losses, "lr", "seconds", "windows_per_second")
-    return {name: row[name] for name in names}
-
-
 class EpochFiles(Callback):
     """Write ``metrics.csv``, with one row for each epoch so far, and a checkpoint.
 
@@ -234,7 +227,10 @@ class EpochFiles(Callback):
         self.run_id = folder.run_id
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        table = pd.DataFrame([metrics(row) for row in net.history])
+        names = dict.fromkeys(name for row in net.history for name in row)
+        losses = [name for name in names if name.startswith("train_loss")]
+        columns = ["epoch", "step", *losses, "lr", "seconds", "windows_per_second"]
+        table = pd.DataFrame([*net.history], columns=columns)
         text = table.to_csv(index=False, na_rep="nan", lineterminator="\n")
         replace_file(self.folder.metrics, text)
         checkpoint = Checkpoint.of(net, net.history[-1, "step"], self.run_id)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
@@ -111,8 +110,9 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     Raises
     ------
     ValueError
-        When the configuration does not fit the sampling rate, or a single window does not fit into
-        the memory of the device.
+        When the configuration does not fit the sampling rate.
+    torch.OutOfMemoryError
+        When a micro-batch does not fit into the memory of the device.
 
     Examples
     --------
@@ -180,22 +180,14 @@ def _measured(
         result["loss"].item()  # waits for the device
         return time.perf_counter() - start
 
-    best = (0, 0.0)
     n_windows = 1
-    with tensor_cores(device), suppress(torch.OutOfMemoryError):
+    with tensor_cores(device):
         while True:
             seconds(n_windows)  # the first step of a size allocates memory
             took = min(seconds(n_windows) for _ in range(2))
-            best = n_windows, n_windows / took
             if n_windows == at_once or took > _SECONDS:
-                break
+                return n_windows, n_windows / took
             n_windows = min(2 * n_windows, at_once)
-    if best[0] == 0:
-        raise ValueError(
-            f"A step of one window of {task.n_times} samples does not fit into the memory of "
-            f"{_name_of(device)}."
-        )
-    return best
 
 
 def _name_of(device: torch.device) -> str:

@@ -18,7 +18,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common.checks import check_same_rate, listed, warn_user
+from braindecode_pars._common.checks import check_same_rate, warn_user
 from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
@@ -182,11 +182,6 @@ def _opened(
 ) -> SignalStore | SignalSource:
     """Return the recordings that the run may use; synthetic signals are returned as they are."""
     if isinstance(store, SignalSource):
-        if config.exclude_subjects:
-            raise ValueError(
-                f"Synthetic signals have no subjects, so {listed(config.exclude_subjects)} cannot "
-                "be excluded; leave exclude_subjects out."
-            )
         return store
     if not isinstance(store, SignalStore):
         # Opening may compare the samples with their checksums. The first process does so for all.

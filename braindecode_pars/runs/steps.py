@@ -36,11 +36,6 @@ def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
         raise ValueError(
             f"At {sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
         )
-    if len(set(lengths)) < len(lengths):
-        raise ValueError(
-            f"At {sfreq:g} Hz the lengths of the crops are {', '.join(map(str, lengths))} samples; "
-            "pass different ones."
-        )
     return lengths
 
 

@@ -140,12 +140,6 @@ def test_a_run_resumes_on_the_same_signals_only(tmp_path, monkeypatch):
         run(store, tmp_path / "run", resume=True)
 
 
-def test_no_subject_can_be_excluded(tmp_path):
-    with pytest.raises(ValueError, match="have no subjects, so S1 cannot be excluded"):
-        run(SOURCE, tmp_path / "run", exclude_subjects=["S1"])
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_plan_needs_no_disk_for_a_store():
     corpus = CorpusSize.of_store(SOURCE)
     assert corpus == (20, 100.0, 0, "synthetic signals, no recordings")
