@@ -10,10 +10,8 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import integer, optional
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import ProgressLine, WarmupCosine
-from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
@@ -122,15 +120,8 @@ class Pretraining(Callback):
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # skorch passes the training part of the split here, but not to on_train_begin.
-        optional(integer(0)).check("epochs", self.epochs, type(self).__name__)
         if self.net_ is not None or self.epochs == 0:
             return
-        encoder = getattr(net.module_, "encoder", None)
-        if not isinstance(encoder, PatchEncoder):
-            raise TypeError(
-                f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
-                f"{type(net.module_).__name__} has none."
-            )
         shared = ("task", "epochs", "lr", "batch_size", "weight_decay", "precision", "compile")
         settings = PretrainingSettings(
             **{name: getattr(self, name) for name in shared},
@@ -143,7 +134,7 @@ class Pretraining(Callback):
         # Pretrain in place, and remember Ctrl-C for on_train_end.
         try:
             pretrain_encoder(
-                encoder,
+                getattr(net.module_, "encoder", None),  # which is checked there
                 dataset_train if self.unlabeled is None else [dataset_train, self.unlabeled],
                 settings,
                 n_times=self.n_times,

@@ -208,13 +208,7 @@ def _fit(
 def _classifier(
     method: str, encoder: str | None, settings: Mapping[str, Any]
 ) -> FewLabelsClassifier | PARSClassifier:
-    """Return the unfitted classifier.
-
-    Raises
-    ------
-    ValueError
-        When it has no such argument.
-    """
+    """Return the unfitted classifier."""
     from braindecode_pars import FewLabelsClassifier
     from braindecode_pars.baselines import make_methods
 
@@ -223,11 +217,6 @@ def _classifier(
         arguments = {"random_state": 0, "verbose": 1, **settings}
         (clf,) = make_methods(names, encoder=encoder, **arguments).values()
         return clf
-    known = FewLabelsClassifier().get_params()
-    if unknown := [name for name in settings if name not in known]:
-        raise ValueError(
-            f"FewLabelsClassifier has no argument {unknown[0]!r}; leave it or --few-labels out."
-        )
     return FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
 
 

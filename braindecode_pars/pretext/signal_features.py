@@ -289,9 +289,4 @@ def _chosen(
                 "of functions adds others."
             )
         features = {name: FEATURES[name] for name in features}
-    if not features:
-        raise ValueError("features has no feature; pass None for all of them.")
-    for name, function in features.items():
-        if not callable(function):
-            raise TypeError(f"The feature {name!r} must be a function, got {function!r}.")
     return dict(features)

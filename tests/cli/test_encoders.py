@@ -39,10 +39,11 @@ def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width)
     assert rows == {
         "also called": "small",
         "task": "spectral",
-        "size": "1 layers of 16 features",
+        "num_layers": "1",
+        "embed_dim": "16",
         "parameters": "3,072",
         "sampling rate": "100 Hz",
-        "patch": "50 samples (0.5 s)",
+        "patch_size": "50",
         "tokenizer": "linear",
         "band": "0.5-45 Hz",
         "reference": "average",
