@@ -182,7 +182,7 @@ def pretrain_encoder(
             RestoredEpoch(),
         ]
         if verbose:
-            title = f"pretraining ({task.shown_name})"
+            title = f"pretraining ({type(task).__name__})"
             all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
 
         # Train.

@@ -6,7 +6,6 @@ those of ``plan`` and of ``pretrain``.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from pathlib import Path
@@ -125,15 +124,13 @@ def with_run_options(command: Command) -> Command:
     return with_options(options)(command)
 
 
-def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
+def run_config(given: dict[str, Any]) -> RunConfig:
     """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
 
     Parameters
     ----------
     given : dict
         Options of the command line, as :func:`with_options` passes them.
-    resumed : path | None
-        Folder of a run to resume. It keeps its defaults on another device.
 
     Raises
     ------
@@ -150,13 +147,6 @@ def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
     if paper:
         return published
     small = RunConfig.for_laptop(file, **given)
-    began = None if resumed is None else _configuration_of(resumed)
-    if began is not None:
-        same = [
-            sum(began.get(name) == value for name, value in vars(config).items())
-            for config in (published, small)
-        ]
-        return published if same[0] >= same[1] else small
     from braindecode_pars._common.computing import find_device  # imports torch
 
     if find_device(published.device).type != "cpu":
@@ -169,14 +159,6 @@ def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
             ", ".join(other),
         )
     return small
-
-
-def _configuration_of(run: Path) -> dict[str, Any] | None:
-    """Return the settings that a run began with; None if they cannot be read."""
-    try:
-        return dict(json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # the run itself says what is wrong
 
 
 @documented
@@ -418,7 +400,7 @@ def pretrain(
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
         from braindecode_pars import runs
 
-        config = run_config(given, resumed=out if resume else None)
+        config = run_config(given)
         data = _signals(sfreq) if store is None else store
         runs.pretrain(data, out, config, resume=resume)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
+from rich.filesize import decimal
 
 from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ALIASES, packaged_folder, packaged_names
@@ -24,8 +25,8 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
         "corpus": corpus.description,
         "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
         "network": f"{config.task} with {planned.parameters:,} parameters",
-        "disk of the store": _bytes(planned.store_bytes),
-        "disk of the run": _bytes(planned.run_bytes),
+        "disk of the store": decimal(planned.store_bytes),
+        "disk of the run": decimal(planned.run_bytes),
         "steps": f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} "
         f"steps of {config.batch_size:,} windows",
         "windows in all steps": f"{planned.n_examples:,}",
@@ -39,15 +40,6 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
     console = make_console()
     print_table(console, facts.items())
     console.print("Nothing was started. The hours hold if data arrive as fast as they are used.")
-
-
-def _bytes(n_bytes: float) -> str:
-    """Return a size in a decimal unit."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:,.3g} TB"
 
 
 def _time(hours: float) -> str:
@@ -160,7 +152,7 @@ def _text(key: str, value: Any) -> str:
 
 
 def _subjects(subjects: list | None) -> str:
-    """Return number and names of subjects; consecutive integers are shown as a range."""
+    """Return number and names of subjects."""
     if subjects is None:
         return "unknown"
     if not subjects:
@@ -168,6 +160,4 @@ def _subjects(subjects: list | None) -> str:
     n = len(subjects)
     if all(map(is_hidden, subjects)):
         return f"{n}, as hashes"
-    if n > 2 and isinstance(subjects[0], int) and subjects == [subjects[0] + i for i in range(n)]:
-        return f"{n}: {subjects[0]} to {subjects[-1]}"
     return f"{n}: {', '.join(map(str, subjects))}"

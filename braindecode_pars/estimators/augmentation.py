@@ -138,8 +138,8 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     name, known = arguments.pop("name", None), _transforms()
     if name not in known:
         raise ValueError(f"Unknown augmentation {name!r}; known are {', '.join(known)}.")
-    parameters = inspect.signature(known[name]).parameters
-    if parameters["probability"].default is inspect.Parameter.empty:
+    probability = inspect.signature(known[name]).parameters["probability"]
+    if probability.default is inspect.Parameter.empty:
         arguments = {"probability": _BY_NAME, **arguments}
     return known[name](**arguments)
 

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from braindecode_pars._common.checks import integer
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
-from braindecode_pars.pretext.grid import take
-from braindecode_pars.pretext.masked import MaskedGridTask
+from braindecode_pars.pretext.grid import MaskedGridTask, take
 from braindecode_pars.tokens import LogPowerSpectrum
 
 __all__ = ["SpectralMAE", "frequency_bands"]

@@ -27,8 +27,7 @@ from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.run import begun_task
 from braindecode_pars.runs.run_folder import KEPT
-from braindecode_pars.runs.steps import Steps
-from braindecode_pars.runs.synthetic_steps import SignalSource
+from braindecode_pars.runs.steps import SignalSource, Steps
 from braindecode_pars.signal_store import SignalStore
 
 #: Bytes of a weight in a checkpoint: itself and two moments of AdamW, in float32.

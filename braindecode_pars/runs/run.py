@@ -31,8 +31,7 @@ from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
-from braindecode_pars.runs.steps import Steps
-from braindecode_pars.runs.synthetic_steps import SignalSource, SyntheticSteps
+from braindecode_pars.runs.steps import SignalSource, Steps, SyntheticSteps
 from braindecode_pars.signal_store import SignalStore
 
 log = logging.getLogger(__name__)
@@ -362,7 +361,7 @@ def _overview(
     processes = accelerator.num_processes
     return (
         f"{steps}\n"
-        f"{task.shown_name} with {n_parameters(task):,} parameters in {config.precision} on "
+        f"{type(task).__name__} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"

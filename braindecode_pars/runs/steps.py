@@ -1,4 +1,4 @@
-"""The data of each step of a run; they depend only on the seed and the step number."""
+"""The data of each step of a run, recorded or synthetic: they depend on the seed and its number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from braindecode_pars.pretrained.cards import unique_subjects
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.shares import windows_of_a_pass
 
@@ -253,6 +254,99 @@ class Steps(StepsOfRun):
             everything = np.concatenate(chosen) if chosen else self.n_windows
             self._order = number, rng.permutation(everything)
         return self._order[1]
+
+
+@runtime_checkable
+class SignalSource(Protocol):
+    """What a run needs of signals without recordings: ``datasets.SyntheticSignals`` has it.
+
+    Its attributes are what decides on the signals, as JSON takes them.
+
+    Attributes
+    ----------
+    sfreq : float
+        Sampling rate in Hz.
+    n_windows : int
+        Number of signals in a pass.
+    preprocessing : Preprocessing
+        Rate and band of the signals.
+    """
+
+    sfreq: float
+    n_windows: int
+
+    @property
+    def preprocessing(self) -> Preprocessing: ...
+
+    def draw(self, n: int, n_times: int, rng: np.random.Generator) -> np.ndarray:
+        """Return signals, float32 (n, n_times), that depend only on the generator."""
+
+
+class SyntheticSteps(StepsOfRun):
+    """The signals of one process, in the place of :class:`Steps`.
+
+    The signals of a step are drawn for the step alone. They depend only on the source, the seed and
+    the step number.
+
+    Parameters
+    ----------
+    store : SignalSource
+        Source of the signals.
+    n_times, batch_size, seed, process, n_processes
+        As in ``Steps``.
+
+    Raises
+    ------
+    ValueError
+        When a signal has no sample.
+    """
+
+    store: SignalSource
+
+    #: The signals have no subject and no corpus.
+    subjects: list = []  # noqa: RUF012
+    in_pass: dict[str, int] = {}  # noqa: RUF012
+
+    @property
+    def n_windows(self) -> int:
+        """Number of signals in a pass."""
+        return self.store.n_windows
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The data in ``run.json``: the settings of the source, no recordings and no subjects."""
+        return {
+            "path": None,
+            "checksum": None,
+            "sfreq": self.sfreq,
+            "synthetic": dict(vars(self.store)),
+            "recordings": [],
+            "subjects": self.subjects,
+        }
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Facts for the encoder's card."""
+        told = "Pretrained on synthetic signals: without recordings, and without subjects."
+        return {"description": told, "corpora": ["synthetic signals"], "reference": "none"}
+
+    def __str__(self) -> str:
+        return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
+
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
+        # All processes draw the whole batch, so that their number does not matter.
+        return self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
+
+    def first_pass(self, n: int) -> Tensor:
+        """Return n of the longest signals, other ones than those of the steps.
+
+        They are the same for all processes.
+        """
+        return self._draw(n, self.n_times, FIRST_PASS)
+
+    def _draw(self, n: int, n_times: int, *purpose: int) -> Tensor:
+        rng = np.random.default_rng([self.seed, *purpose])
+        return torch.from_numpy(self.store.draw(n, n_times, rng))
 
 
 @dataclass(eq=False)

@@ -87,7 +87,7 @@ def test_a_card_in_plain_lines(printed, monkeypatch, tmp_path):
         "embed_dim: 16",
         "activation: GELU",
         "sampling rate: 100 Hz",
-        "subjects: 3: 1 to 3",
+        "subjects: 3: 1, 2, 3",
         "fine-tuned on subjects: none",
         "held-out loss: 0.781 of chance on 2 volunteers (subjects 4 to 5)",
         "  band_4_7: 0.500",

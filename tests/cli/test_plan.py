@@ -32,7 +32,7 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
     for words in (
         "1,500,000 windows of 30 s, 12,500 h of 6 channels",
         "pars with 14,304,257 parameters",
-        "disk of the store 108 GB",
+        "disk of the store 108.0 GB",
         "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
         "windows in all steps 1,500,160,000",
         "tokens 6e+10",  # 40 in each window

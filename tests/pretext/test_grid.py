@@ -7,8 +7,7 @@ import torch
 from support.pretext_contract import SIZES
 
 from braindecode_pars.pretext import MAE, MP3, DropPos, SpectralMAE
-from braindecode_pars.pretext.grid import GridTask, number_of, take
-from braindecode_pars.pretext.masked import MaskedGridTask
+from braindecode_pars.pretext.grid import GridTask, MaskedGridTask, number_of, take
 
 
 def test_patches_and_positions():

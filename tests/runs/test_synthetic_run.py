@@ -20,8 +20,7 @@ from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.model_card import model_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import CorpusSize, plan, pretrain
-from braindecode_pars.runs.steps import EpochLoader
-from braindecode_pars.runs.synthetic_steps import SyntheticSteps
+from braindecode_pars.runs.steps import EpochLoader, SyntheticSteps
 
 SOURCE = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
 
