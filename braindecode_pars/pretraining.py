@@ -182,7 +182,7 @@ def pretrain_encoder(
             RestoredEpoch(),
         ]
         if verbose:
-            title = f"pretraining ({type(task).__name__})"
+            title = f"pretraining ({task.shown_name})"
             all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
 
         # Train.

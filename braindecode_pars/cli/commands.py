@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.fitting import fit
 from braindecode_pars.cli.studying import study
 from braindecode_pars.cli.terminal import (
-    TASKS,
     Command,
     documented,
     make_console,
@@ -183,10 +181,6 @@ def demo(
     seed
         Seed of the labelled people and of training.
     """
-    if pretext not in TASKS and not names_file(pretext):
-        raise typer.BadParameter(
-            f"Unknown pretext task {pretext!r}; known are {', '.join(sorted(TASKS))}."
-        )
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 

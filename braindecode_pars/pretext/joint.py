@@ -306,6 +306,12 @@ class SeveralLengths(_WithParts):
         """Constructor of the loss: that of the task of the signals' length, relative to chance."""
         return self._weighted_sum(dict.fromkeys(self.parts, 1.0))
 
+    @property
+    def shown_name(self) -> str:
+        """Name of the tasks and their lengths."""
+        lengths = " and ".join(self.parts)
+        return f"{self.parts[str(self.n_times)].shown_name} on {lengths} samples"
+
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
         """Let the task of each length measure the signals before the first step.
 

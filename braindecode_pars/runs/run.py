@@ -361,7 +361,7 @@ def _overview(
     processes = accelerator.num_processes
     return (
         f"{steps}\n"
-        f"{type(task).__name__} with {n_parameters(task):,} parameters in {config.precision} on "
+        f"{task.shown_name} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
