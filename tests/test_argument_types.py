@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_the_callback_pretraining_checks_its_arguments():
     pretraining = Pretraining("mae", epochs="2", verbose=0)
     pretraining.initialize()
     with pytest.raises(TypeError, match="epochs"):
-        pretraining.on_epoch_begin(None, windows)
+        pretraining.on_epoch_begin(SimpleNamespace(device="cpu"), windows)
 
 
 @pytest.mark.parametrize("number", [np.int64, np.int32, np.uint8])

@@ -157,7 +157,7 @@ def test_mistakes_are_explained(tiny, nights):
         verbose=0,
         train_split=None,
     )
-    with pytest.raises(TypeError, match="Linear"):
+    with pytest.raises(TypeError, match="PatchEncoder, got None"):
         net.fit(np.zeros((4, 3000), dtype=np.float32), np.array([0, 1, 0, 1]))
 
 

@@ -45,7 +45,7 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
     Raises
     ------
     ValueError
-        When the share is out of range. With "split", when a window has neither the split "train"
+        With "split", when a window has neither the split "train"
         nor "valid", and when a subject has windows of both.
 
     Warns
