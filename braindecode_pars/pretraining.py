@@ -244,10 +244,6 @@ class RelativeLoss(Callback):
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.chance_ = net.task_.chance_loss()
-        self.part_losses_: Any = getattr(net.task_, "part_losses", lambda *_: {})
-
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        del self.part_losses_  # otherwise a pickle of the callback would contain the module
 
     def on_epoch_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.sums_: dict[str, list[Any]] = {}
@@ -255,8 +251,9 @@ class RelativeLoss(Callback):
     def on_batch_end(
         self, net: NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
     ) -> None:
+        part_losses: Any = getattr(net.task_, "part_losses", lambda *_: {})
         with torch.no_grad():
-            parts = self.part_losses_(*y_pred)
+            parts = part_losses(*y_pred)
         size = get_len(batch[0])
         for name, loss in parts.items():
             key = f"{RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"

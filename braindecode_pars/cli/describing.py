@@ -22,7 +22,6 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
     """Plan a run and print what it takes, one fact a line."""
     planned = plan(corpus, config)
     facts = {
-        "corpus": corpus.description,
         "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
         "network": f"{config.task} with {planned.parameters:,} parameters",
         "disk of the store": decimal(planned.store_bytes),

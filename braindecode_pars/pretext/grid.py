@@ -15,9 +15,7 @@ from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions
 __all__ = ["GridTask", "MaskedGridTask"]
 
 
-def number_of(
-    ratio: float, total: int, name: str, *, least: int, most: int, does: str, of: str = "patches"
-) -> int:
+def number_of(ratio: float, total: int, name: str, *, least: int, most: int) -> int:
     """Return ``round(ratio * total)`` after a check of its range.
 
     Parameters
@@ -30,8 +28,6 @@ def number_of(
         Name of the ratio in the message.
     least, most : int
         Smallest and largest accepted number.
-    does, of : str
-        Verb and noun in the message, such as "removes" and "patches".
 
     Returns
     -------
@@ -49,7 +45,7 @@ def number_of(
     count = round(float(ratio) * total)
     if least <= count <= most:
         return count
-    problem = f"{name}={ratio:g} of {total} {of} {does} {count}"
+    problem = f"{name}={ratio:g} of {total} patches is {count}"
     if least > most:
         raise ValueError(f"{problem}; use longer windows or shorter patches.")
     raise ValueError(
@@ -109,14 +105,8 @@ class GridTask(PretextTask):
                 f"{n_times} samples has one patch of {patch_size}. Use longer windows or a shorter "
                 "patch."
             )
-        self.n_masked = number_of(
-            mask_ratio,
-            self.n_patches,
-            "mask_ratio",
-            least=self.LEAST_MASKED,
-            most=self.n_patches - 1,
-            does="hides",
-        )
+        limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
+        self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits)
         self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:

@@ -214,8 +214,6 @@ class CorpusSize(NamedTuple):
         Sampling rate in Hz.
     store_bytes : int
         Size of a store of the corpus in bytes, with samples in int16 unless it exists already.
-    description : str
-        Where these numbers come from.
 
     Examples
     --------
@@ -227,7 +225,6 @@ class CorpusSize(NamedTuple):
     n_windows: int
     sfreq: float
     store_bytes: int
-    description: str
 
     @classmethod
     def of_numbers(
@@ -255,10 +252,7 @@ class CorpusSize(NamedTuple):
         """
         check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
-        hours = n_windows * window_seconds / 3600
-        channels = f"{n_chans} channel{'s' if n_chans > 1 else ''}"
-        described = f"{n_windows:,} windows of {window_seconds:g} s, {hours:,.0f} h of {channels}"
-        return cls(n_windows, float(sfreq), n_samples * _BYTES, described)
+        return cls(n_windows, float(sfreq), n_samples * _BYTES)
 
     @classmethod
     def of_store(
@@ -283,7 +277,6 @@ class CorpusSize(NamedTuple):
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
         if isinstance(store, SignalSource):
-            return cls(store.n_windows, store.sfreq, 0, "synthetic signals, no recordings")
+            return cls(store.n_windows, store.sfreq, 0)
         n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
-        described = f"the store {store.path}, {len(store.recordings):,} recordings"
-        return cls(n_windows, store.sfreq, store.n_bytes, described)
+        return cls(n_windows, store.sfreq, store.n_bytes)

@@ -215,7 +215,7 @@ def test_features_of_known_signals():
         (dict(features=["bands", "entropy"]), ValueError, "'entropy'.*'?trend"),
         (dict(features={"mine": 3}), TypeError, "not callable"),
         (dict(features={"mine": lambda x, sfreq: x.mean()}), TypeError, r"'mine'.*\(batch,\)"),
-        (dict(mask_ratio=1.0), ValueError, "mask_ratio.*hides"),
+        (dict(mask_ratio=1.0), ValueError, "mask_ratio.*patches is"),
         (dict(mask_ratio=-0.1), ValueError, "mask_ratio"),
     ],
 )

@@ -41,10 +41,10 @@ def test_take_selects_tokens_by_place():
 
 
 def test_number_of_patches_from_a_ratio():
-    assert number_of(0.5, 30, "mask_ratio", least=1, most=29, does="removes") == 15
-    assert number_of(0.75, 15, "mask_ratio", least=1, most=15, does="removes") == 11
+    assert number_of(0.5, 30, "mask_ratio", least=1, most=29) == 15
+    assert number_of(0.75, 15, "mask_ratio", least=1, most=15) == 11
     with pytest.raises(ValueError, match="nan"):
-        number_of(float("nan"), 3, "ratio", least=0, most=3, does="removes")
+        number_of(float("nan"), 3, "ratio", least=0, most=3)
 
 
 @pytest.mark.parametrize("task", [MAE, MP3, DropPos])
