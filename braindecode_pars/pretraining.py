@@ -340,16 +340,9 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         kwargs.setdefault("optimizer__param_groups", NO_DECAY)
         kwargs.setdefault("iterator_train__shuffle", True)
         self.validation_seed = validation_seed
-        super().__init__(
-            module,
-            criterion=criterion,
-            optimizer=optimizer,
-            lr=lr,
-            max_epochs=max_epochs,
-            batch_size=batch_size,
-            train_split=train_split,
-            **kwargs,
-        )
+        given = dict(criterion=criterion, optimizer=optimizer, lr=lr, max_epochs=max_epochs)
+        given |= dict(batch_size=batch_size, train_split=train_split)
+        super().__init__(module, **given, **kwargs)
 
     @property
     def task_(self) -> Any:

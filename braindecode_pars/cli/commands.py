@@ -331,8 +331,6 @@ def plan(
         raise typer.BadParameter(
             "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
         )
-    if n_windows is not None and sfreq is None:
-        raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the windows.")
     with report_failures():
         from braindecode_pars.cli.describing import show_plan
         from braindecode_pars.runs import CorpusSize

@@ -60,9 +60,7 @@ def _plain_warnings() -> Iterator[None]:
     """Print warnings for users without a line of code, which is not theirs in a command."""
     given = warnings.formatwarning
 
-    def formatted(
-        message: Warning | str, category: type[Warning], *where: Any, **named: Any
-    ) -> str:
+    def formatted(message: Any, category: type[Warning], *where: Any, **named: Any) -> str:
         if issubclass(category, UserWarning):
             return f"Warning: {message}\n"
         return given(message, category, *where, **named)

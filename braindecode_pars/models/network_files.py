@@ -31,7 +31,7 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars.encoder import PatchEncoder, check_activation
+from braindecode_pars.encoder import PatchEncoder, activation_name
 
 #: Arguments of ``from_pretrained`` that belong to the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
@@ -121,8 +121,7 @@ class SavedInFolder(_Model):
 
     def description(self) -> dict[str, Any]:
         """Return the constructor arguments as the description of a model file."""
-        activation = self.encoder.config["activation"]
-        check_activation(activation)
+        activation_name(self.encoder)  # that of a class in torch.nn
         config = {**self.get_config(), "braindecode_version": braindecode_version}
         for ch in config.get("chs_info") or ():
             # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are

@@ -72,41 +72,6 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
     return (starts[:, :, None] - starts[:, None]).float() / n_times
 
 
-def _n_patches(
-    n_times: int,
-    patch_size: int,
-    n_patches: int | None,
-    sampling: str,
-    overlap: bool,
-    min_gap: int,
-) -> int:
-    """Return the number of patches, the given one or the default, after checks of their places."""
-    if min_gap and overlap and sampling != "grid":
-        raise ValueError(
-            f"min_gap={min_gap} needs overlap=False or sampling='grid'; got overlap={overlap} and "
-            f"sampling={sampling!r}."
-        )
-    if n_times == patch_size:
-        raise ValueError(
-            f"A window of {n_times} samples has only one patch, so all shifts are zero; use longer "
-            "windows or a shorter patch."
-        )
-    most = (n_times + min_gap) // (patch_size + min_gap)  # without overlap
-    if sampling == "grid":
-        if n_patches not in (None, most):
-            gaps = f" with gaps of {min_gap}" if min_gap else ""
-            raise ValueError(
-                f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}{gaps}; "
-                f"n_patches={n_patches} needs sampling='random'."
-            )
-        return most
-    if n_patches is not None:
-        return int(n_patches)
-    # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
-    length = n_times / patch_size
-    return round(4 / 3 * length) if overlap else min(round(2 / 3 * length), most)
-
-
 @register("pars")
 class PARS(PretextTask):
     """Pairwise relative shift pretraining (Sandino et al. 2025, section 2).
@@ -209,7 +174,6 @@ class PARS(PretextTask):
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         check_parameters(locals(), _RULES, type(self).__name__)
-        n_patches = _n_patches(n_times, patch_size, n_patches, sampling, overlap, int(min_gap))
         self.sampling = sampling
         self.overlap = bool(overlap)
         self.min_gap = int(min_gap)
@@ -217,6 +181,7 @@ class PARS(PretextTask):
         self.detrend = detrend
         self.target = target
         self.n_bins = int(n_bins)
+        n_patches = self._number_of_patches(n_patches)
         if target == "distance" and self.n_times <= 2 * self.patch_size:
             raise ValueError(
                 f"target='distance' needs windows of more than two patches, {2 * self.patch_size} "
@@ -248,6 +213,34 @@ class PARS(PretextTask):
 
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
+
+    def _number_of_patches(self, given: int | None) -> int:
+        """Return the number of patches, the given one or the default, after checks of places."""
+        n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
+        if gap and self.overlap and self.sampling != "grid":
+            raise ValueError(
+                f"min_gap={gap} needs overlap=False or sampling='grid'; got overlap={self.overlap} "
+                f"and sampling={self.sampling!r}."
+            )
+        if n_times == patch_size:
+            raise ValueError(
+                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
+                "longer windows or a shorter patch."
+            )
+        most = (n_times + gap) // (patch_size + gap)  # without overlap
+        if self.sampling == "grid":
+            if given not in (None, most):
+                gaps = f" with gaps of {gap}" if gap else ""
+                raise ValueError(
+                    f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}"
+                    f"{gaps}; n_patches={given} needs sampling='random'."
+                )
+            return most
+        if given is not None:
+            return int(given)
+        # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between.
+        length = n_times / patch_size
+        return round(4 / 3 * length) if self.overlap else min(round(2 / 3 * length), most)
 
     @property
     def criterion(self) -> Callable[[], nn.Module]:

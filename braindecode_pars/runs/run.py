@@ -236,7 +236,7 @@ def _train(
             steps,
             PretrainingSettings(**settings),
             # The second one writes what the first one adds to the history.
-            callbacks=[EpochRecord(config.batch_size), *([EpochFiles(folder)] if is_main else [])],
+            callbacks=[EpochRecord(), *([EpochFiles(folder)] if is_main else [])],
             first_epoch=first_epoch,
             verbose=verbose if is_main else 0,
             net=make_net,
@@ -353,8 +353,6 @@ def _overview(
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
-    micro = config.micro_batch_size * accelerator.num_processes
-    parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
     mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
     mixture = f" ({mixture})" if mixture else ""
     done = f", {first_epoch} of them done" if first_epoch else ""
@@ -364,7 +362,7 @@ def _overview(
         f"{task.shown_name} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
-        f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
+        f"windows; a pass over the data is {steps.n_windows} windows{mixture}"
     )
 
 

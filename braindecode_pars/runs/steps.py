@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -22,22 +22,6 @@ from braindecode_pars.signal_store.shares import windows_of_a_pass
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.
 ORDER, CROPS, MODEL, FIRST_PASS = range(4)
-
-
-def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
-    """Return the lengths of the crops in samples, in the order of the steps.
-
-    Raises
-    ------
-    ValueError
-        When a crop has no sample.
-    """
-    lengths = [n_times] if isinstance(n_times, int) else list(n_times)
-    if min(lengths) < 1:
-        raise ValueError(
-            f"At {sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
-        )
-    return lengths
 
 
 @dataclass(eq=False, repr=False)
@@ -60,11 +44,17 @@ class StepsOfRun(Dataset):
 
     #: Items are signals of one channel, not windows.
     is_single_channel: ClassVar[bool] = True
+    #: Facts for the encoder's card beside those of all runs.
+    about: ClassVar[dict[str, Any]] = {}
 
     def __post_init__(self) -> None:
         self.sfreq = self.store.sfreq
-        self.in_turns = lengths_in_turns(self.n_times, self.sfreq)
-        self.n_times = max(self.in_turns)
+        lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
+        if min(lengths) < 1:
+            raise ValueError(
+                f"At {self.sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
+            )
+        self.in_turns, self.n_times = lengths, max(lengths)
         share = self.batch_size // self.n_processes
         self.own_examples = slice(self.process * share, (self.process + 1) * share)
 
@@ -181,11 +171,6 @@ class Steps(StepsOfRun):
         """The data in ``run.json``."""
         store = self.store
         return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Facts for the encoder's card beside those of all runs."""
-        return {}
 
     def __str__(self) -> str:
         hours = self.lengths.sum() / self.sfreq / 3600
@@ -324,11 +309,11 @@ class SyntheticSteps(StepsOfRun):
             "subjects": self.subjects,
         }
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """Facts for the encoder's card."""
-        told = "Pretrained on synthetic signals: without recordings, and without subjects."
-        return {"description": told, "corpora": ["synthetic signals"], "reference": "none"}
+    about: ClassVar[dict[str, Any]] = {
+        "description": "Pretrained on synthetic signals: without recordings, and without subjects.",
+        "corpora": ["synthetic signals"],
+        "reference": "none",
+    }
 
     def __str__(self) -> str:
         return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
