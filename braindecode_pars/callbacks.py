@@ -128,13 +128,14 @@ class Pretraining(Callback):
             task_params=self.task_params or {},
             device=net.device if self.device is None else self.device,
         )
+        encoder: Any = getattr(net.module_, "encoder", None)  # it is checked there
         sfreq = None
         with suppress(ValueError):  # of a model of braindecode that does not know its rate
             sfreq = getattr(net.module_, "sfreq", None)
         # Pretrain in place, and remember Ctrl-C for on_train_end.
         try:
             pretrain_encoder(
-                getattr(net.module_, "encoder", None),  # which is checked there
+                encoder,
                 dataset_train if self.unlabeled is None else [dataset_train, self.unlabeled],
                 settings,
                 n_times=self.n_times,

@@ -204,12 +204,13 @@ def activation_name(encoder: PatchEncoder) -> str:
         When the activation is not a class of ``torch.nn``.
     """
     activation = encoder.config["activation"]
-    if getattr(nn, activation.__name__, None) is not activation:
+    name: str = activation.__name__
+    if getattr(nn, name, None) is not activation:
         raise ValueError(
             f"The encoder's activation {activation!r} is not one of torch.nn, so the encoder "
             "cannot be rebuilt from a folder; use an activation of torch.nn."
         )
-    return activation.__name__
+    return name
 
 
 class PatchEncoder(nn.Module):

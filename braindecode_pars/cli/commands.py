@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -29,9 +29,6 @@ from braindecode_pars.cli.terminal import (
 )
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.runs.config import LAPTOP
-
-if TYPE_CHECKING:
-    from braindecode_pars.datasets import SyntheticSignals
 
 log = logging.getLogger(__name__)
 
@@ -397,7 +394,7 @@ def pretrain(
         runs.pretrain(data, out, config, resume=resume)
 
 
-def _signals(sfreq: float | None) -> SyntheticSignals:
+def _signals(sfreq: float | None) -> Any:
     from braindecode_pars.datasets import SyntheticSignals
 
     return SyntheticSignals() if sfreq is None else SyntheticSignals(sfreq)

@@ -152,7 +152,7 @@ def documented(command: Command) -> Command:
 
 def option(kind: Any, text: Mapping[str, Any], *names: str, **more: Any) -> Any:
     """Return the type of an option that is None where it is not given."""
-    return Annotated[kind | None, typer.Option(*names, **text, **more)]
+    return Annotated[kind | None, typer.Option(*names, **{**text, **more})]
 
 
 def with_options(options: Mapping[str, Any]) -> Callable[[Command], Command]:

@@ -212,11 +212,8 @@ def _sum(counts: list[Count]) -> Count:
 
 #: Columns of a cost table and their types; missing values are allowed in all.
 _COLUMNS = {
-    "parameters": "Int64",
-    "pretraining_steps": "Int64",
-    "finetuning_steps": "Int64",
-    "tokens": "Float64",
-    "flops": "Float64",
+    **dict.fromkeys(("parameters", "pretraining_steps", "finetuning_steps"), "Int64"),
+    **dict.fromkeys(("tokens", "flops"), "Float64"),
 }
 
 

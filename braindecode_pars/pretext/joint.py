@@ -318,7 +318,7 @@ class SeveralLengths(_WithParts):
             beginnings of its signals are signals of the shorter lengths.
         """
         for part in self.parts.values():
-            part.prepare(lambda n, length=part.n_times: draw(n)[:, :length])
+            part.prepare(partial(_beginnings, draw, part.n_times))
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the prediction and the target of the task of this length.
@@ -356,3 +356,7 @@ class SeveralLengths(_WithParts):
         """
         ((name, predicted),) = prediction.items()
         return self.parts[name].part_losses(predicted, target[name])
+
+
+def _beginnings(draw: Callable[[int], Tensor], n_times: int, n: int) -> Tensor:
+    return draw(n)[:, :n_times]

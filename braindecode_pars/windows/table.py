@@ -108,10 +108,6 @@ class Montage:
     n_rows: int | None = None
     is_picked: bool = False
 
-    def __repr__(self) -> str:
-        shown = ", ".join(self.names[:3]) + (", ..." if len(self.names) > 3 else "")
-        return f"Montage({self.n_chans} channels{f': {shown}' if shown else ''})"
-
     @classmethod
     def of(cls, chs_info: list[dict] | None, bads: Sequence[str] = ()) -> Montage:
         """Return the montage that reads all of these channels."""
