@@ -1,4 +1,4 @@
-"""skorch callbacks: pretraining before training, schedule, progress bar, time budget."""
+"""skorch callbacks: pretraining before training, schedule, progress bar."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import integer, optional
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
-from braindecode_pars._common.training import ProgressLine, TimeBudget, WarmupCosine
-from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars._common.training import ProgressLine, WarmupCosine
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
-__all__ = ["Pretraining", "ProgressLine", "TimeBudget", "WarmupCosine"]
+__all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
 
 
 @dataclass(eq=False, repr=False)
@@ -45,9 +43,6 @@ class Pretraining(Callback):
     unlabeled : torch Dataset | SignalStore | SyntheticSignals | None
         Further windows for pretraining, without labels. They may have another montage and another
         length, but must have the same sampling rate.
-    balance : bool
-        Whether ``unlabeled`` and the windows of ``fit`` give the same number of examples per
-        epoch, whatever their sizes. With False, every window gives one example per epoch.
     callbacks : list of skorch callbacks | None
         Callbacks of the pretraining net.
     device : str | torch.device | None
@@ -108,7 +103,6 @@ class Pretraining(Callback):
     weight_decay: float = WEIGHT_DECAY
     task_params: dict[str, Any] | None = None
     unlabeled: Dataset | None = None
-    balance: bool = False
     callbacks: list | None = None
     device: Any = None
     n_times: int | None = None
@@ -126,21 +120,15 @@ class Pretraining(Callback):
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # skorch passes the training part of the split here, but not to on_train_begin.
-        optional(integer(0)).check("epochs", self.epochs, type(self).__name__)
         if self.net_ is not None or self.epochs == 0:
             return
-        encoder = getattr(net.module_, "encoder", None)
-        if not isinstance(encoder, PatchEncoder):
-            raise TypeError(
-                f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
-                f"{type(net.module_).__name__} has none."
-            )
         shared = ("task", "epochs", "lr", "batch_size", "weight_decay", "precision", "compile")
         settings = PretrainingSettings(
             **{name: getattr(self, name) for name in shared},
             task_params=self.task_params or {},
             device=net.device if self.device is None else self.device,
         )
+        encoder: Any = getattr(net.module_, "encoder", None)  # it is checked there
         sfreq = None
         with suppress(ValueError):  # of a model of braindecode that does not know its rate
             sfreq = getattr(net.module_, "sfreq", None)
@@ -152,7 +140,6 @@ class Pretraining(Callback):
                 settings,
                 n_times=self.n_times,
                 sfreq=sfreq,
-                balance=self.balance,
                 callbacks=self.callbacks,
                 on_end=self._store,
                 verbose=self.verbose,

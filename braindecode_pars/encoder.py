@@ -195,19 +195,22 @@ def _check_arguments(module: nn.Module, arguments: dict[str, Any]) -> None:
         )
 
 
-def check_activation(activation: type[nn.Module]) -> None:
-    """Check that an activation is a class of ``torch.nn``, so that its name can be saved.
+def activation_name(encoder: PatchEncoder) -> str:
+    """Return the name of the activation in ``torch.nn``, by which it is saved.
 
     Raises
     ------
     ValueError
         When the activation is not a class of ``torch.nn``.
     """
-    if getattr(nn, activation.__name__, None) is not activation:
+    activation = encoder.config["activation"]
+    name: str = activation.__name__
+    if getattr(nn, name, None) is not activation:
         raise ValueError(
             f"The encoder's activation {activation!r} is not one of torch.nn, so the encoder "
             "cannot be rebuilt from a folder; use an activation of torch.nn."
         )
+    return name
 
 
 class PatchEncoder(nn.Module):

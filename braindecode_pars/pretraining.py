@@ -18,14 +18,8 @@ from skorch.utils import noop
 from torch import Tensor
 from torch.utils.data import Subset
 
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    instance,
-    integer,
-    optional,
-    positive,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters
 from braindecode_pars._common.computing import Precision, find_device
 from braindecode_pars._common.seeding import OwnDraws, drawing, drawn, random_stream
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
@@ -56,15 +50,14 @@ log = logging.getLogger(__name__)
 
 #: Argument of :func:`pretrain_encoder` -> rule. The task and the net check the others.
 _RULES = dict(
-    encoder=instance("a PatchEncoder", PatchEncoder),
-    settings=optional(instance("a PretrainingSettings", PretrainingSettings)),
-    n_times=optional(integer(1)),
-    sfreq=optional(positive()),
-    balance=boolean(),
-    callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
-    seed=optional(integer(0)),
-    first_epoch=integer(0),
-    verbose=instance("an integer", Integral, bool),
+    encoder=checks.instance("a PatchEncoder", PatchEncoder),
+    settings=checks.optional(checks.instance("a PretrainingSettings", PretrainingSettings)),
+    n_times=checks.optional(checks.integer(1)),
+    sfreq=checks.optional(checks.positive()),
+    callbacks=checks.optional(checks.instance("a list of skorch callbacks", list, tuple)),
+    seed=checks.optional(checks.integer(0)),
+    first_epoch=checks.integer(0),
+    verbose=checks.instance("an integer", Integral, bool),
 )
 
 #: Seed of the signals that a task measures before the first step.
@@ -81,7 +74,6 @@ def pretrain_encoder(
     *,
     n_times: int | None = None,
     sfreq: float | None = None,
-    balance: bool = False,
     callbacks: list | None = None,
     on_end: Callable[[PretrainingNet], None] | None = None,
     seed: int | None = None,
@@ -108,8 +100,6 @@ def pretrain_encoder(
         corpus is read, and the shortest of these is used.
     sfreq : float | None
         Sampling rate in Hz of windows that do not know theirs, for tasks that need it.
-    balance : bool
-        Whether each of several corpora gives the same number of examples.
     callbacks : list of skorch callbacks | None
         Further callbacks of the net.
     on_end : callable | None
@@ -161,7 +151,7 @@ def pretrain_encoder(
     check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or noop
     is_ready = getattr(windows, "is_single_channel", False)
-    examples = windows if is_ready else SingleChannelWindows(windows, n_times, balance=balance)
+    examples = windows if is_ready else SingleChannelWindows(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else find_device(settings.device)
@@ -177,7 +167,7 @@ def pretrain_encoder(
                 sfreq=rate,
             )
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
-            examples = SingleChannelWindows(windows, task.n_times, balance=balance)
+            examples = SingleChannelWindows(windows, task.n_times)
         # The steps of a run have no length, and its settings always have epochs.
         epochs = settings.epochs
         if epochs is None:
@@ -254,10 +244,6 @@ class RelativeLoss(Callback):
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.chance_ = net.task_.chance_loss()
-        self.part_losses_: Any = getattr(net.task_, "part_losses", lambda *_: {})
-
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        del self.part_losses_  # otherwise a pickle of the callback would contain the module
 
     def on_epoch_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.sums_: dict[str, list[Any]] = {}
@@ -265,8 +251,9 @@ class RelativeLoss(Callback):
     def on_batch_end(
         self, net: NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
     ) -> None:
+        part_losses: Any = getattr(net.task_, "part_losses", lambda *_: {})
         with torch.no_grad():
-            parts = self.part_losses_(*y_pred)
+            parts = part_losses(*y_pred)
         size = get_len(batch[0])
         for name, loss in parts.items():
             key = f"{RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
@@ -353,16 +340,9 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         kwargs.setdefault("optimizer__param_groups", NO_DECAY)
         kwargs.setdefault("iterator_train__shuffle", True)
         self.validation_seed = validation_seed
-        super().__init__(
-            module,
-            criterion=criterion,
-            optimizer=optimizer,
-            lr=lr,
-            max_epochs=max_epochs,
-            batch_size=batch_size,
-            train_split=train_split,
-            **kwargs,
-        )
+        given = dict(criterion=criterion, optimizer=optimizer, lr=lr, max_epochs=max_epochs)
+        given |= dict(batch_size=batch_size, train_split=train_split)
+        super().__init__(module, **given, **kwargs)
 
     @property
     def task_(self) -> Any:

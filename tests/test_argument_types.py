@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from braindecode_pars import PARSNet, PatchEncoder
-from braindecode_pars.callbacks import Pretraining, ProgressLine, TimeBudget, WarmupCosine
+from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.estimators.augmentation import ChannelNoise
@@ -63,7 +64,6 @@ CHECKED = {
     ChannelNoise: (ChannelNoise, {}),
     WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
     ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
-    TimeBudget: (lambda **given: fit_with(TimeBudget(**given)), {}),
     pretrain_encoder: (pretrain, {}),
     PretrainingSettings: (lambda **given: pretrain(settings=PretrainingSettings(**given)), {}),
     LogBandPower: (lambda **given: LogBandPower(**given).transform(SIGNALS[:, None]), {}),
@@ -126,7 +126,7 @@ def test_the_callback_pretraining_checks_its_arguments():
     pretraining = Pretraining("mae", epochs="2", verbose=0)
     pretraining.initialize()
     with pytest.raises(TypeError, match="epochs"):
-        pretraining.on_epoch_begin(None, windows)
+        pretraining.on_epoch_begin(SimpleNamespace(device="cpu"), windows)
 
 
 @pytest.mark.parametrize("number", [np.int64, np.int32, np.uint8])

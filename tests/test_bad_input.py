@@ -348,7 +348,7 @@ PARAMETERS = {
         ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
         ("augmentation", [3], r"augmentation .*int"),
         ("augmentation", "Mixup", "'Mixup'"),
-        ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip .*'std'"),
+        ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
         ("augmentation", Mixup(1.0), "Mixup"),
         ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),
         ("class_weight", {1: "x"}, r"class_weight of 1 .*'x'"),

@@ -159,7 +159,7 @@ INTERNAL = {
     *("cli.main", "encoder.MultiHeadAttention", "encoder.TransformerBlock"),
     *("models.AmplitudeCode", "models.SpatialFilter"),
     *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
-    "pretext.distance.DistanceLoss",
+    "pretext.pars.DistanceLoss",
     *(
         "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",

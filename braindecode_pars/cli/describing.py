@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
+from rich.filesize import decimal
 
+from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ALIASES, packaged_folder, packaged_names
 from braindecode_pars._common.subjects import is_hidden
 from braindecode_pars.cli.terminal import make_console, print_table
-from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained
 from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
@@ -21,12 +22,10 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
     """Plan a run and print what it takes, one fact a line."""
     planned = plan(corpus, config)
     facts = {
-        "corpus": corpus.description,
         "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
         "network": f"{config.task} with {planned.parameters:,} parameters",
-        "disk of the store": _bytes(planned.store_bytes),
-        "disk of the run": _bytes(planned.run_bytes),
-        "memory": f"{_bytes(planned.memory_bytes)} on each device, and temporary tensors",
+        "disk of the store": decimal(planned.store_bytes),
+        "disk of the run": decimal(planned.run_bytes),
         "steps": f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} "
         f"steps of {config.batch_size:,} windows",
         "windows in all steps": f"{planned.n_examples:,}",
@@ -42,20 +41,18 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
     console.print("Nothing was started. The hours hold if data arrive as fast as they are used.")
 
 
-def _bytes(n_bytes: float) -> str:
-    """Return a size in a decimal unit."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:,.3g} TB"
-
-
 def _time(hours: float) -> str:
     if hours < 1:
         return f"{hours * 60:.2g} min"
     days = f" ({hours / 24:,.3g} days)" if hours >= 48 else ""
     return f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
+
+
+#: Lines of a card that help to choose an encoder.
+_IN_TABLE = (
+    *("num_layers", "embed_dim", "parameters", "sampling rate", "patch_size", "tokenizer"),
+    *("band", "reference", "corpora", "people", "held-out loss", "licence", "date"),
+)
 
 
 def show_encoders(console: Console) -> None:
@@ -67,57 +64,24 @@ def show_encoders(console: Console) -> None:
     if not names:
         console.print("This installation has no encoders of the package.")
         return
-    facts = [_facts(name, load_encoder(packaged_folder(name))) for name in names]
+    loaded = [load_encoder(packaged_folder(name)) for name in names]
+    rows = [["also called", *(", ".join(_aliases(name)) or "-" for name in names)]]
+    rows.append(["task", *(str(one.card.task) for one in loaded)])
+    cards = [dict(_lines(one)) for one in loaded]
+    rows += [[fact, *(str(card.get(fact, "-")) for card in cards)] for fact in _IN_TABLE]
     header = ["name", *names]
-    rows = [[fact, *(of_one[fact] for of_one in facts)] for fact in facts[0]]
     print_table(console, rows, header, text=header)
     console.print(f'Use one: PARSClassifier(encoder="{names[0]}")')
     console.print(f"The whole card: braindecode-pars encoders {names[0]}")
     console.print(f"What its features hold: braindecode-pars encoders {names[0]} --audit")
 
 
-def _facts(name: str, pretrained: Pretrained) -> dict[str, str]:
-    """Return the facts of an encoder that help to choose one, each in a few words."""
-    encoder, card, _ = pretrained
-    about, sizes = card.about, encoder.config
-    patch = f"{sizes['patch_size']} samples"
-    facts = {
-        "also called": ", ".join(_aliases(name)),
-        "task": str(card.task),
-        "size": f"{sizes['num_layers']} layers of {sizes['embed_dim']} features",
-        "parameters": _n_parameters(encoder),
-        "sampling rate": "" if card.sfreq is None else f"{card.sfreq:g} Hz",
-        "patch": patch
-        if card.sfreq is None
-        else f"{patch} ({sizes['patch_size'] / card.sfreq:g} s)",
-        "tokenizer": sizes["tokenizer"],
-        "band": _text("band", about.get("band")),
-        "reference": str(about.get("reference", "")),
-        "corpora": ", ".join(about.get("corpora", [])),
-        "people": ", ".join(about.get("people", [])),
-        "held-out loss": _held_out(about.get("held_out")),
-        "licence": str(about.get("licence", "")),
-        "date": str(about.get("date", "")),
-    }
-    return {fact: text or "-" for fact, text in facts.items()}
-
-
 def _aliases(name: str) -> list[str]:
     return [alias for alias, of in ALIASES.items() if of == name]
 
 
-def _held_out(held_out: Mapping[str, Any] | None) -> str:
-    if held_out is None:
-        return ""
-    return f"{_loss(held_out['loss_relative'])} of chance on {held_out['people']}"
-
-
 def _loss(loss: Any) -> str:
     return f"{loss:.3f}" if isinstance(loss, float) else str(loss)
-
-
-def _n_parameters(encoder: PatchEncoder) -> str:
-    return f"{sum(parameter.numel() for parameter in encoder.parameters()):,}"
 
 
 def show_card(console: Console, name: str) -> None:
@@ -151,10 +115,11 @@ def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
     yield from ((key, _text(key, value)) for key, value in about.items())
     for key, value in encoder.config.items():
         yield key, getattr(value, "__name__", str(value))
-    yield "parameters", _n_parameters(encoder)
+    yield "parameters", f"{n_parameters(encoder):,}"
     yield from _training(card)
     if held_out is not None:
-        yield "held-out loss", _held_out(held_out)
+        loss = f"{_loss(held_out['loss_relative'])} of chance on {held_out['people']}"
+        yield "held-out loss", loss
         parts = held_out.get("parts", {})
         yield "parts of it", [f"{part}: {_loss(x)}" for part, x in parts.items()]
     for key, value in last.items():
@@ -186,7 +151,7 @@ def _text(key: str, value: Any) -> str:
 
 
 def _subjects(subjects: list | None) -> str:
-    """Return number and names of subjects; consecutive integers are shown as a range."""
+    """Return number and names of subjects."""
     if subjects is None:
         return "unknown"
     if not subjects:
@@ -194,6 +159,4 @@ def _subjects(subjects: list | None) -> str:
     n = len(subjects)
     if all(map(is_hidden, subjects)):
         return f"{n}, as hashes"
-    if n > 2 and isinstance(subjects[0], int) and subjects == [subjects[0] + i for i in range(n)]:
-        return f"{n}: {subjects[0]} to {subjects[-1]}"
     return f"{n}: {', '.join(map(str, subjects))}"

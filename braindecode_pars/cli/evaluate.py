@@ -9,10 +9,8 @@ import typer
 
 from braindecode_pars.cli.terminal import (
     CONTROLS,
-    CORPORA,
     GRIDS,
-    METHODS,
-    METRICS,
+    documented,
     given_options,
     pairs,
     report_failures,
@@ -36,161 +34,32 @@ METRICS_OF: dict[str, tuple[str, ...]] = {
     "ablation": ("kappa",),
     "controls": ("balanced_accuracy",),
 }
-OUT = Path("braindecode-pars-evaluation")
 
 
+@documented
 def evaluate(
     context: typer.Context,
-    protocol: Annotated[str, typer.Argument(help=", ".join(PROTOCOLS) + ".")],
-    dataset: Annotated[
-        list[str],
-        typer.Option(
-            help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
-            "folder of own labelled recordings, a BIDS data set, or a store with labels; a Python "
-            "file with a function load that returns labelled windows. For transfer each corpus "
-            "with its folder, such as eegmat=data/eegmat; may then be repeated.",
-            metavar="NAME",
-        ),
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of a corpus with a name, or of a store of it with labels; "
-            "mental_arithmetic and simulated need none."
-        ),
-    ] = None,
-    load: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Argument of the corpus' load function, such as window_seconds=10, or, for a "
-            "folder of own recordings, labels=labels.csv or 'labels={subject}_{label}'; for "
-            "transfer with the corpus in front, eegmat.window_seconds=10. May be repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="New reference of the recordings: average, of their EEG channels. Default: that "
-            "of the corpus' load function, for own recordings their own.",
-            metavar="NAME",
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is "
-            "run. May be repeated. Default: pars, scratch, band-power and tangent-space; with "
-            "encoders all but pars; for transfer scratch and band-power; for controls with "
-            "encoders probe, random-encoder, band-power, tangent-space and classical-features. "
-            "eegnet and shallow train for 500 epochs, as published, if finetune_epochs is not set.",
-            metavar="NAME",
-        ),
-    ] = None,
-    encoder: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
-            "package such as small, or a model id. Several have names: --encoder PARS=run1 "
-            "--encoder MAE=run2. For controls, frozen in a probe if probe is a method.",
-            metavar="[NAME=]FOLDER",
-        ),
-    ] = None,
-    unequal_sizes: Annotated[
-        bool,
-        typer.Option(
-            "--unequal-sizes",
-            help="Compare encoders with different numbers of parameters, and show the numbers in "
-            "the table: other methods have the sizes of --set or the defaults. Without it they "
-            "have those of the encoder.",
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, "
-            "or C=0.01 of logistic regressions (C=null: chosen by held-out subjects). May be "
-            "repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    published: Annotated[
-        bool,
-        typer.Option(
-            "--paper",
-            help="Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its "
-            "noise; for ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's "
-            "validation subjects add --set validation=split. As with --set, eegnet and shallow "
-            "take the values that they share.",
-        ),
-    ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="TOML file with the tables 'set' and 'load' for many arguments of --set and "
-            "--load; for transfer a table of each corpus, such as 'load.eegmat'. The options win "
-            "over the file, and the file over --paper.",
-            metavar="FILE",
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Metric: {', '.join(METRICS)}. May be repeated. The figure and the tests use the "
-            "first one.",
-            metavar="NAME",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            help="For compare and controls: method to test the others against, such as scratch. "
-            "Default: all pairs; for controls scratch if it is a method, else random-encoder.",
-            metavar="NAME",
-        ),
-    ] = None,
-    n: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="For label-efficiency and controls: number of training subjects; may be "
-            "repeated. For ablation: the same; the last one counts. Default: all.",
-            min=1,
-        ),
-    ] = None,
-    grid: Annotated[
-        str | None,
-        typer.Option(help=f"For ablation: settings to vary, {', '.join(GRIDS)}.", metavar="NAME"),
-    ] = None,
-    control: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"For controls: what the windows lack, {', '.join(CONTROLS)}. May be repeated. "
-            "Default: all.",
-            metavar="NAME",
-        ),
-    ] = None,
-    test_subject: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Fixed test subject; for transfer with the corpus in front, eegmat=Subject07. May "
-            "be repeated. Default: the corpus' own split; for controls of a corpus without one, "
-            "four folds of subjects with --n, and each subject in turn without.",
-            metavar="ID",
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of seeds; seeds are 0, 1, ... Default: 5; for compare, "
-            "leave-one-subject-out, and controls without --n, 1.",
-            min=1,
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option(help="Number of parallel fits, on the GPUs in turn. Default: 1.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")] = OUT,
+    protocol: str,
+    *,
+    dataset: list[str],
+    data: Path | None = None,
+    load: list[str] | None = None,
+    reference: str | None = None,
+    method: list[str] | None = None,
+    encoder: list[str] | None = None,
+    unequal_sizes: bool = False,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    published: Annotated[bool, typer.Option("--paper")] = False,
+    config: Path | None = None,
+    metric: list[str] | None = None,
+    against: str | None = None,
+    n: Annotated[list[int] | None, typer.Option(min=1)] = None,
+    grid: str | None = None,
+    control: list[str] | None = None,
+    test_subject: list[str] | None = None,
+    seeds: Annotated[int | None, typer.Option(min=1)] = None,
+    n_jobs: int | None = None,
+    out: Path = Path("braindecode-pars-evaluation"),
 ) -> None:
     """Score classifiers on held-out subjects.
 
@@ -201,6 +70,79 @@ def evaluate(
     such as slow voltages, and says what the gain of an encoder needs.
 
     Finished fits are kept in --out: after an interruption, the same command resumes.
+
+    Options
+    -------
+    protocol
+        compare, leave-one-subject-out, label-efficiency, transfer, ablation, controls.
+    dataset : NAME
+        Corpus: mental_arithmetic (in the package), simulated, eegmat, eesm17, physionet_mi, tuab,
+        tueg, tusz, ysyw; a folder of own labelled recordings, a BIDS data set, or a store with
+        labels; a Python file with a function load that returns labelled windows. For transfer each
+        corpus with its folder, such as eegmat=data/eegmat; may then be repeated.
+    data
+        Folder of a corpus with a name, or of a store of it with labels; mental_arithmetic and
+        simulated need none.
+    load : KEY=VALUE
+        Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
+        recordings, labels=labels.csv or 'labels={subject}_{label}'; for transfer with the corpus in
+        front, eegmat.window_seconds=10. May be repeated.
+    reference : NAME
+        New reference of the recordings: average, of their EEG channels. Default: that of the
+        corpus' load function, for own recordings their own.
+    method : NAME
+        Method: pars, mae, spectral, features, mp3, droppos, joint, scratch, few-labels, probe,
+        random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,
+        classical-features, slow-voltages, amplitude, or a pretext task FILE.py:CLASS, whose code is
+        run. May be repeated. Default: pars, scratch, band-power and tangent-space; with encoders
+        all but pars; for transfer scratch and band-power; for controls with encoders probe,
+        random-encoder, band-power, tangent-space and classical-features. eegnet and shallow train
+        for 500 epochs, as published, if finetune_epochs is not set.
+    encoder : [NAME=]FOLDER
+        Pretrained encoder to fine-tune as an additional method: a folder, a name in the package
+        such as small, or a model id. Several have names: --encoder PARS=run1 --encoder MAE=run2.
+        For controls, frozen in a probe if probe is a method.
+    unequal_sizes
+        Compare encoders with different numbers of parameters, and show the numbers in the table:
+        other methods have the sizes of --set or the defaults. Without it they have those of the
+        encoder.
+    settings : KEY=VALUE
+        Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, or C=0.01
+        of logistic regressions (C=null: chosen by held-out subjects). May be repeated.
+    published
+        Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise; for
+        ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's validation subjects
+        add --set validation=split. As with --set, eegnet and shallow take the values that they
+        share.
+    config : FILE
+        TOML file with the tables 'set' and 'load' for many arguments of --set and --load; for
+        transfer a table of each corpus, such as 'load.eegmat'. The options win over the file, and
+        the file over --paper.
+    metric : NAME
+        Metric: kappa, balanced_accuracy, accuracy, f1, f1_weighted, auroc, average_precision. May
+        be repeated. The figure and the tests use the first one.
+    against : NAME
+        For compare and controls: method to test the others against, such as scratch. Default: all
+        pairs; for controls scratch if it is a method, else random-encoder.
+    n
+        For label-efficiency and controls: number of training subjects; may be repeated. For
+        ablation: the same; the last one counts. Default: all.
+    grid : NAME
+        For ablation: settings to vary, masking, sampling, decoder, overlap, joint.
+    control : NAME
+        For controls: what the windows lack, slow, detrended, eyes, phase, amplitude, order, labels.
+        May be repeated. Default: all.
+    test_subject : ID
+        Fixed test subject; for transfer with the corpus in front, eegmat=Subject07. May be
+        repeated. Default: the corpus' own split; for controls of a corpus without one, four folds
+        of subjects with --n, and each subject in turn without.
+    seeds
+        Number of seeds; seeds are 0, 1, ... Default: 5; for compare, leave-one-subject-out, and
+        controls without --n, 1.
+    n_jobs
+        Number of parallel fits, on the GPUs in turn. Default: 1.
+    out
+        Folder for the results, and to resume from.
     """
     _check_options(protocol, given_options(context), dataset, grid, control)
     once = protocol in ("compare", "leave-one-subject-out")

@@ -13,10 +13,12 @@ import typer
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.terminal import (
     TASKS,
+    documented,
     make_console,
     option,
     print_table,
     report_failures,
+    texts_of,
     values,
     with_options,
 )
@@ -28,100 +30,38 @@ if TYPE_CHECKING:
 
 _METHODS = (*TASKS, "scratch")
 
-#: Labelled recordings.
-Labelled = Annotated[
-    str,
-    typer.Argument(
-        help="Folder of labelled recordings, a BIDS data set, or a store with labels. "
-        "mental_arithmetic is the sample in the package.",
-        metavar="FOLDER",
-    ),
-]
-
-#: Options that are arguments of ``datasets.folder.load``.
-READING: dict[str, Any] = dict(
-    labels=option(
-        str,
-        "Table of files or subjects, such as participants.tsv, or template of the names of files "
-        "such as '{subject}_{label}'. Default: annotations.",
-    ),
-    label_column=option(str, "Column of the table with the labels."),
-    classes=option(list[str], "Label to use, such as 'Sleep stage W=W'. Default: all.", "--class"),
-    subject=option(str, "Pattern of the subject in the path of a file, as in store."),
-    window_seconds=option(float, "Length of a window in seconds.", show_default="30"),
-    sfreq=option(float, "Sampling rate in Hz.", show_default="the encoder's, or 200"),
-    low=option(float, "Lower edge of the band in Hz.", show_default="the encoder's, or 0.3"),
-    high=option(float, "Upper edge of the band in Hz.", show_default="the encoder's, or 75"),
-    mains=option(float, "Frequency of the notch in Hz.", show_default="60"),
-    reference=option(str, "New reference: average. Default: the recordings' own."),
-    n_jobs=option(int, "Number of recordings to read in parallel.", "--jobs", show_default="1"),
-    on_error=option(str, "raise, or warn and skip a recording.", show_default="raise"),
-)
-#: Options that a vote does not have.
-_TRAINING = {"method": "--method", "random_state": "--seed"}
-
-#: Options of the classifier; those of the first line are its arguments.
-_ARGUMENTS = ("channels", "random_state", "device")
-_MODEL: dict[str, Any] = dict(
-    few_labels=option(
-        bool,
-        "Fit a FewLabelsClassifier, for fewer than about twenty people: a frozen encoder, the "
-        "tangent space and band power vote. In seconds, without training a network.",
-        "--few-labels",
-    ),
-    encoder=option(
-        str,
-        "Encoder to fine-tune: a folder, a name such as small, or a model id. With --few-labels "
-        "it is small by default, and stays as it is.",
-    ),
-    method=option(
-        str,
-        f"Without an encoder: task to pretrain on, {', '.join(TASKS)}, FILE.py:CLASS; or scratch.",
-        show_default="pars",
-    ),
-    channels=option(list[str], "Channel to use. Default: all EEG.", "--channel"),
-    settings=option(
-        list[str], "KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.", "--set"
-    ),
-    random_state=option(int, "Seed of all random draws.", "--seed", show_default="0"),
-    device=option(str, "Device: auto, cpu, cuda or mps.", show_default="auto"),
-)
-
-
-@with_options({**READING, **_MODEL})
-def fit(
-    folder: Labelled,
-    out: Annotated[Path, typer.Option(help="Folder for the model.", metavar="MODEL")],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a model in --out.")
-    ] = False,
-    *,
-    given: dict[str, Any],
-) -> None:
-    """Train a classifier on labelled recordings. The command predict uses it.
-
-    --class, --channel and --set may be repeated.
-    """
-    reading = reading_of(given)
-    if "method" in given and "encoder" in given:
-        raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
-    votes = given.get("few_labels", False)
-    if votes and (refused := [name for name in _TRAINING if name in given]):
-        raise typer.BadParameter(
-            f"{_TRAINING[refused[0]]} is for training a network; leave it or --few-labels out."
-        )
-    method = "few-labels" if votes else given.get("method", "pars")
-    if not votes and method not in _METHODS and not names_file(method):
-        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
-    with report_failures("Nothing was written."):
-        _check_out(out, overwrite, votes=votes)
-        settings = {name: given[name] for name in _ARGUMENTS if name in given}
-        settings |= values(given.get("settings"), "--set")
-        _fit(folder, out, given.get("encoder"), method, reading, settings)
-
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``datasets.folder.load`` among given options."""
+    """Return the arguments of ``datasets.folder.load`` among given options.
+
+    Options
+    -------
+    labels
+        Table of files or subjects, such as participants.tsv, or template of the names of files such
+        as '{subject}_{label}'. Default: annotations.
+    label_column
+        Column of the table with the labels.
+    classes
+        Label to use, such as 'Sleep stage W=W'. Default: all.
+    subject
+        Pattern of the subject in the path of a file, as in store.
+    window_seconds
+        Length of a window in seconds. Default: 30.
+    sfreq
+        Sampling rate in Hz. Default: the encoder's, or 200.
+    low
+        Lower edge of the band in Hz. Default: the encoder's, or 0.3.
+    high
+        Upper edge of the band in Hz. Default: the encoder's, or 75.
+    mains
+        Frequency of the notch in Hz. Default: 60.
+    reference
+        New reference: average. Default: the recordings' own.
+    n_jobs
+        Number of recordings to read in parallel. Default: 1.
+    on_error
+        raise, or warn and skip a recording. Default: raise.
+    """
     reading = {name: given[name] for name in READING if name in given}
     if "classes" in reading:
         found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
@@ -130,18 +70,89 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return reading
 
 
+_NUMBERS = dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float)
+_KINDS: dict[str, Any] = {**_NUMBERS, "classes": list[str], "n_jobs": int}
+_NAMES = {"classes": ["--class"], "n_jobs": ["--jobs"]}
+#: Options that are arguments of ``datasets.folder.load``.
+READING = {
+    name: option(_KINDS.get(name, str), text, *_NAMES.get(name, ()))
+    for name, text in texts_of(reading_of).items()
+}
+
+
+@with_options(READING)
+@documented
+def fit(
+    folder: str,
+    *,
+    out: Path,
+    overwrite: bool = False,
+    few_labels: bool = False,
+    encoder: str | None = None,
+    method: str | None = None,
+    channels: Annotated[list[str] | None, typer.Option("--channel")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    random_state: Annotated[int | None, typer.Option("--seed")] = None,
+    device: str | None = None,
+    given: dict[str, Any],
+) -> None:
+    """Train a classifier on labelled recordings. The command predict uses it.
+
+    --class, --channel and --set may be repeated.
+
+    Options
+    -------
+    folder : FOLDER
+        Folder of labelled recordings, a BIDS data set, or a store with labels. mental_arithmetic is
+        the sample in the package.
+    out : MODEL
+        Folder for the model.
+    overwrite
+        Replace a model in --out.
+    few_labels
+        Fit a FewLabelsClassifier, for fewer than about twenty people: a frozen encoder, the tangent
+        space and band power vote. In seconds, without training a network.
+    encoder
+        Encoder to fine-tune: a folder, a name such as small, or a model id. With --few-labels it is
+        small by default, and stays as it is.
+    method
+        Without an encoder: task to pretrain on, pars, mae, spectral, features, mp3, droppos, joint,
+        FILE.py:CLASS; or scratch. Default: pars.
+    channels
+        Channel to use. Default: all EEG.
+    settings
+        KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
+    random_state
+        Seed of all random draws. Default: 0.
+    device
+        Device: auto, cpu, cuda or mps. Default: auto.
+    """
+    reading = reading_of(given)
+    if method is not None and encoder is not None:
+        raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
+    for name, value in (("--method", method), ("--seed", random_state)):
+        if few_labels and value is not None:  # a vote has neither
+            raise typer.BadParameter(
+                f"{name} is for training a network; leave it or --few-labels out."
+            )
+    method = "few-labels" if few_labels else method or "pars"
+    if not few_labels and method not in _METHODS and not names_file(method):
+        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
+    with report_failures("Nothing was written."):
+        _check_out(out, overwrite, votes=few_labels)
+        arguments = dict(channels=channels, random_state=random_state, device=device)
+        chosen = {name: value for name, value in arguments.items() if value is not None}
+        chosen |= values(settings, "--set")
+        _fit(folder, out, encoder, method, reading, chosen)
+
+
 def _check_out(out: Path, overwrite: bool, *, votes: bool) -> None:
     """Check, before hours of training, that the model can be saved."""
-    from braindecode_pars._common.model_files import (
-        CLASSIFIER,
-        FEW_LABELS,
-        check_may_save,
-        kinds_in,
-    )
+    from braindecode_pars._common import model_files
 
-    kind = FEW_LABELS if votes else CLASSIFIER
-    check_may_save(out.expanduser(), kind)
-    if kinds_in(out.expanduser()) and not overwrite:
+    kind = model_files.FEW_LABELS if votes else model_files.CLASSIFIER
+    model_files.check_may_save(out.expanduser(), kind)
+    if model_files.kinds_in(out.expanduser()) and not overwrite:
         raise ValueError(
             f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
         )
@@ -197,13 +208,7 @@ def _fit(
 def _classifier(
     method: str, encoder: str | None, settings: Mapping[str, Any]
 ) -> FewLabelsClassifier | PARSClassifier:
-    """Return the unfitted classifier.
-
-    Raises
-    ------
-    ValueError
-        When it has no such argument.
-    """
+    """Return the unfitted classifier."""
     from braindecode_pars import FewLabelsClassifier
     from braindecode_pars.baselines import make_methods
 
@@ -212,11 +217,6 @@ def _classifier(
         arguments = {"random_state": 0, "verbose": 1, **settings}
         (clf,) = make_methods(names, encoder=encoder, **arguments).values()
         return clf
-    known = FewLabelsClassifier().get_params()
-    if unknown := [name for name in settings if name not in known]:
-        raise ValueError(
-            f"FewLabelsClassifier has no argument {unknown[0]!r}; leave it or --few-labels out."
-        )
     return FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
 
 

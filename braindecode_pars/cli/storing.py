@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from braindecode_pars._common.checks import listed
 from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
@@ -157,8 +158,7 @@ def _show(console: Console, finished: SignalStore) -> None:
         console.print(f"Examples of pretraining: {mixture}.")
     # Subjects, so that the user can see whether they were recognised.
     subjects = list(map(str, finished.subjects))
-    more = f" and {len(subjects) - 12} more" if len(subjects) > 12 else ""
-    console.print(f"Subjects: {', '.join(subjects[:12])}{more}.")
+    console.print(f"Subjects: {listed(subjects, most=12)}.")
     if finished.skipped:
         console.print(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braindecode_pars.cli.fitting import READING, Labelled, as_encoder, reading_of
+from braindecode_pars.cli.fitting import READING, as_encoder, reading_of
 from braindecode_pars.cli.terminal import (
+    documented,
     make_console,
-    option,
     pairs,
     print_table,
     report_failures,
@@ -26,27 +26,41 @@ if TYPE_CHECKING:
 
     from braindecode_pars.evaluation.study import Planned, Study
 
-_STUDY: dict[str, Any] = dict(
-    hours=option(float, "Hours that it may take; more draws, and networks. Default: minutes."),
-    encoder=option(
-        list[str], "Encoder to compare instead of small and noise.", metavar="NAME=FOLDER"
-    ),
-    n_jobs=option(int, "Number of processes.", "--jobs", show_default="1"),
-    on_error=option(str, "raise, or warn and skip a recording.", show_default="warn"),
-    plan_only=option(bool, "Look, plan and stop.", "--plan-only"),
-)
 
-
-@with_options(_STUDY | {name: text for name, text in READING.items() if name not in _STUDY})
+@with_options({name: kind for name, kind in READING.items() if name not in ("n_jobs", "on_error")})
+@documented
 def study(
-    folder: Labelled,
-    out: Annotated[Path, typer.Option(help="Folder of the study.", metavar="STUDY")],
+    folder: str,
     *,
+    out: Path,
+    hours: float | None = None,
+    encoder: list[str] | None = None,
+    n_jobs: Annotated[int | None, typer.Option("--jobs")] = None,
+    on_error: str | None = None,
+    plan_only: bool = False,
     given: dict[str, Any],
 ) -> None:
     """Find out whether pretraining helps on labelled recordings, and write a report.
 
     An interrupted study goes on with the same command.
+
+    Options
+    -------
+    folder : FOLDER
+        Folder of labelled recordings, a BIDS data set, or a store with labels. mental_arithmetic is
+        the sample in the package.
+    out : STUDY
+        Folder of the study.
+    hours
+        Hours that it may take; more draws, and networks. Default: minutes.
+    encoder : NAME=FOLDER
+        Encoder to compare instead of small and noise.
+    n_jobs
+        Number of processes. Default: 1.
+    on_error
+        raise, or warn and skip a recording. Default: warn.
+    plan_only
+        Look, plan and stop.
     """
     kept = f"What is finished is kept in {out}; run the same command to go on."
     with report_failures(kept):
@@ -54,8 +68,10 @@ def study(
         from braindecode_pars.evaluation.study import Study, begin_study
         from braindecode_pars.signal_store.index import is_store
 
+        own = {"n_jobs": n_jobs, "on_error": on_error}
+        given |= {name: value for name, value in own.items() if value is not None}
         reading = reading_of(given)
-        encoders = dict(pairs(given.get("encoder"), "--encoder", "NAME=FOLDER")) or None
+        encoders = dict(pairs(encoder, "--encoder", "NAME=FOLDER")) or None
         if Path(folder).is_dir() and not is_store(folder):
             first = next(iter((encoders or {"small": "small"}).values()))
             # What cannot be used is left out, and listed in the report.
@@ -69,7 +85,7 @@ def study(
         begun = begin_study(
             windows,
             encoders=encoders,
-            hours=given.get("hours"),
+            hours=hours,
             dataset=title(folder).replace("_", " "),
             out=out,
         )
@@ -83,10 +99,10 @@ def study(
             console.print(f"{begun.answer}\nWritten to {begun.report(out)}.")
             return
         _show_plan(console, begun)
-        if given.get("plan_only"):
+        if plan_only:
             console.print("Nothing was run. Leave --plan-only out to run it.")
             return
-        found = begun.run(n_jobs=given.get("n_jobs"))
+        found = begun.run(n_jobs=n_jobs)
         _show_levels(console, found)
         console.print("\n".join([f"\n{found.answer}", *found.doubts]))
         console.print(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")

@@ -1,6 +1,6 @@
 """What commands share: their end when they fail, their console, options, tables, and names.
 
-The names in help texts are repeated here, because importing the registries takes seconds.
+Names that commands accept are repeated here, because importing the registries takes seconds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import signal
 import sys
 import warnings
@@ -17,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -59,9 +60,7 @@ def _plain_warnings() -> Iterator[None]:
     """Print warnings for users without a line of code, which is not theirs in a command."""
     given = warnings.formatwarning
 
-    def formatted(
-        message: Warning | str, category: type[Warning], *where: Any, **named: Any
-    ) -> str:
+    def formatted(message: Any, category: type[Warning], *where: Any, **named: Any) -> str:
         if issubclass(category, UserWarning):
             return f"Warning: {message}\n"
         return given(message, category, *where, **named)
@@ -114,12 +113,46 @@ def given_options(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
-def option(kind: Any, text: str, *names: str, **more: Any) -> Any:
-    """Return the type of an option that is None where it is not given."""
-    return Annotated[kind | None, typer.Option(*names, help=text, **more)]
-
-
 Command = Callable[..., None]
+
+
+def texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """Return text and metavar of each entry in the section Options of a docstring."""
+    _, _, section = (inspect.getdoc(function) or "").partition("\nOptions\n-------\n")
+    entries = [entry.splitlines() for entry in re.split(r"\n(?=\S)", section) if entry]
+    found = {}
+    for head, *lines in entries:
+        name, _, metavar = head.partition(" : ")
+        found[name] = dict(help=" ".join(map(str.strip, lines)), metavar=metavar or None)
+    return found
+
+
+def documented(command: Command) -> Command:
+    """Take the help of arguments and options from the docstring of a command.
+
+    Parameters before the star are arguments, the others options. One that is False has no
+    ``--no-NAME``.
+    """
+    hints, texts = get_type_hints(command, include_extras=True), texts_of(command)
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in texts:
+            continue
+        if hasattr(hints[name], "__metadata__"):  # with names or a range of its own
+            (info,) = hints[name].__metadata__
+        else:
+            switch = [f"--{name.replace('_', '-')}"] if hints[name] is bool else []
+            is_option = parameter.kind is parameter.KEYWORD_ONLY
+            info = typer.Option(*switch) if is_option else typer.Argument()
+            hints[name] = Annotated[hints[name], info]
+        vars(info).update(texts[name])
+    command.__annotations__ = hints
+    command.__doc__ = (inspect.getdoc(command) or "").partition("\nOptions\n-------\n")[0]
+    return command
+
+
+def option(kind: Any, text: Mapping[str, Any], *names: str, **more: Any) -> Any:
+    """Return the type of an option that is None where it is not given."""
+    return Annotated[kind | None, typer.Option(*names, **{**text, **more})]
 
 
 def with_options(options: Mapping[str, Any]) -> Callable[[Command], Command]:
@@ -202,21 +235,5 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
 
 
 TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")
-CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
-_PROBES = ("probe", "random-encoder")
-_CLASSICAL = (
-    *("band-power", "tangent-space", "tangent-space-8-30"),
-    *("classical-features", "slow-voltages", "amplitude"),
-)
-METHODS = (*TASKS, "scratch", "few-labels", *_PROBES, "eegnet", "shallow", *_CLASSICAL)
-METRICS = (
-    "kappa",
-    "balanced_accuracy",
-    "accuracy",
-    "f1",
-    "f1_weighted",
-    "auroc",
-    "average_precision",
-)
 GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
 CONTROLS = ("slow", "detrended", "eyes", "phase", "amplitude", "order", "labels")

@@ -112,10 +112,9 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        When an entry is none of these.
+        When an entry is none of these, or when arguments are missing or unknown.
     ValueError
-        When a name is unknown, or when arguments are missing or unknown. Also for Mixup, which
-        mixes labels.
+        When a name is unknown. Also for Mixup, which mixes labels.
 
     Examples
     --------
@@ -139,16 +138,10 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     name, known = arguments.pop("name", None), _transforms()
     if name not in known:
         raise ValueError(f"Unknown augmentation {name!r}; known are {', '.join(known)}.")
-    parameters = inspect.signature(known[name]).parameters
-    if parameters["probability"].default is inspect.Parameter.empty:
+    probability = inspect.signature(known[name]).parameters["probability"]
+    if probability.default is inspect.Parameter.empty:
         arguments = {"probability": _BY_NAME, **arguments}
-    try:
-        return known[name](**arguments)
-    except TypeError as error:
-        raise ValueError(
-            f"The augmentation {name} cannot be made: {error}. Its arguments are "
-            f"{', '.join(parameters)}."
-        ) from error
+    return known[name](**arguments)
 
 
 def _transforms() -> dict[str, type[Transform]]:

@@ -195,7 +195,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
         callback that monitors the validation loss needs ``validation``. Early stopping with a
         warm-up ends before the rate has fallen to zero.
-        :class:`~braindecode_pars.callbacks.TimeBudget` limits the time.
     pretrain_callbacks : list of skorch callbacks | None
         Callbacks for pretraining, which has its own schedule and no validation windows.
     precision : "float32" | "bfloat16"
@@ -286,7 +285,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         self,
         X: Any,
         y: Any = None,
-        sample_weight: Any = None,
         *,
         groups: Any = None,
         unlabeled: Any = None,
@@ -303,10 +301,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             their common channels are used and a warning lists the others.
         y : array-like, shape (n_windows,) | None
             Labels of any type. None uses the labels of the dataset.
-        sample_weight : array-like, shape (n_windows,) | None
-            Weight of each window in the loss of fine-tuning and of validation, which is multiplied
-            by that of its class. ``class_weight="balanced"`` counts windows by their weights. The
-            weights of unlabelled windows are ignored; pretraining has none. None means 1.
         groups : array-like, shape (n_windows,) | None
             Subject of each window, for ``validation``, ``recenter`` and the card of the encoder.
             None uses the subjects of the dataset.
@@ -345,9 +339,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             is predicted for no training window.
         """
         with training(self) as seeds:
-            start, train, valid, parts = self._begin(
-                X, y, sample_weight, groups, unlabeled, seeds=seeds
-            )
+            start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitude_range(train)
             start.pretrain(self.encoder_, parts, seeds.pretraining)
             # The card is written first, so that it is complete after Ctrl-C.
@@ -366,7 +358,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
         groups: Any = None,
         unlabeled: Any = None,
         *,
@@ -388,7 +379,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, AUTO) or has_filters
         any_montage = not has_positions and self.recenter is None
-        windows = read_labelled(self, X, y, groups, sample_weight, any_montage=any_montage)
+        windows = read_labelled(self, X, y, groups, any_montage=any_montage)
         start = encoder_start(self, windows)
         others = further_windows(self, unlabeled, windows)
         labelled = windows.labels >= 0

@@ -33,7 +33,6 @@ from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretraining import default_epochs_of
 from braindecode_pars.windows import as_sklearn
-from braindecode_pars.windows.labels import that_weigh
 from braindecode_pars.windows.table import Windows
 
 
@@ -141,7 +140,7 @@ def _pretraining(
             epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
         step = _pretraining_step(
-            encoder, settings.task, dict(settings.task_params), n_times, start.estimator.sfreq_
+            settings.task, encoder, settings.task_params, n_times, start.estimator.sfreq_
         )
         steps += own_steps
         counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
@@ -151,34 +150,24 @@ def _pretraining(
 def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
     if card.subjects == [] and card.task is None:  # never pretrained
         return 0, Count(0, 0)
-    if (
-        card.n_times is None
-        or card.n_steps is None
-        or card.n_examples is None
-        or card.task not in PRETEXT_TASKS
-    ):
-        return math.nan, Count(math.nan, math.nan)
+    told: Any = card
     try:
-        step = _pretraining_step(encoder, card.task, card.task_params, card.n_times, card.sfreq)
-    except (TypeError, ValueError):  # a function among its arguments was not saved
+        task = PRETEXT_TASKS[told.task]
+        step = _pretraining_step(task, encoder, told.task_params, told.n_times, told.sfreq)
+        done = count_steps(step, encoder, told.n_steps, told.n_examples)
+    except (KeyError, TypeError, ValueError):  # the card does not tell a task, or a number
         return math.nan, Count(math.nan, math.nan)
-    done = count_steps(step, encoder, card.n_steps, card.n_examples)
     if card.continued_from is None:
-        return card.n_steps, done
+        return told.n_steps, done
     steps_before, before = _of_card(encoder, read_card(card.continued_from))
-    return steps_before + card.n_steps, _sum([before, done])
+    return steps_before + told.n_steps, _sum([before, done])
 
 
 def _pretraining_step(
-    encoder: PatchEncoder,
-    task: Any,
-    task_params: dict[str, Any] | None,
-    n_times: int,
-    sfreq: float | None,
+    task: Any, encoder: PatchEncoder, params: Any, n_times: int, sfreq: float | None
 ) -> Callable[[int], None]:
-    return training_step(
-        make_task(task, n_times=n_times, encoder=encoder, task_params=task_params, sfreq=sfreq)
-    )
+    arguments = dict(encoder=encoder, task_params=params, n_times=n_times, sfreq=sfreq)
+    return training_step(make_task(task, **arguments))
 
 
 def _fine_tuning(
@@ -189,7 +178,6 @@ def _fine_tuning(
         return Count(0, 0)
     module = copy.deepcopy(module).train()
     module.encoder.requires_grad_(is_trained)
-    train = that_weigh(train, "training")
     n_chans, n_times = train.check()
     # Dropped channels are not encoded. One is always kept, so this share is the expected one.
     dropped, module.channel_drop_prob = module.channel_drop_prob, 0.0
@@ -224,11 +212,8 @@ def _sum(counts: list[Count]) -> Count:
 
 #: Columns of a cost table and their types; missing values are allowed in all.
 _COLUMNS = {
-    "parameters": "Int64",
-    "pretraining_steps": "Int64",
-    "finetuning_steps": "Int64",
-    "tokens": "Float64",
-    "flops": "Float64",
+    **dict.fromkeys(("parameters", "pretraining_steps", "finetuning_steps"), "Int64"),
+    **dict.fromkeys(("tokens", "flops"), "Float64"),
 }
 
 

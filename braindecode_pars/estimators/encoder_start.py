@@ -48,6 +48,8 @@ log = logging.getLogger(__name__)
 
 #: Arguments of a new encoder that are parameters of the estimators.
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
+#: Settings of pretraining that have the same name as parameters.
+_SHARED_SETTINGS = ("weight_decay", "precision", "compile", "device")
 
 
 class GivenEncoder(SavedEstimator, WindowsEstimator):
@@ -168,10 +170,7 @@ class EncoderStart:
             epochs=estimator.pretrain_epochs,
             lr=estimator.pretrain_lr,
             batch_size=estimator.pretrain_batch_size,
-            weight_decay=estimator.weight_decay,
-            precision=estimator.precision,
-            compile=estimator.compile,
-            device=estimator.device,
+            **{name: getattr(estimator, name) for name in _SHARED_SETTINGS},
         )
 
     def pretrain(

@@ -30,7 +30,7 @@ from skorch.callbacks import (
 )
 from skorch.helper import predefined_split
 from skorch.history import History
-from skorch.utils import noop, to_numpy
+from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import quiet, warn_user
@@ -53,7 +53,7 @@ from braindecode_pars.estimators.recentring import recentred_iterators, recentre
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
-from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
+from braindecode_pars.windows.labels import cross_entropy_weights
 from braindecode_pars.windows.table import Windows
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
@@ -104,9 +104,9 @@ def fine_tuning_net(
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
     if train is not None:
         class_weights = cross_entropy_weights(
-            train.labels, estimator.classes_, params["class_weight"], train.weights
+            train.labels, estimator.classes_, params["class_weight"]
         )
-        n_steps = math.ceil(len(that_weigh(train, "training")) / batch_size)
+        n_steps = math.ceil(len(train) / batch_size)
         epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
     if "freeze_encoder" in params:
         if not hasattr(estimator, "fine_tuning_"):
@@ -135,7 +135,6 @@ def fine_tuning_net(
         callbacks=_callbacks(params, restore_best=valid is not None),
         callbacks__train_loss=EpochLoss("train_loss", on_train=True),
         callbacks__valid_loss=EpochLoss("valid_loss"),
-        callbacks__valid_acc__target_extractor=_codes,
         callbacks__print_log=None,
         device=find_device(params["device"]),
         precision=params.get("precision", "float32"),
@@ -163,13 +162,12 @@ def fine_tune(net: FineTuningNet, train: Windows, valid: Windows | None) -> None
     net : FineTuningNet
         Initialised net.
     train, valid : Windows, Windows | None
-        Labelled windows, with or without weights; ``valid`` is None without validation.
+        Labelled windows; ``valid`` is None without validation.
 
     Raises
     ------
     ValueError
-        When the module recentres and subjects are unknown, or have too few windows. Also when all
-        windows have weight 0.
+        When the module recentres and subjects are unknown, or have too few windows.
     """
     with _data(net, train, valid) as examples:
         net.partial_fit(examples, None)  # fit would initialise the net again
@@ -184,8 +182,8 @@ def steps_of_fine_tuning(net: FineTuningNet, train: Windows) -> int:
 @contextmanager
 def _data(net: FineTuningNet, train: Windows, valid: Windows | None) -> Iterator[Any]:
     """Yield the examples that a net trains on; the net has the validation split meanwhile."""
-    examples: Any = Examples(that_weigh(train, "training"))
-    held_out: Any = None if valid is None else Examples(that_weigh(valid, "validation"))
+    examples: Any = Examples(train)
+    held_out: Any = None if valid is None else Examples(valid)
     changed: dict[str, Any] = {}
     if recentres(net.module_):
         examples, held_out, changed = recentred_iterators(examples, held_out, net.batch_size)
@@ -200,11 +198,6 @@ def _data(net: FineTuningNet, train: Windows, valid: Windows | None) -> Iterator
         for name in changed:
             del own[name]
         own.update(before)
-
-
-def _codes(labels: Any) -> np.ndarray:
-    """Return labels for skorch's accuracy, which knows no weights of windows."""
-    return to_numpy(label_codes(labels))
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
@@ -395,7 +388,6 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
         Training and validation windows, with labels as indices into ``classes_``.
     """
     if valid is not None:
-        valid = that_weigh(valid, "validation")
         weight = estimator.net_.criterion_.weight
         losses = [row["valid_loss"] for row in estimator.net_.history if "valid_loss" in row]
         warn_of_validation(losses, _chance_loss(train, valid, len(estimator.classes_), weight))
@@ -405,19 +397,15 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
     """Return the validation loss of the weighted frequencies of the training labels."""
     of_class = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
-    frequencies = of_class * np.bincount(train.labels, _weights(train), minlength=n_classes)
+    frequencies = of_class * np.bincount(train.labels, minlength=n_classes)
     with np.errstate(divide="ignore"):  # a class without training windows
         losses = -np.log(frequencies / frequencies.sum())
-    return float(np.average(losses[valid.labels], weights=of_class[valid.labels] * _weights(valid)))
-
-
-def _weights(windows: Windows) -> np.ndarray:
-    return np.ones(len(windows)) if windows.weights is None else windows.weights
+    return float(np.average(losses[valid.labels], weights=of_class[valid.labels]))
 
 
 def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     """Warn of classes of training windows that the model predicts for none of them."""
-    trained = {*train.labels[_weights(train) > 0].tolist()}
+    trained = {*train.labels.tolist()}
     # Recentring by subject needs all windows of each subject.
     whole = recentres(estimator.net_.module_)
     windows = train if whole else train.take(_some_of_each(train.labels))
@@ -453,44 +441,21 @@ class CrossEntropy(nn.CrossEntropyLoss):
         - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}}
 
     (Szegedy et al. 2016, arXiv:1512.00567, section 7). The sums in both have the same denominator.
-    With weights of windows :math:`s_i`, the terms of window i in all sums are multiplied by
-    :math:`s_i`.
 
     In evaluation mode labels are not smoothed. The validation loss therefore scores the predicted
     probabilities, and is comparable between values of ``label_smoothing``.
     """
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss: (batch, n_classes), (batch,) or (batch, 2) -> ().
-
-        With two columns, the second one has the weights of the windows.
-        """
+        """Return the loss: (batch, n_classes), (batch,) -> ()."""
         smoothing = self.label_smoothing if self.training else 0.0
-        if labels.ndim == 1:
-            return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
-        losses = F.cross_entropy(
-            logits, label_codes(labels), self.weight, reduction="none", label_smoothing=smoothing
-        )  # (batch,)
-        return (labels[:, 1] * losses).sum() / self._weights(labels).sum()
+        return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
     def total_weight(self, labels: Tensor) -> float:
-        """Return the denominator of the loss: the sum of the weights of the windows."""
-        if self.weight is None and labels.ndim == 1:
-            return float(len(labels))
-        return self._weights(labels).sum().item()
-
-    def _weights(self, labels: Tensor) -> Tensor:
-        """Return the weight of each window, that of its class included: (batch,)."""
-        own = labels[:, 1] if labels.ndim == 2 else torch.ones(len(labels))
+        """Return the denominator of the loss: the sum of the weights of the windows' classes."""
         if self.weight is None:
-            return own
-        device = self.weight.device
-        return own.to(device) * self.weight[label_codes(labels).to(device)]
-
-
-def label_codes(labels: Tensor) -> Tensor:
-    """Return labels without the weights of windows: (batch,) or (batch, 2) -> (batch,)."""
-    return labels if labels.ndim == 1 else labels[:, 0].long()
+            return float(len(labels))
+        return self.weight[labels.to(self.weight.device)].sum().item()
 
 
 class EpochLoss(PassthroughScoring):

@@ -32,7 +32,6 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.held_out import hold_out
-from braindecode_pars.windows.labels import that_weigh
 from braindecode_pars.windows.table import Windows
 
 
@@ -92,14 +91,12 @@ verbose
     network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
-    ) -> NetworkClassifier:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
         """Train on the labelled windows.
 
         Parameters
         ----------
-        X, y, sample_weight, groups
+        X, y, groups
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
 
         Returns
@@ -121,7 +118,7 @@ verbose
             As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
         with training(self) as seeds:
-            train, valid = self._begin(X, y, sample_weight, groups, seeds=seeds)
+            train, valid = self._begin(X, y, groups, seeds=seeds)
             self.amplitudes_ = amplitude_range(train)
             fine_tune(self.net_, train, valid)
             warn_of_fine_tuning(self, train, valid)
@@ -132,16 +129,15 @@ verbose
         _model_class(self.network)
 
     def _begin(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, seeds: Seeds
+        self, X: Any, y: Any, groups: Any, *, seeds: Seeds
     ) -> tuple[Windows, Windows | None]:
         """Read the labelled windows, hold some out, and build the net."""
-        windows = read_labelled(self, X, y, groups, sample_weight)
+        windows = read_labelled(self, X, y, groups)
         windows = windows[windows.labels >= 0]
         remember_windows(self, windows)
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = preprocessing_of(self, windows)
         train, valid = hold_out(windows, self.validation, seeds.split)
-        train = that_weigh(train, "training")
         scale = root_mean_square(train)  # of training windows only
         with drawing():
             module = self._build(scale)
@@ -167,7 +163,7 @@ verbose
             As :meth:`fit`, before it trains.
         """
         with without_training(self) as (clf, seeds):
-            train, _ = clf._begin(X, y, groups=groups, seeds=seeds)
+            train, _ = clf._begin(X, y, groups, seeds=seeds)
             return network_cost(clf.net_, train)
 
     def _build(self, scale: float) -> ScaledNetwork:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,16 @@ BANDS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class WindowFeatures(TransformerMixin, BaseEstimator):
     """A transformer of windows that computes the features of each window by itself.
 
-    A subclass has the parameters ``sfreq`` and ``channels``, and computes the features of a batch.
+    A subclass computes the features of a batch, and may have further parameters.
     """
+
+    sfreq: float | None = None
+    _: KW_ONLY
+    channels: list[str] | None = None
 
     def fit(self, X: Any, y: Any = None) -> WindowFeatures:
         """Remember the channels of the windows; there is nothing else to learn.
@@ -187,10 +192,8 @@ class LogBandPower(WindowFeatures):
     (4, 28)
     """
 
-    sfreq: float | None = None
     segment_seconds: float = 2.0
     power: str = "both"
-    channels: list[str] | None = None
 
     def _remember(self, windows: Windows) -> None:
         super()._remember(windows)
@@ -302,9 +305,7 @@ class SpatialCovariance(WindowFeatures):
     (24,)
     """
 
-    sfreq: float | None = None
     band: tuple[float, float] | None = None
-    channels: list[str] | None = None
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         from pyriemann.estimation import Covariances  # takes seconds to import
@@ -359,9 +360,6 @@ class LogAmplitude(WindowFeatures):
     (4, 4)
     """
 
-    sfreq: float | None = None
-    channels: list[str] | None = None
-
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         log_std = np.log(np.maximum(batch.std(axis=-1), np.finfo(np.float32).tiny))
         relative = log_std - log_std.mean(axis=1, keepdims=True)  # (n_windows, n_chans)
@@ -414,9 +412,7 @@ class SlowVoltages(WindowFeatures):
     (12, 80)
     """
 
-    sfreq: float | None = None
     segment_seconds: float = 0.25
-    channels: list[str] | None = None
 
     def _remember(self, windows: Windows) -> None:
         channels, montages = self.channels, windows.montages
@@ -507,9 +503,6 @@ class ChannelFeatures(WindowFeatures):
     >>> features.get_feature_names_out()[:3].tolist()
     ['channel0_slope', 'channel0_curvature', 'channel0_power_0.5-4Hz']
     """
-
-    sfreq: float | None = None
-    channels: list[str] | None = None
 
     def _remember(self, windows: Windows) -> None:
         super()._remember(windows)

@@ -169,7 +169,6 @@ def read_labelled(
     X: Any,
     y: Any,
     groups: Any,
-    sample_weight: Any = None,
     *,
     any_montage: bool = False,
 ) -> Windows:
@@ -178,8 +177,6 @@ def read_labelled(
     A label is the index of its class, and -1 in unlabelled windows.
     """
     windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
-    if sample_weight is not None:
-        windows = windows.with_weights(check_weights(sample_weight, len(windows)))
     labelled = where_labelled(windows, estimator.unlabeled_label)
     y = windows.labels[labelled]
     check_class_labels(y)

@@ -31,7 +31,7 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars.encoder import PatchEncoder, check_activation
+from braindecode_pars.encoder import PatchEncoder, activation_name
 
 #: Arguments of ``from_pretrained`` that belong to the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
@@ -52,22 +52,8 @@ class SavedInFolder(_Model):
     that write a pickle, and that trust any class which a file names.
     """
 
-    #: What braindecode adds to the docstring of a model; its own tells to import it from there.
-    _HUB_NOTES_TEMPLATE = """
-    .. rubric:: Saving, loading and the Hugging Face Hub
-
-    .. code-block:: python
-
-        from braindecode_pars import {name}
-
-        model = {name}(n_chans=22, n_outputs=4, n_times=1000, sfreq=250)
-        model.save_pretrained("model")
-        model = {name}.from_pretrained("model", n_outputs=2)  # with a new last layer
-
-        # with the extra "hub" of this package
-        model.push_to_hub("username/my-model")
-        model = {name}.from_pretrained("username/my-model")
-    """
+    #: Braindecode would tell to import the model from there; the docstring of a model has this.
+    _HUB_NOTES_TEMPLATE = ""
 
     encoder: PatchEncoder
     load_report: LoadReport | None
@@ -135,8 +121,7 @@ class SavedInFolder(_Model):
 
     def description(self) -> dict[str, Any]:
         """Return the constructor arguments as the description of a model file."""
-        activation = self.encoder.config["activation"]
-        check_activation(activation)
+        activation_name(self.encoder)  # that of a class in torch.nn
         config = {**self.get_config(), "braindecode_version": braindecode_version}
         for ch in config.get("chs_info") or ():
             # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are

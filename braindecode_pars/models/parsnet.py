@@ -20,19 +20,8 @@ from braindecode.models.base import EEGModuleMixin
 from braindecode.models.util import models_dict
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import (
-    Rule,
-    boolean,
-    check_parameters,
-    check_same_rate,
-    choice,
-    instance,
-    integer,
-    optional,
-    positive,
-    share,
-    warn_user,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters, check_same_rate, warn_user
 from braindecode_pars._common.model_files import LoadReport
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models.electrodes import (
@@ -50,17 +39,21 @@ HEADS = ("attention", "spatial_filter", "both")
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
 _RULES = dict(
-    **dict.fromkeys(("n_outputs", "n_chans", "n_times", "patch_size"), optional(integer(1))),
-    **dict.fromkeys(("sfreq", "input_window_seconds"), optional(positive())),
-    chs_info=optional(instance("a list of channels as in mne.Info['chs']", list, tuple)),
-    patch_seconds=positive(),
-    channel_drop_prob=share(),
-    electrode_position=Rule(
+    **dict.fromkeys(
+        ("n_outputs", "n_chans", "n_times", "patch_size"), checks.optional(checks.integer(1))
+    ),
+    **dict.fromkeys(("sfreq", "input_window_seconds"), checks.optional(checks.positive())),
+    chs_info=checks.optional(
+        checks.instance("a list of channels as in mne.Info['chs']", list, tuple)
+    ),
+    patch_seconds=checks.positive(),
+    channel_drop_prob=checks.share(),
+    electrode_position=checks.Rule(
         "'auto', True or False", (str, bool), {"auto", True, False}.__contains__
     ),
-    amplitude=boolean(),
-    head=choice(*HEADS),
-    recenter=optional(choice("subject")),
+    amplitude=checks.boolean(),
+    head=checks.choice(*HEADS),
+    recenter=checks.optional(checks.choice("subject")),
 )
 
 
@@ -234,6 +227,20 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     ----------
     .. [pars] Sandino, C. M., et al. (2025). Learning the relative composition of EEG signals
        using pairwise relative shift pretraining. arXiv:2511.11940.
+
+    .. rubric:: Saving, loading and the Hugging Face Hub
+
+    .. code-block:: python
+
+        from braindecode_pars import PARSNet
+
+        model = PARSNet(n_chans=22, n_outputs=4, n_times=1000, sfreq=250)
+        model.save_pretrained("model")
+        model = PARSNet.from_pretrained("model", n_outputs=2)  # with a new last layer
+
+        # with the extra "hub" of this package
+        model.push_to_hub("username/my-model")
+        model = PARSNet.from_pretrained("username/my-model")
     """
 
     encoder: PatchEncoder
@@ -388,7 +395,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         n_outputs : int
             Number of classes.
         """
-        integer(1).check("n_outputs", n_outputs)
+        checks.integer(1).check("n_outputs", n_outputs)
         self._set_n_outputs(n_outputs)
         old = self.final_layer
         self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)

@@ -13,13 +13,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import (
-    check_parameters,
-    check_same_rate,
-    instance,
-    integer,
-    optional,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters, check_same_rate
 from braindecode_pars._common.files import import_file
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.encoder import PatchEncoder
@@ -31,9 +26,9 @@ __all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
 PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
 
 _RULES = dict(
-    n_times=integer(1),
-    patch_size=integer(1),
-    encoder=optional(instance("a PatchEncoder", PatchEncoder)),
+    n_times=checks.integer(1),
+    patch_size=checks.integer(1),
+    encoder=checks.optional(checks.instance("a PatchEncoder", PatchEncoder)),
 )
 
 
@@ -389,9 +384,9 @@ def make_task(
     >>> task.name, task.n_masked, task.encoder is encoder
     ('mae', 21, True)
     """
-    kind = instance("a dict of arguments, or None", Mapping, NoneType)
+    kind = checks.instance("a dict of arguments, or None", Mapping, NoneType)
     kind.check("task_params", task_params)
-    instance("a PatchEncoder", PatchEncoder).check("encoder", encoder)
+    checks.instance("a PatchEncoder", PatchEncoder).check("encoder", encoder)
     task_params = dict(task_params or {})
 
     # A name or a class: build the task.

@@ -85,15 +85,9 @@ class DropPos(GridTask):
         self.n_visible = self.n_patches - self.n_masked
         # If only one place is not shown, the answer is known, so at least two stay hidden.
         most_shown = self.n_patches - 2
-        self.n_dropped = number_of(
-            position_mask_ratio,
-            self.n_visible,
-            "position_mask_ratio",
-            least=max(1, self.n_visible - most_shown),
-            most=self.n_visible,
-            does="drops the positions of",
-            of="visible patches",
-        )
+        limits = dict(least=max(1, self.n_visible - most_shown), most=self.n_visible)
+        name = "position_mask_ratio"
+        self.n_dropped = number_of(position_mask_ratio, self.n_visible, name, **limits)
         self.position_mask_ratio = position_mask_ratio
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)

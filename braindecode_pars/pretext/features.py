@@ -312,12 +312,7 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
 
 #: The features of :class:`~braindecode_pars.pretext.SignalFeatures` by name.
 FEATURES: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "trend": trend,
-    "bands": bands,
-    "aperiodic": aperiodic,
-    "alpha": alpha,
-    "hjorth": hjorth,
-    "shape": shape,
+    function.__name__: function for function in (trend, bands, aperiodic, alpha, hjorth, shape)
 }
 
 

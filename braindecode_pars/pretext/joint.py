@@ -257,11 +257,7 @@ def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
             raise ValueError(f"Unknown pretext task {name!r} in Joint; known are {known}.")
         _WEIGHT.check(f"The weight of {name!r}", weight)
     if not any(tasks.values()):
-        raise ValueError(
-            "Joint needs a task with a weight above 0; got "
-            + (", ".join(f"{name}: {weight}" for name, weight in tasks.items()) or "none")
-            + "."
-        )
+        raise ValueError(f"Joint needs a task with a weight above 0; got {dict(tasks)}.")
     return {name: float(weight) for name, weight in tasks.items() if weight > 0}
 
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from braindecode_pars._common.checks import choice
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
-from braindecode_pars.pretext.grid import take
-from braindecode_pars.pretext.masked import MaskedGridTask
+from braindecode_pars.pretext.grid import MaskedGridTask, take
 
 __all__ = ["MAE"]
 
@@ -78,14 +77,8 @@ class MAE(MaskedGridTask):
         **encoder_arguments: Any,
     ):
         choice("all", "masked").check("loss_on", loss_on, type(self).__name__)
-        super().__init__(
-            n_times,
-            patch_size,
-            encoder=encoder,
-            mask_ratio=mask_ratio,
-            n_outputs=patch_size,
-            **encoder_arguments,
-        )
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size, **given)
         self.loss_on = loss_on
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    choice,
-    integer,
-    number,
-    optional,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, register
-from braindecode_pars.pretext.distance import DistanceLoss
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.tokens import (
     detrended,
@@ -29,21 +24,22 @@ from braindecode_pars.tokens import (
     sinusoidal_positions,
 )
 
-__all__ = ["PARS", "relative_shifts"]
+__all__ = ["PARS", "DistanceLoss", "relative_shifts"]
 
 #: Number of patches in each simulated example; the shifts of all pairs have the same distribution.
 _N_SIMULATED = 8
 
 _RULES = dict(
-    n_patches=optional(integer(1)),
-    position_mask_ratio=number("in (0, 1]", lambda value: 0 < value <= 1),
-    sampling=choice("random", "grid"),
-    overlap=boolean(),
-    min_gap=integer(0),
-    detrend=boolean(),
-    target=choice("shift", "distance"),
-    n_bins=integer(2),
-    decoder=choice("cross_attention", "mlp"),
+    n_patches=checks.optional(checks.integer(1)),
+    position_mask_ratio=checks.number("in (0, 1]", lambda value: 0 < value <= 1),
+    sampling=checks.choice("random", "grid"),
+    overlap=checks.boolean(),
+    min_gap=checks.integer(0),
+    detrend=checks.boolean(),
+    target=checks.choice("shift", "distance"),
+    n_bins=checks.integer(2),
+    decoder=checks.choice("cross_attention", "mlp"),
+    **dict.fromkeys(("shortest", "longest"), checks.positive()),
 )
 
 
@@ -74,41 +70,6 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
              [ 0.7500,  0.5000,  0.0000]]])
     """
     return (starts[:, :, None] - starts[:, None]).float() / n_times
-
-
-def _n_patches(
-    n_times: int,
-    patch_size: int,
-    n_patches: int | None,
-    sampling: str,
-    overlap: bool,
-    min_gap: int,
-) -> int:
-    """Return the number of patches, the given one or the default, after checks of their places."""
-    if min_gap and overlap and sampling != "grid":
-        raise ValueError(
-            f"min_gap={min_gap} needs overlap=False or sampling='grid'; got overlap={overlap} and "
-            f"sampling={sampling!r}."
-        )
-    if n_times == patch_size:
-        raise ValueError(
-            f"A window of {n_times} samples has only one patch, so all shifts are zero; use longer "
-            "windows or a shorter patch."
-        )
-    most = (n_times + min_gap) // (patch_size + min_gap)  # without overlap
-    if sampling == "grid":
-        if n_patches not in (None, most):
-            gaps = f" with gaps of {min_gap}" if min_gap else ""
-            raise ValueError(
-                f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}{gaps}; "
-                f"n_patches={n_patches} needs sampling='random'."
-            )
-        return most
-    if n_patches is not None:
-        return int(n_patches)
-    # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
-    length = n_times / patch_size
-    return round(4 / 3 * length) if overlap else min(round(2 / 3 * length), most)
 
 
 @register("pars")
@@ -151,7 +112,7 @@ class PARS(PretextTask):
     target : "shift" | "distance"
         What is predicted for a pair. ``"shift"`` is the signed shift (equation 1). ``"distance"``
         is a distribution over binned distances and, apart from it, which patch is the later one:
-        see :class:`~braindecode_pars.pretext.distance.DistanceLoss`. A model can then be sure of a
+        see :class:`~braindecode_pars.pretext.pars.DistanceLoss`. A model can then be sure of a
         distance and not know the order.
     n_bins : int
         Number of bins with ``target="distance"``, equally wide on a logarithmic scale from a
@@ -213,7 +174,6 @@ class PARS(PretextTask):
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         check_parameters(locals(), _RULES, type(self).__name__)
-        n_patches = _n_patches(n_times, patch_size, n_patches, sampling, overlap, int(min_gap))
         self.sampling = sampling
         self.overlap = bool(overlap)
         self.min_gap = int(min_gap)
@@ -221,6 +181,7 @@ class PARS(PretextTask):
         self.detrend = detrend
         self.target = target
         self.n_bins = int(n_bins)
+        n_patches = self._number_of_patches(n_patches)
         if target == "distance" and self.n_times <= 2 * self.patch_size:
             raise ValueError(
                 f"target='distance' needs windows of more than two patches, {2 * self.patch_size} "
@@ -253,9 +214,37 @@ class PARS(PretextTask):
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
 
+    def _number_of_patches(self, given: int | None) -> int:
+        """Return the number of patches, the given one or the default, after checks of places."""
+        n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
+        if gap and self.overlap and self.sampling != "grid":
+            raise ValueError(
+                f"min_gap={gap} needs overlap=False or sampling='grid'; got overlap={self.overlap} "
+                f"and sampling={self.sampling!r}."
+            )
+        if n_times == patch_size:
+            raise ValueError(
+                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
+                "longer windows or a shorter patch."
+            )
+        most = (n_times + gap) // (patch_size + gap)  # without overlap
+        if self.sampling == "grid":
+            if given not in (None, most):
+                gaps = f" with gaps of {gap}" if gap else ""
+                raise ValueError(
+                    f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}"
+                    f"{gaps}; n_patches={given} needs sampling='random'."
+                )
+            return most
+        if given is not None:
+            return int(given)
+        # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between.
+        length = n_times / patch_size
+        return round(4 / 3 * length) if self.overlap else min(round(2 / 3 * length), most)
+
     @property
     def criterion(self) -> Callable[[], nn.Module]:
-        """Class of the loss, or constructor of a :class:`~.distance.DistanceLoss`."""
+        """Class of the loss, or constructor of a :class:`~.pars.DistanceLoss`."""
         return nn.MSELoss if self.target == "shift" else self._distance_loss
 
     def _distance_loss(self) -> DistanceLoss:
@@ -366,3 +355,119 @@ class PARS(PretextTask):
         """Return the shifts of 4096 examples, always the same."""
         starts = self.sample_starts(4096, generator=torch.Generator().manual_seed(0))
         return relative_shifts(starts[:, :n_masked], self.n_times)
+
+
+#: A distance on an edge belongs to the upper bin, also where rounding makes it slightly smaller.
+_ROUNDING = 1e-4
+
+
+class DistanceLoss(nn.Module):
+    r"""Cross-entropy of the distance of two patches in bins, plus that of their order.
+
+    The squared error of a shift is dominated by pairs far apart, and the best guess of a model
+    that knows a distance but not the order is zero. Here the prediction for a pair
+    :math:`(j, k)` has ``n_bins`` logits for the distance :math:`|\theta_{jk}|`, and one logit for
+    patch :math:`j` being the later one.
+
+    Bins are equally wide on a logarithmic scale from ``shortest`` to ``longest``; the first one
+    also has all shorter distances. The diagonal is left out. Two patches with the same start have
+    a distance but no order.
+
+    Parameters
+    ----------
+    n_bins : int
+        Number of bins, at least 2.
+    shortest, longest : float
+        Range of the bins, in the unit of the shifts; ``shortest < longest``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an argument has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext.pars import DistanceLoss
+    >>> shifts = torch.tensor([[[0.0, 0.1, -0.4], [-0.1, 0.0, -0.5], [0.4, 0.5, 0.0]]])
+    >>> criterion = DistanceLoss(n_bins=3, shortest=0.1, longest=0.8)
+    >>> criterion.bins(shifts)
+    tensor([[[0, 0, 2],
+             [0, 0, 2],
+             [2, 2, 0]]])
+    >>> logits = torch.zeros(1, 3, 3, 4)  # a uniform guess costs log 3 + log 2
+    >>> round(criterion(logits, shifts).item(), 3)
+    1.792
+    """
+
+    def __init__(self, n_bins: int, shortest: float, longest: float):
+        super().__init__()
+        check_parameters(locals(), _RULES, type(self).__name__)
+        if not shortest < longest:
+            raise ValueError(
+                f"DistanceLoss: shortest must be less than longest, got {shortest} and {longest}."
+            )
+        self.n_bins = n_bins
+        self.shortest = shortest
+        self.longest = longest
+
+    def bins(self, shifts: Tensor) -> Tensor:
+        """Return the bin of each distance.
+
+        Parameters
+        ----------
+        shifts : Tensor, shape (...)
+            Shifts in the unit of ``shortest`` and ``longest``.
+
+        Returns
+        -------
+        Tensor of int64, shape (...)
+            Numbers of the bins, 0 to ``n_bins - 1``.
+        """
+        octaves = (shifts.abs() / self.shortest).log() / math.log(self.longest / self.shortest)
+        bins = (octaves * self.n_bins + _ROUNDING).floor()
+        return bins.clamp(0, self.n_bins - 1).long()
+
+    def forward(self, prediction: Tensor, shifts: Tensor) -> Tensor:
+        """Return the sum of both losses.
+
+        Parameters
+        ----------
+        prediction : Tensor, shape (batch, n, n, n_bins + 1)
+            Logits of the bins, then the logit of the order.
+        shifts : Tensor, shape (batch, n, n)
+            True shifts.
+
+        Returns
+        -------
+        Tensor
+            Cross-entropy in nats: mean over the ordered pairs of different patches.
+        """
+        batch, n, _ = shifts.shape
+        prediction = prediction.float()
+        logits, later = prediction[..., :-1], prediction[..., -1]
+        distance = F.cross_entropy(logits.movedim(-1, 1), self.bins(shifts), reduction="none")
+        order = F.binary_cross_entropy_with_logits(
+            later, (shifts > 0).to(later.dtype), reduction="none"
+        )
+        is_pair = ~torch.eye(n, dtype=torch.bool, device=shifts.device)
+        losses = distance * is_pair + order * (shifts != 0)  # (batch, n, n)
+        return losses.sum() / (batch * n * (n - 1))
+
+    def best_guess(self, shifts: Tensor) -> Tensor:
+        """Return the best constant prediction.
+
+        Parameters
+        ----------
+        shifts : Tensor, shape (batch, n, n)
+            Shifts of many examples.
+
+        Returns
+        -------
+        Tensor, shape (n_bins + 1,)
+            Logarithm of the share of the pairs in each bin, and 0 for the order.
+        """
+        pairs = ~torch.eye(shifts.shape[-1], dtype=torch.bool, device=shifts.device)
+        counts = self.bins(shifts[:, pairs]).flatten().bincount(minlength=self.n_bins)
+        shares = (counts + 1) / (counts + 1).sum()  # a finite logarithm for an empty bin
+        return F.pad(shares.log(), (0, 1))

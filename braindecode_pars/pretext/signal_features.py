@@ -8,14 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import (
-    check_parameters,
-    instance,
-    listed,
-    optional,
-    positive,
-    warn_user,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters, listed, warn_user
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
 from braindecode_pars.pretext.features import BANDS, FEATURES, bands
@@ -25,8 +19,10 @@ from braindecode_pars.tokens import grid_patches
 __all__ = ["SignalFeatures"]
 
 _RULES = dict(
-    sfreq=optional(positive()),
-    features=optional(instance("a list of names or a dict of functions", list, tuple, Mapping)),
+    sfreq=checks.optional(checks.positive()),
+    features=checks.optional(
+        checks.instance("a list of names or a dict of functions", list, tuple, Mapping)
+    ),
 )
 
 
@@ -293,9 +289,4 @@ def _chosen(
                 "of functions adds others."
             )
         features = {name: FEATURES[name] for name in features}
-    if not features:
-        raise ValueError("features has no feature; pass None for all of them.")
-    for name, function in features.items():
-        if not callable(function):
-            raise TypeError(f"The feature {name!r} must be a function, got {function!r}.")
     return dict(features)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from braindecode_pars._common.checks import integer
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
-from braindecode_pars.pretext.grid import take
-from braindecode_pars.pretext.masked import MaskedGridTask
+from braindecode_pars.pretext.grid import MaskedGridTask, take
 from braindecode_pars.tokens import LogPowerSpectrum
 
 __all__ = ["SpectralMAE", "frequency_bands"]
@@ -126,14 +125,8 @@ class SpectralMAE(MaskedGridTask):
         **encoder_arguments: Any,
     ):
         integer(2).check("patch_size", patch_size, type(self).__name__)
-        super().__init__(
-            n_times,
-            patch_size,
-            encoder=encoder,
-            mask_ratio=mask_ratio,
-            n_outputs=patch_size // 2,
-            **encoder_arguments,
-        )
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size // 2, **given)
         self.spectrum = LogPowerSpectrum(patch_size)
         self.bands = frequency_bands(patch_size)
 

@@ -1,6 +1,7 @@
 """Model card of a folder for others: ``README.md`` in the format of the Hugging Face Hub.
 
-The card is made of the description in the model file, in which names of people are hidden.
+The card is made of the description in the model file, in which names of people are hidden, and of
+the template beside this module.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import pandas as pd
@@ -27,15 +29,6 @@ from braindecode_pars._common.model_files import (
 from braindecode_pars._common.subjects import CORPORA, salt_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
-_IMPORTS = "from braindecode_pars import PARSClassifier, PARSEmbedder"
-_IMPORT = {FEW_LABELS: "from braindecode_pars import FewLabelsClassifier"}
-_PREDICT = '.from_pretrained("{source}").predict(windows)  # prepared as below'
-_USE = {
-    CLASSIFIER: f"PARSClassifier{_PREDICT}",
-    FEW_LABELS: f"FewLabelsClassifier{_PREDICT}",
-    EMBEDDER: 'PARSEmbedder.from_pretrained("{source}").transform(windows)  # prepared as below',
-    ENCODER: 'PARSClassifier(encoder="{source}").fit(windows)  # fine-tunes it',
-}
 _TASK = {
     CLASSIFIER: "It classifies windows of EEG into {classes}.",
     FEW_LABELS: "It classifies windows of EEG into {classes}. Three logistic regressions vote: on "
@@ -49,21 +42,10 @@ _LICENCES = (
     *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
     *("odc-by", "odbl", "pddl"),
 )
-_INTENDED = (
-    "Research on EEG. It is not a medical device: base no diagnosis and no decision about a person "
-    "on its output."
-)
-_LIMITS = (
-    "- Other amplifiers, montages, references, filters and populations than those of the training "
-    "change the scores; measure them on your own held-out subjects.",
-    "- Windows must have the sampling rate of the model, and should be prepared as its training "
-    "data.",
-)
-_HASHES = (
-    "- Subjects of the training are salted hashes in the model file, so that `braindecode_pars` "
-    "warns when one of your test subjects is among them. Whoever has a list of names can try each "
-    "of them: the hashes are no anonymisation."
-)
+_HASHES = """
+- Subjects of the training are salted hashes in the model file, so that `braindecode_pars` warns \
+when one of your test subjects is among them. Whoever has a list of names can try each of them: \
+the hashes are no anonymisation."""
 
 
 def model_card(
@@ -114,32 +96,33 @@ def model_card(
     estimator = description.get("classifier") or description.get("embedder") or {}
     card = description.get("pretraining") or estimator.get("pretraining") or {}
     facts = card.get("about") or {}
-    title, of_encoder = f"{kind} for EEG", []
+    title, of_encoder = f"{kind} for EEG", ""
     if kind not in CLASSIFIERS:
         title = facts.get("name") or title
         licence, about = licence or facts.get("licence"), about or facts.get("description")
     elif facts.get("licence"):
-        of_encoder = [f"Its encoder: {facts['licence']}."]
+        of_encoder = f"\nIts encoder: {facts['licence']}."
     people = [*(card.get("subjects") or ()), *(card.get("finetune_subjects") or ())]
     hashed = any(salt_of(str(name).rpartition(":")[2]) is not None for name in people)
-    use = _USE[kind].replace("{source}", source)
-    sections = {
-        "Task": _task(kind, estimator, card),
-        "Use": ["```python", _IMPORT.get(kind, _IMPORTS), "", use, "```"],
-        "Data": _data(card, facts, people),
-        "Preprocessing": _preprocessing(description, estimator, card),
-        "Scores": _scores(card, scores),
-        "Intended use": [_INTENDED],
-        "Limits": [*_LIMITS, *([_HASHES] if hashed else [])],
-        "Licence": [
-            f"{licence or 'Not stated: ask the authors before you use the model'}.",
-            *of_encoder,
-        ],
-    }
-    text = [_header(kind, card.get("task"), licence), f"# {title}", *([about] if about else [])]
-    for name, lines in sections.items():
-        text += [f"## {name}", "\n".join(lines)]
-    return "\n\n".join(text) + "\n"
+    use = f'PARSClassifier(encoder="{source}").fit(windows)  # fine-tunes it'
+    if kind != ENCODER:
+        method = "transform" if kind == EMBEDDER else "predict"
+        use = f'{kind}.from_pretrained("{source}").{method}(windows)  # prepared as below'
+    template = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        header=_header(kind, card.get("task"), licence),
+        title=title,
+        about=f"\n{about}\n" if about else "",
+        task="\n".join(_task(kind, estimator, card)),
+        names=kind if kind == FEW_LABELS else f"{CLASSIFIER}, {EMBEDDER}",
+        use=use,
+        data="\n".join(_data(card, facts, people)),
+        preprocessing="\n".join(_preprocessing(description, estimator, card)),
+        scores="\n".join(_scores(card, scores)),
+        hashes=_HASHES if hashed else "",
+        licence=(licence or "Not stated: ask the authors before you use the model")
+        + f".{of_encoder}",
+    )
 
 
 def write_shared(

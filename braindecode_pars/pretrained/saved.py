@@ -21,7 +21,7 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars.encoder import PatchEncoder, check_activation
+from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_from, unknown_card
@@ -108,9 +108,7 @@ def describe_encoder(encoder: PatchEncoder, card: EncoderCard) -> dict[str, Any]
     ValueError
         When the activation of the encoder is not one of ``torch.nn``.
     """
-    activation = encoder.config["activation"]
-    check_activation(activation)
-    config = {**encoder.config, "activation": activation.__name__}
+    config = {**encoder.config, "activation": activation_name(encoder)}
     return {"encoder": config, "pretraining": asdict(card)}
 
 

@@ -9,16 +9,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from braindecode_pars._common.checks import (
-    Rule,
-    check_parameters,
-    choice,
-    instance,
-    integer,
-    optional,
-    positive,
-    share,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters
 from braindecode_pars._common.settings import (
     BATCH_SIZE,
     EPOCHS,
@@ -29,7 +21,7 @@ from braindecode_pars._common.settings import (
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
-_SECONDS = positive(1e12)
+_SECONDS = checks.positive(1e12)
 
 
 def _are_lengths(value: Any) -> bool:
@@ -42,20 +34,23 @@ def _are_lengths(value: Any) -> bool:
 #: Setting -> rule, of a run.
 _RULES = {
     **RULES,
-    **dict.fromkeys(("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
+    **dict.fromkeys(
+        ("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)
+    ),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
-    "window_seconds": Rule(
+    "window_seconds": checks.Rule(
         "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
     ),
-    **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), optional(integer(1))),
-    "task": instance("the name of a pretext task", str),
-    "device": choice("auto", "cpu", "cuda", "mps"),
-    "encoder": optional(instance("a folder or the id of a model", str)),
-    "drop_prob": share(),
-    "tokenizer": choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
-    "exclude_subjects": instance("a list of subjects", list, tuple),
-    "seed": integer(0),
-    "num_workers": optional(integer(0)),
+    **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
+    "task": checks.instance("the name of a pretext task", str),
+    "device": checks.choice("auto", "cpu", "cuda", "mps"),
+    "encoder": checks.optional(checks.instance("a folder or the id of a model", str)),
+    "drop_prob": checks.share(),
+    # Those of encoder.TOKENIZERS; importing it takes seconds.
+    "tokenizer": checks.choice("linear", "spectral"),
+    "exclude_subjects": checks.instance("a list of subjects", list, tuple),
+    "seed": checks.integer(0),
+    "num_workers": checks.optional(checks.integer(0)),
 }
 
 #: Settings for two CPU cores and tens of subjects: the defaults of the estimators.

@@ -5,7 +5,7 @@ A step may be computed in micro-batches. After an epoch: metrics and a checkpoin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -186,15 +186,7 @@ class EpochRecord(Callback):
     The losses become means over all processes. It adds ``step``, ``lr``, ``seconds`` and
     ``windows_per_second``, and removes the rows of the batches because they would fill memory and
     checkpoints in a run of millions of steps.
-
-    Parameters
-    ----------
-    batch_size : int
-        Number of examples in a step, over all processes.
     """
-
-    def __init__(self, batch_size: int):
-        self.batch_size = batch_size
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
@@ -207,14 +199,7 @@ class EpochRecord(Callback):
         row["step"] = row["epoch"] * net.steps_per_epoch
         row["lr"] = net.optimizer_.param_groups[0]["lr"]
         row["seconds"] = row["dur"]
-        row["windows_per_second"] = self.batch_size * net.steps_per_epoch / row["dur"]
-
-
-def metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the columns of ``metrics.csv`` for one epoch."""
-    losses = [name for name in row if name.startswith("train_loss")]
-    names = ("epoch", "step", *losses, "lr", "seconds", "windows_per_second")
-    return {name: row[name] for name in names}
+        row["windows_per_second"] = net.batch_size * net.steps_per_epoch / row["dur"]
 
 
 class EpochFiles(Callback):
@@ -231,11 +216,13 @@ class EpochFiles(Callback):
 
     def __init__(self, folder: RunFolder):
         self.folder = folder
-        self.run_id = folder.run_id
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        table = pd.DataFrame([metrics(row) for row in net.history])
+        names = dict.fromkeys(name for row in net.history for name in row)
+        losses = [name for name in names if name.startswith("train_loss")]
+        columns = ["epoch", "step", *losses, "lr", "seconds", "windows_per_second"]
+        table = pd.DataFrame([*net.history], columns=columns)
         text = table.to_csv(index=False, na_rep="nan", lineterminator="\n")
         replace_file(self.folder.metrics, text)
-        checkpoint = Checkpoint.of(net, net.history[-1, "step"], self.run_id)
+        checkpoint = Checkpoint.of(net, net.history[-1, "step"], self.folder.run_id)
         checkpoint.write(self.folder.checkpoints)

@@ -1,4 +1,4 @@
-"""What a pretraining run takes, before it is started: disk, memory, steps and hours.
+"""What a pretraining run takes, before it is started: disk, steps and hours.
 
 The size of the corpus is that of a store, or given by its numbers.
 """
@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
-from torch.autograd.graph import saved_tensors_hooks
 
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
 from braindecode_pars._common.computing import (
@@ -26,16 +23,15 @@ from braindecode_pars._common.computing import (
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretext.joint import SeveralLengths
-from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
+from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.run import begun_task
 from braindecode_pars.runs.run_folder import KEPT
-from braindecode_pars.runs.steps import Steps
-from braindecode_pars.runs.synthetic_steps import SignalSource
+from braindecode_pars.runs.steps import SignalSource, Steps
 from braindecode_pars.signal_store import SignalStore
 
-#: Bytes of a weight: itself, its gradient and two moments of AdamW, in float32.
-_TRAINED, _SAVED = 16, 12
+#: Bytes of a weight in a checkpoint: itself and two moments of AdamW, in float32.
+_SAVED = 12
 
 #: The number of windows in a measured step grows until it takes this many seconds.
 _SECONDS = 1.0
@@ -59,9 +55,6 @@ class RunPlan(NamedTuple):
         matrix products, in all steps.
     store_bytes, run_bytes : int
         Disk of the store, and of the folder of the run with its checkpoints, in bytes.
-    memory_bytes : int
-        Memory of a device for weights, gradients, the state of AdamW and what the backward pass of
-        a micro-batch needs, in bytes. Libraries and temporary tensors come on top.
     device : str
         Name of the devices.
     n_devices : int
@@ -89,7 +82,6 @@ class RunPlan(NamedTuple):
     flops: float
     store_bytes: int
     run_bytes: int
-    memory_bytes: int
     device: str
     n_devices: int
     measured_windows: int
@@ -112,13 +104,14 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     Returns
     -------
     RunPlan
-        Disk, memory, steps, operations, and hours on the devices at hand.
+        Disk, steps, operations, and hours on the devices at hand.
 
     Raises
     ------
     ValueError
-        When the configuration does not fit the sampling rate, or a single window does not fit into
-        the memory of the device.
+        When the configuration does not fit the sampling rate.
+    torch.OutOfMemoryError
+        When a micro-batch does not fit into the memory of the device.
 
     Examples
     --------
@@ -146,7 +139,6 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
     with seeded(config.seed, device):
         counts = [count_steps(training_step(p), p.encoder, n_steps, n_examples) for p in parts]
-        kept = max(_kept_bytes(part, config.precision) for part in parts)
         measured = [_measured(part, config, device, at_once) for part in parts]
     rate = harmonic_mean([rate for _, rate in measured])
     return RunPlan(
@@ -159,35 +151,12 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
         flops=mean(count.flops for count in counts),
         store_bytes=corpus.store_bytes,
         run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
-        memory_bytes=_TRAINED * parameters + kept * at_once,
         device=_name_of(device),
         n_devices=n_devices,
         measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
         hours=n_examples / rate / n_devices / 3600,
     )
-
-
-def _kept_bytes(task: PretextTask, precision: str) -> int:
-    """Return the bytes that the backward pass keeps for each window, without the weights."""
-    in_bfloat16 = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
-    weights = {parameter.untyped_storage().data_ptr() for parameter in task.parameters()}
-
-    def kept(n_windows: int) -> int:
-        # The storages stay alive, else the memory of one could be that of the next.
-        storages: dict[int, torch.UntypedStorage] = {}
-
-        def pack(tensor: Tensor) -> Tensor:
-            storage = tensor.untyped_storage()
-            if storage.data_ptr() not in weights:
-                storages[storage.data_ptr()] = storage
-            return tensor
-
-        with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
-            training_step(task)(n_windows)
-        return sum(storage.nbytes() for storage in storages.values())
-
-    return (kept(4) - kept(2)) // 2
 
 
 def _measured(
@@ -198,34 +167,21 @@ def _measured(
         lr=config.lr, precision=config.precision, compile=config.compile
     )
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
-    losses = RelativeLoss()  # the losses of parts of the task take time too
-    losses.on_train_begin(net)
-    losses.on_epoch_begin(net)
 
     def seconds(n_windows: int) -> float:
         batch = torch.randn(n_windows, task.n_times), torch.zeros(n_windows)
         start = time.perf_counter()
-        result = net.train_step(batch)
-        losses.on_batch_end(net, batch, True, result["y_pred"])
-        result["loss"].item()  # waits for the device
+        net.train_step(batch)["loss"].item()  # waits for the device
         return time.perf_counter() - start
 
-    best = (0, 0.0)
     n_windows = 1
-    with tensor_cores(device), suppress(torch.OutOfMemoryError):
+    with tensor_cores(device):
         while True:
             seconds(n_windows)  # the first step of a size allocates memory
             took = min(seconds(n_windows) for _ in range(2))
-            best = n_windows, n_windows / took
             if n_windows == at_once or took > _SECONDS:
-                break
+                return n_windows, n_windows / took
             n_windows = min(2 * n_windows, at_once)
-    if best[0] == 0:
-        raise ValueError(
-            f"A step of one window of {task.n_times} samples does not fit into the memory of "
-            f"{_name_of(device)}."
-        )
-    return best
 
 
 def _name_of(device: torch.device) -> str:
@@ -253,8 +209,6 @@ class CorpusSize(NamedTuple):
         Sampling rate in Hz.
     store_bytes : int
         Size of a store of the corpus in bytes, with samples in int16 unless it exists already.
-    description : str
-        Where these numbers come from.
 
     Examples
     --------
@@ -266,7 +220,6 @@ class CorpusSize(NamedTuple):
     n_windows: int
     sfreq: float
     store_bytes: int
-    description: str
 
     @classmethod
     def of_numbers(
@@ -294,10 +247,7 @@ class CorpusSize(NamedTuple):
         """
         check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
-        hours = n_windows * window_seconds / 3600
-        channels = f"{n_chans} channel{'s' if n_chans > 1 else ''}"
-        described = f"{n_windows:,} windows of {window_seconds:g} s, {hours:,.0f} h of {channels}"
-        return cls(n_windows, float(sfreq), n_samples * _BYTES, described)
+        return cls(n_windows, float(sfreq), n_samples * _BYTES)
 
     @classmethod
     def of_store(
@@ -322,7 +272,6 @@ class CorpusSize(NamedTuple):
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
         if isinstance(store, SignalSource):
-            return cls(store.n_windows, store.sfreq, 0, "synthetic signals, no recordings")
+            return cls(store.n_windows, store.sfreq, 0)
         n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
-        described = f"the store {store.path}, {len(store.recordings):,} recordings"
-        return cls(n_windows, store.sfreq, store.n_bytes, described)
+        return cls(n_windows, store.sfreq, store.n_bytes)

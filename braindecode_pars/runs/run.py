@@ -6,8 +6,7 @@ import logging
 import os
 import platform
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +18,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common.checks import check_same_rate, listed, warn_user
+from braindecode_pars._common.checks import check_same_rate, warn_user
 from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
@@ -32,8 +31,7 @@ from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.net import EpochFiles, EpochRecord, RunNet
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
-from braindecode_pars.runs.steps import Steps
-from braindecode_pars.runs.synthetic_steps import SignalSource, SyntheticSteps
+from braindecode_pars.runs.steps import SignalSource, Steps, SyntheticSteps
 from braindecode_pars.signal_store import SignalStore
 
 log = logging.getLogger(__name__)
@@ -86,8 +84,8 @@ def pretrain(
     TypeError
         When ``config`` is not a RunConfig.
     ValueError
-        When the configuration does not fit the store, the processes or the device's memory, or
-        the folder has another run.
+        When the configuration does not fit the store or the processes, or the folder has another
+        run.
     KeyboardInterrupt
         When the user interrupts training. The last checkpoint is kept.
 
@@ -183,11 +181,6 @@ def _opened(
 ) -> SignalStore | SignalSource:
     """Return the recordings that the run may use; synthetic signals are returned as they are."""
     if isinstance(store, SignalSource):
-        if config.exclude_subjects:
-            raise ValueError(
-                f"Synthetic signals have no subjects, so {listed(config.exclude_subjects)} cannot "
-                "be excluded; leave exclude_subjects out."
-            )
         return store
     if not isinstance(store, SignalStore):
         # Opening may compare the samples with their checksums. The first process does so for all.
@@ -235,8 +228,7 @@ def _train(
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
-    seeding = globally_seeded(config.seed, accelerator.device)
-    with _explained_memory(config.micro_batch_size), seeding, warnings.catch_warnings():
+    with globally_seeded(config.seed, accelerator.device), warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
@@ -244,7 +236,7 @@ def _train(
             steps,
             PretrainingSettings(**settings),
             # The second one writes what the first one adds to the history.
-            callbacks=[EpochRecord(config.batch_size), *([EpochFiles(folder)] if is_main else [])],
+            callbacks=[EpochRecord(), *([EpochFiles(folder)] if is_main else [])],
             first_epoch=first_epoch,
             verbose=verbose if is_main else 0,
             net=make_net,
@@ -339,20 +331,6 @@ def _in_samples(config: RunConfig, sfreq: float) -> list[int]:
     return [round(seconds * sfreq) for seconds in config.lengths]
 
 
-@contextmanager
-def _explained_memory(micro_batch_size: int) -> Iterator[None]:
-    """Say which setting needs less memory, when there is too little of it."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        # On the CPU, torch raises a plain RuntimeError.
-        no_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if no_memory or "can't allocate memory" in str(error):
-            what = f"micro_batch_size={micro_batch_size}"
-            raise ValueError(f"The device has too little memory for {what}.") from error
-        raise
-
-
 def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[str, Any]:
     device = accelerator.device.type
     if device == "cuda":
@@ -375,8 +353,6 @@ def _overview(
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
-    micro = config.micro_batch_size * accelerator.num_processes
-    parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
     mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
     mixture = f" ({mixture})" if mixture else ""
     done = f", {first_epoch} of them done" if first_epoch else ""
@@ -386,7 +362,7 @@ def _overview(
         f"{task.shown_name} with {n_parameters(task):,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
-        f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
+        f"windows; a pass over the data is {steps.n_windows} windows{mixture}"
     )
 
 

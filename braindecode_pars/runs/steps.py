@@ -1,11 +1,12 @@
-"""The data of each step of a run; they depend only on the seed and the step number."""
+"""The data of each step of a run, recorded or synthetic: they depend on the seed and its number."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from braindecode_pars.pretrained.cards import unique_subjects
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.shares import windows_of_a_pass
 
@@ -22,27 +24,7 @@ from braindecode_pars.signal_store.shares import windows_of_a_pass
 ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
-def lengths_in_turns(n_times: int | Sequence[int], sfreq: float) -> list[int]:
-    """Return the lengths of the crops in samples, in the order of the steps.
-
-    Raises
-    ------
-    ValueError
-        When a crop has no sample.
-    """
-    lengths = [n_times] if isinstance(n_times, int) else list(n_times)
-    if min(lengths) < 1:
-        raise ValueError(
-            f"At {sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
-        )
-    if len(set(lengths)) < len(lengths):
-        raise ValueError(
-            f"At {sfreq:g} Hz the lengths of the crops are {', '.join(map(str, lengths))} samples; "
-            "pass different ones."
-        )
-    return lengths
-
-
+@dataclass(eq=False, repr=False)
 class StepsOfRun(Dataset):
     """What the data of the steps of a run share, with and without recordings.
 
@@ -52,27 +34,29 @@ class StepsOfRun(Dataset):
         As in :class:`Steps`.
     """
 
-    #: Items are signals of one channel, not windows.
-    is_single_channel = True
+    store: Any
+    n_times: Any
+    batch_size: int
+    _: KW_ONLY
+    seed: int = 0
+    process: int = 0
+    n_processes: int = 1
 
-    def __init__(
-        self,
-        store: Any,
-        n_times: int | Sequence[int],
-        batch_size: int,
-        *,
-        seed: int = 0,
-        process: int = 0,
-        n_processes: int = 1,
-    ):
-        self.in_turns = lengths_in_turns(n_times, store.sfreq)
-        share = batch_size // n_processes
-        self.store = store
-        self.sfreq = store.sfreq
-        self.n_times = max(self.in_turns)
-        self.batch_size = batch_size
-        self.seed = seed
-        self.own_examples = slice(process * share, (process + 1) * share)
+    #: Items are signals of one channel, not windows.
+    is_single_channel: ClassVar[bool] = True
+    #: Facts for the encoder's card beside those of all runs.
+    about: ClassVar[dict[str, Any]] = {}
+
+    def __post_init__(self) -> None:
+        self.sfreq = self.store.sfreq
+        lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
+        if min(lengths) < 1:
+            raise ValueError(
+                f"At {self.sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
+            )
+        self.in_turns, self.n_times = lengths, max(lengths)
+        share = self.batch_size // self.n_processes
+        self.own_examples = slice(self.process * share, (self.process + 1) * share)
 
     @property
     @abstractmethod
@@ -134,19 +118,9 @@ class Steps(StepsOfRun):
 
     store: SignalStore
 
-    def __init__(
-        self,
-        store: SignalStore,
-        n_times: int | Sequence[int],
-        batch_size: int,
-        *,
-        seed: int = 0,
-        process: int = 0,
-        n_processes: int = 1,
-    ):
-        shares = dict(process=process, n_processes=n_processes)
-        super().__init__(store, n_times, batch_size, seed=seed, **shares)
-        n_times = self.n_times
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        store, n_times = self.store, self.n_times
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -197,11 +171,6 @@ class Steps(StepsOfRun):
         """The data in ``run.json``."""
         store = self.store
         return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Facts for the encoder's card beside those of all runs."""
-        return {}
 
     def __str__(self) -> str:
         hours = self.lengths.sum() / self.sfreq / 3600
@@ -272,6 +241,100 @@ class Steps(StepsOfRun):
         return self._order[1]
 
 
+@runtime_checkable
+class SignalSource(Protocol):
+    """What a run needs of signals without recordings: ``datasets.SyntheticSignals`` has it.
+
+    Its attributes are what decides on the signals, as JSON takes them.
+
+    Attributes
+    ----------
+    sfreq : float
+        Sampling rate in Hz.
+    n_windows : int
+        Number of signals in a pass.
+    preprocessing : Preprocessing
+        Rate and band of the signals.
+    """
+
+    sfreq: float
+    n_windows: int
+
+    @property
+    def preprocessing(self) -> Preprocessing: ...
+
+    def draw(self, n: int, n_times: int, rng: np.random.Generator) -> np.ndarray:
+        """Return signals, float32 (n, n_times), that depend only on the generator."""
+
+
+class SyntheticSteps(StepsOfRun):
+    """The signals of one process, in the place of :class:`Steps`.
+
+    The signals of a step are drawn for the step alone. They depend only on the source, the seed and
+    the step number.
+
+    Parameters
+    ----------
+    store : SignalSource
+        Source of the signals.
+    n_times, batch_size, seed, process, n_processes
+        As in ``Steps``.
+
+    Raises
+    ------
+    ValueError
+        When a signal has no sample.
+    """
+
+    store: SignalSource
+
+    #: The signals have no subject and no corpus.
+    subjects: list = []  # noqa: RUF012
+    in_pass: dict[str, int] = {}  # noqa: RUF012
+
+    @property
+    def n_windows(self) -> int:
+        """Number of signals in a pass."""
+        return self.store.n_windows
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The data in ``run.json``: the settings of the source, no recordings and no subjects."""
+        return {
+            "path": None,
+            "checksum": None,
+            "sfreq": self.sfreq,
+            "synthetic": dict(vars(self.store)),
+            "recordings": [],
+            "subjects": self.subjects,
+        }
+
+    about: ClassVar[dict[str, Any]] = {
+        "description": "Pretrained on synthetic signals: without recordings, and without subjects.",
+        "corpora": ["synthetic signals"],
+        "reference": "none",
+    }
+
+    def __str__(self) -> str:
+        return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
+
+    def _signals_of(self, step: int, n_times: int) -> Tensor:
+        # All processes draw the whole batch, so that their number does not matter.
+        return self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
+
+    def first_pass(self, n: int) -> Tensor:
+        """Return n of the longest signals, other ones than those of the steps.
+
+        They are the same for all processes.
+        """
+        return self._draw(n, self.n_times, FIRST_PASS)
+
+    def _draw(self, n: int, n_times: int, *purpose: int) -> Tensor:
+        rng = np.random.default_rng([self.seed, *purpose])
+        return torch.from_numpy(self.store.draw(n, n_times, rng))
+
+
+@dataclass(eq=False)
 class EpochLoader:
     """Loader of a range of steps; each iteration over it yields one epoch.
 
@@ -291,26 +354,23 @@ class EpochLoader:
         Whether batches are in pinned memory, so that copies to a GPU do not block.
     """
 
-    def __init__(
-        self,
-        steps: Steps,
-        first: int,
-        last: int,
-        steps_per_epoch: int,
-        *,
-        num_workers: int = 0,
-        pin_memory: bool = False,
-    ):
+    steps: StepsOfRun
+    first: int
+    last: int
+    steps_per_epoch: int
+    num_workers: int = 0
+    pin_memory: bool = False
+
+    def __post_init__(self) -> None:
         self.loader = DataLoader(
-            steps,
+            self.steps,
             batch_size=None,
-            sampler=range(first, last),
-            num_workers=num_workers,
-            pin_memory=pin_memory,
+            sampler=range(self.first, self.last),
+            num_workers=self.num_workers,
+            pin_memory=self.pin_memory,
             # Without it, DataLoader draws a seed from torch's global generator.
             generator=torch.Generator(),
         )
-        self.steps_per_epoch = steps_per_epoch
         self._batches: Iterator[tuple[Tensor, int]] | None = None
 
     def __len__(self) -> int:

@@ -235,7 +235,7 @@ def _steps_of(X: EEGWindowsDataset | WindowsDataset) -> list:
 
 
 #: Columns of the two tables, and braindecode's columns that become some of them.
-_OWN = {"recording", "item", "start", "stop", "label", "weight", "subject", "split"} | {
+_OWN = {"recording", "item", "start", "stop", "label", "subject", "split"} | {
     *("i_start_in_trial", "i_stop_in_trial", "target")
 }
 

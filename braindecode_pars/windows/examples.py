@@ -27,15 +27,12 @@ class Examples(Dataset):
     Parameters
     ----------
     windows : Windows
-        The windows. With weights, a label is the pair of label and weight, float32.
+        The windows.
     """
 
     def __init__(self, windows: Windows):
-        y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
-        if windows.weights is not None:  # in single precision, since some GPUs have no other
-            y = np.column_stack([y, windows.weights]).astype(np.float32)
         self.windows = windows
-        self.y = y
+        self.y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -94,12 +91,6 @@ class SingleChannelWindows(Dataset):
         Length of a crop in samples. None means the length of the first window; with several
         corpora, the shortest of these lengths. A SignalStore or SyntheticSignals alone needs a
         number.
-    balance : bool
-        Whether several corpora give the same number of examples each. If True, each window of the
-        largest corpus gives one example per pass, and windows of smaller corpora are repeated.
-        Split off validation windows before, because the copies of a window would end up on both
-        sides of a later split. If False, each window gives one example.
-
     Attributes
     ----------
     n_times : int
@@ -110,9 +101,9 @@ class SingleChannelWindows(Dataset):
     Raises
     ------
     ValueError
-        When a dataset is empty, when sampling rates differ, when ``n_times`` is not positive or is
-        missing for a SignalStore alone, or when ``balance`` is True with one corpus. Also when an
-        item is read whose window is shorter than a crop or contains NaN or infinite samples.
+        When a dataset is empty, when sampling rates differ, or when ``n_times`` is not positive or
+        is missing for a SignalStore alone. Also when an item is read whose window is shorter than a
+        crop or contains NaN or infinite samples.
 
     Examples
     --------
@@ -129,18 +120,10 @@ class SingleChannelWindows(Dataset):
     #: Marks a dataset whose items are signals of one channel, not windows.
     is_single_channel = True
 
-    def __init__(
-        self,
-        dataset: Dataset | Sequence[Dataset],
-        n_times: int | None = None,
-        *,
-        balance: bool = False,
-    ):
+    def __init__(self, dataset: Dataset | Sequence[Dataset], n_times: int | None = None):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
         is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
         given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
-        if balance and len(given) < 2:
-            raise ValueError("balance=True needs several corpora; pass them as a list of datasets.")
         # Recordings of a store are cut into windows of the length of a crop.
         given = [corpus if is_continuous(corpus) else as_windows(corpus) for corpus in given]
         lengths = (
@@ -158,20 +141,14 @@ class SingleChannelWindows(Dataset):
         ]
         self.n_times = min(lengths)
         self.sfreq = rates[0] if rates else None
-        self.balance = balance
-        self._lengths = [len(corpus) for corpus in corpora]
-        self._starts = [0, *np.cumsum(self._lengths).tolist()[:-1]]
+        self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]
 
     def __len__(self) -> int:
-        n_corpora = len(self._lengths)
-        return n_corpora * max(self._lengths) if self.balance else sum(self._lengths)
+        return self._starts[-1]
 
     def _window_of(self, index: int) -> tuple[int, int]:
         """Return the corpus of item ``index``, and the window there from which it is drawn."""
         index = range(len(self))[index]
-        if self.balance:  # items alternate between the corpora; short corpora start again
-            turn, corpus = divmod(index, len(self._lengths))
-            return corpus, turn % self._lengths[corpus]
         corpus = bisect_right(self._starts, index) - 1
         return corpus, index - self._starts[corpus]
 

@@ -45,7 +45,7 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
     Raises
     ------
     ValueError
-        When the share is out of range. With "split", when a window has neither the split "train"
+        With "split", when a window has neither the split "train"
         nor "valid", and when a subject has windows of both.
 
     Warns
@@ -57,8 +57,6 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
     if isinstance(share, str):
         is_valid = are_validation(windows.splits, windows.subjects, len(windows))
         return windows.take(np.flatnonzero(~is_valid)), windows.take(np.flatnonzero(is_valid))
-    if not 0 <= share < 1:
-        raise ValueError(f"validation must be in [0, 1), got {share}.")
     if share == 0:
         return windows, None
     y = labels_of(windows)

@@ -1,4 +1,4 @@
-"""Labels of windows, and the weights of classes and of windows in the loss and in scores."""
+"""Labels of windows, the weights of classes in the loss, and those of windows in scores."""
 
 from __future__ import annotations
 
@@ -154,10 +154,7 @@ def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarra
 
 
 def cross_entropy_weights(
-    codes: np.ndarray,
-    classes: np.ndarray,
-    class_weight: str | dict | None,
-    sample_weight: np.ndarray | None = None,
+    codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
 ) -> Tensor | None:
     """Return the weight of each class in the loss.
 
@@ -171,8 +168,6 @@ def cross_entropy_weights(
         Rule for the weights. ``"balanced"`` gives class c the weight n / (K n_c), with n training
         windows, n_c of them of class c, and K classes among them (section 2.5). A dict maps labels
         to weights; labels that it does not contain have weight 1. None means no weights.
-    sample_weight : ndarray, shape (n_windows,) | None
-        Weights of windows, with which ``"balanced"`` counts them.
 
     Returns
     -------
@@ -187,7 +182,7 @@ def cross_entropy_weights(
     """
     if class_weight is None:
         return None
-    counts = np.bincount(codes, weights=sample_weight, minlength=len(classes))
+    counts = np.bincount(codes, minlength=len(classes))
     present = counts > 0
     weights = np.ones(len(classes))
     if isinstance(class_weight, dict):
@@ -224,25 +219,6 @@ def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
     if not weights.any():
         raise ValueError("All numbers in sample_weight are zero; give some window a weight.")
     return weights
-
-
-def that_weigh(windows: Windows, part: str) -> Windows:
-    """Return windows without those of weight 0.
-
-    Raises
-    ------
-    ValueError
-        When all windows have weight 0.
-    """
-    if windows.weights is None:
-        return windows
-    kept = np.flatnonzero(windows.weights > 0)
-    if len(kept) == 0:
-        raise ValueError(
-            f"All {part} windows have a sample_weight of 0; give some of them a weight, or choose "
-            "another validation."
-        )
-    return windows.take(kept)
 
 
 def class_names(

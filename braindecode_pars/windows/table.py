@@ -108,10 +108,6 @@ class Montage:
     n_rows: int | None = None
     is_picked: bool = False
 
-    def __repr__(self) -> str:
-        shown = ", ".join(self.names[:3]) + (", ..." if len(self.names) > 3 else "")
-        return f"Montage({self.n_chans} channels{f': {shown}' if shown else ''})"
-
     @classmethod
     def of(cls, chs_info: list[dict] | None, bads: Sequence[str] = ()) -> Montage:
         """Return the montage that reads all of these channels."""
@@ -168,7 +164,7 @@ class Windows(Sequence):
     windows : pandas.DataFrame
         One row a window: ``recording`` (row of ``recordings``), ``item`` (its number in the
         reader), ``start`` and ``stop`` in samples of the recording (-1 where unknown), ``label``
-        and ``weight`` where there are any, and other metadata as they came.
+        where there are any, and other metadata as they came.
     label_dtype : numpy.dtype | None
         Data type of labels that are text in the dataset; a table has objects for them.
     label_names : mapping of str to label | None
@@ -268,11 +264,6 @@ class Windows(Sequence):
             raise ValueError("The windows have no labels.")
         return y
 
-    @property
-    def weights(self) -> np.ndarray | None:
-        """Weight of each window in the loss; None when all have the same."""
-        return self.windows["weight"].to_numpy() if "weight" in self.windows else None
-
     @cached_property
     def subjects(self) -> np.ndarray | None:
         """Subject of each window, None or NaN where unknown; None when all are."""
@@ -312,10 +303,6 @@ class Windows(Sequence):
         column, dtype = label_column(y)
         table = self.windows.assign(label=column)
         return replace(self, windows=table, label_dtype=dtype, label_names=names)
-
-    def with_weights(self, weights: np.ndarray) -> Windows:
-        """Return the windows with weights in the loss."""
-        return replace(self, windows=self.windows.assign(weight=weights))
 
     def with_subjects(self, subjects: np.ndarray) -> Windows:
         """Return the windows with other subjects; a recording of several has a row for each."""

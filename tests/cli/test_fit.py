@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
         (("--class", "asleep", *SHORT), 1, "no label that was asked for"),
         (("--few-labels", "--method", "mae"), 2, "--method is for training a network; leave it or"),
         (("--few-labels", "--seed", "3"), 2, "--seed is for training a network; leave it or"),
-        (("--few-labels", "--set", "head=both"), 1, "no argument 'head'; leave it or --few-labels"),
+        (("--few-labels", "--set", "head=both"), 1, "unexpected keyword argument 'head'"),
         (("--few-labels", "--set", "C=-1"), 1, "C must be a positive number"),
     ],
 )

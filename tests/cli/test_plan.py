@@ -1,4 +1,4 @@
-"""``braindecode-pars plan``: from numbers and folders to disk, memory, steps and hours."""
+"""``braindecode-pars plan``: from numbers and folders to disk, steps and hours."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ def plan(*arguments, code=0):
 
 def test_from_numbers_with_the_published_settings(monkeypatch):
     monkeypatch.setattr(planning, "_measured", lambda *arguments: (8, 1000.0))
-    monkeypatch.setattr(planning, "_kept_bytes", lambda *arguments: 10**7)
     numbers = ["--n-windows", 1_500_000, "--window-seconds", 30, "--sfreq", 200]
     printed = plan(*numbers, "--n-chans", 6, "--paper", "--device", "cpu")
     for words in (
-        "1,500,000 windows of 30 s, 12,500 h of 6 channels",
+        "1,500,000 at 200 Hz",
         "pars with 14,304,257 parameters",
-        "disk of the store 108 GB",
+        "disk of the store 108.0 GB",
         "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
         "windows in all steps 1,500,160,000",
         "tokens 6e+10",  # 40 in each window
         "FLOPs 4.94e+18",  # 1.1 GFLOP forwards in each window, and twice that backwards
-        "memory 5.35 GB",  # 16 bytes for each weight and 10 MB for each of 512 windows
         "1,000 windows/s on each, measured on steps of 8",
         "417 h (17.4 days)",
         "Nothing was started.",
@@ -49,7 +47,6 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
 
 def test_without_recordings():
     printed = plan("--synthetic", "--sfreq", 100, *SMALL)
-    assert "synthetic signals, no recordings" in printed
     assert "6,400 at 100 Hz" in printed
     assert "disk of the store 0 bytes" in printed
     assert "--synthetic" in plan("--synthetic", "--n-windows", 3, "--sfreq", 100, code=2)
@@ -60,7 +57,6 @@ def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     printed = plan(store.path, *SMALL)
     assert "These are defaults for a laptop" in printed
-    assert f"the store {store.path}, 4 recordings" in printed
     assert "100: 50 epochs of 2 steps of 8 windows" in printed
     assert sorted(tmp_path.rglob("*")) == before
     excluded = plan(store.path, *SMALL, "--exclude-subject", "subject-0")
@@ -72,7 +68,6 @@ def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
     [
         ([], "--n-windows and --sfreq"),
         (["here", "--n-windows", 3], "--n-windows"),
-        (["--n-windows", 3], "--n-windows needs --sfreq"),
     ],
 )
 def test_a_corpus_is_needed(options, message):
@@ -83,6 +78,7 @@ def test_mistakes_end_without_a_traceback(tmp_path):
     for options, message in (
         ([tmp_path / "absent"], "absent"),
         (["--n-windows", 9, "--sfreq", -1], "sfreq must be"),
+        (["--n-windows", 9], "sfreq must be"),
         (
             ["--n-windows", 9, "--sfreq", 100, "--task", "parts"],
             "Unknown pretext task 'parts'; known are",

@@ -8,7 +8,7 @@ import re
 import socket
 import sys
 import time
-from dataclasses import asdict, fields, replace
+from dataclasses import fields
 
 import pandas as pd
 import psutil
@@ -44,16 +44,6 @@ def test_one_of_several_processes_says_it(monkeypatch, caplog):
         monkeypatch.setenv("RANK", rank)
         run_config({"device": "cpu"})
         assert caplog.text.count("defaults for a laptop") == n_lines
-
-
-def test_a_resumed_run_keeps_its_defaults_on_another_device(tmp_path):
-    for began in (RunConfig(device="cuda", epochs=3), RunConfig.for_laptop(epochs=3)):
-        described = {"configuration": {**asdict(began), "exclude_subjects": []}}
-        (tmp_path / "run.json").write_text(json.dumps(described))
-        resumed = run_config({"device": "cpu", "epochs": 3}, tmp_path)
-        assert resumed == replace(began, device="cpu")
-    (tmp_path / "run.json").write_text("damaged")
-    assert run_config({"device": "cpu"}, tmp_path) == RunConfig.for_laptop(device="cpu")
 
 
 runner = CliRunner()

@@ -57,8 +57,8 @@ class FlatClassifier(FlatData, PARSClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def fit(self, X, y=None, sample_weight=None):
-        return super().fit(X, y, sample_weight=sample_weight)
+    def fit(self, X, y=None):
+        return super().fit(X, y)
 
     def _logits(self, X, groups):
         return super()._logits(self.as_fitted(X), groups)
@@ -121,8 +121,6 @@ def samples(windows):
 
 #: Checks that fail on purpose -> reason.
 EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": "batches are drawn: two windows "
-    "are in other ones than one of weight two",
     "check_fit2d_1feature": "a window of one sample has one patch and thus no shift to learn, so "
     "fit raises an error of this package",
 }

@@ -553,7 +553,6 @@ def pretrain_some(
     task_params=None,
     windows=X,
     n_times=None,
-    balance=False,
     callbacks=None,
     seed=0,
     first_epoch=0,
@@ -577,7 +576,6 @@ def pretrain_some(
         windows,
         settings,
         n_times=n_times,
-        balance=balance,
         callbacks=callbacks,
         seed=seed,
         first_epoch=first_epoch,
@@ -597,12 +595,8 @@ def with_callback(cls):
     return call
 
 
-for name in ("WarmupCosine", "TimeBudget", "ProgressLine"):
-    target(
-        name,
-        with_callback(getattr(callbacks, name)),
-        dict(seconds=60) if name == "TimeBudget" else None,
-    )
+for name in ("WarmupCosine", "ProgressLine"):
+    target(name, with_callback(getattr(callbacks, name)))
 
 
 def with_pretraining(**arguments):
@@ -631,8 +625,8 @@ def windows_of(windows_ds):
 target("as_sklearn", windows_of, lambda f: dict(windows_ds=small.dataset(1)), windows_ds=arrays())
 
 
-def crops(dataset, n_times=None, balance=False):
-    made = SingleChannelWindows(dataset, n_times, balance=balance)
+def crops(dataset, n_times=None):
+    made = SingleChannelWindows(dataset, n_times)
     return made[0]
 
 

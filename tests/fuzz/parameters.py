@@ -68,7 +68,7 @@ KINDS = dict(
     **dict.fromkeys(("mask_ratio", "position_mask_ratio"), "share"),
     **dict.fromkeys(("finetune_warmup", "label_smoothing"), "share"),
     **dict.fromkeys(("freeze_encoder", "electrode_position", "compile", "overlap"), "flag"),
-    **dict.fromkeys(("balance", "amplitude"), "flag"),
+    amplitude="flag",
     power="choice",
     **dict.fromkeys(("pretext", "task", "precision", "sampling", "decoder", "loss_on"), "choice"),
     **dict.fromkeys(("pooling", "method", "network", "dtype", "on_error", "device"), "choice"),

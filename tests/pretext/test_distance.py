@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from braindecode_pars.pretext.distance import DistanceLoss
-from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.pretext.pars import DistanceLoss, relative_shifts
 
 
 def slow_bin(distance: float, edges: list[float]) -> int:

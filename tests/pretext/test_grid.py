@@ -7,8 +7,7 @@ import torch
 from support.pretext_contract import SIZES
 
 from braindecode_pars.pretext import MAE, MP3, DropPos, SpectralMAE
-from braindecode_pars.pretext.grid import GridTask, number_of, take
-from braindecode_pars.pretext.masked import MaskedGridTask
+from braindecode_pars.pretext.grid import GridTask, MaskedGridTask, number_of, take
 
 
 def test_patches_and_positions():
@@ -42,10 +41,10 @@ def test_take_selects_tokens_by_place():
 
 
 def test_number_of_patches_from_a_ratio():
-    assert number_of(0.5, 30, "mask_ratio", least=1, most=29, does="removes") == 15
-    assert number_of(0.75, 15, "mask_ratio", least=1, most=15, does="removes") == 11
+    assert number_of(0.5, 30, "mask_ratio", least=1, most=29) == 15
+    assert number_of(0.75, 15, "mask_ratio", least=1, most=15) == 11
     with pytest.raises(ValueError, match="nan"):
-        number_of(float("nan"), 3, "ratio", least=0, most=3, does="removes")
+        number_of(float("nan"), 3, "ratio", least=0, most=3)
 
 
 @pytest.mark.parametrize("task", [MAE, MP3, DropPos])

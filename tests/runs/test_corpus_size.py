@@ -29,8 +29,7 @@ def folder(tmp_path):
 def test_a_store(folder, tmp_path):
     store = SignalStore.create(tmp_path / "store", folder, verbose=0)
     size = CorpusSize.of_store(store, window_seconds=3)
-    assert size[:3] == (3 + 3 + 4 + 4 + 4, 100.0, store.n_bytes)
-    assert size.description == f"the store {store.path}, 5 recordings"
+    assert size == (3 + 3 + 4 + 4 + 4, 100.0, store.n_bytes)
     assert CorpusSize.of_store(store.select(exclude=("0", "1")), 3).n_windows == 12
 
 
@@ -47,7 +46,6 @@ def test_windows_are_counted_in_samples(folder, tmp_path):
 def test_numbers():
     size = CorpusSize.of_numbers(1200, sfreq=200, window_seconds=30, n_chans=6)
     assert size.store_bytes == 1200 * 30 * 200 * 6 * 2
-    assert size.description == "1,200 windows of 30 s, 10 h of 6 channels"
     for name, value in (("n_windows", 0), ("sfreq", -1), ("n_chans", 1.5), ("sfreq", "200")):
         with pytest.raises((TypeError, ValueError), match=name):
             CorpusSize.of_numbers(**{"n_windows": 5, "sfreq": 200, name: value})

@@ -6,8 +6,6 @@ import json
 
 import pandas as pd
 import pytest
-import torch
-from benchmarks.measuring import peak_bytes
 from support.small_runs import SMALL, make_store, run, small_config
 
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
@@ -46,45 +44,6 @@ def test_tokens_and_parameters(quick):
     assert planned.parameters == sum(parameter.numel() for parameter in task.parameters())
     assert planned.hours == pytest.approx(80 / planned.windows_per_second / 3600)
     assert planned.measured_windows <= 8
-
-
-def test_memory_of_the_backward_pass():
-    """Close to the peak of torch's allocator, which also has temporary tensors."""
-    config = RunConfig(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, device="cpu")
-    task = build_task(config, 100.0)
-
-    def step() -> None:
-        task.zero_grad()
-        task.criterion()(*task(torch.randn(16, 3000))).backward()
-
-    kept = module._kept_bytes(task, "float32") * 16
-    peak = peak_bytes(step)
-    assert 0.6 * peak < kept < 1.05 * peak
-    assert module._kept_bytes(task, "bfloat16") * 16 < 0.85 * kept
-
-
-def test_a_step_that_does_not_fit_ends_the_measuring(monkeypatch):
-    from braindecode_pars.pretraining import PretrainingNet
-
-    def train_step(net, batch):
-        if len(batch[0]) > 4:
-            raise torch.OutOfMemoryError
-        return {"loss": torch.zeros(()), "y_pred": net.infer(batch[0])}
-
-    monkeypatch.setattr(PretrainingNet, "train_step", train_step)
-    planned = plan(CorpusSize.of_numbers(10, sfreq=100, window_seconds=3), small_config())
-    assert planned.measured_windows == 4
-
-
-def test_a_single_window_that_does_not_fit(monkeypatch):
-    from braindecode_pars.pretraining import PretrainingNet
-
-    def train_step(net, batch):
-        raise torch.OutOfMemoryError
-
-    monkeypatch.setattr(PretrainingNet, "train_step", train_step)
-    with pytest.raises(ValueError, match="one window of 300 samples"):
-        plan(CorpusSize.of_numbers(10, sfreq=100, window_seconds=3), small_config())
 
 
 def test_a_window_shorter_than_a_patch():

@@ -162,8 +162,3 @@ def test_short_crops_reach_the_end_of_a_recording(store):
     read = torch.cat([steps[step][0] for step in range(0, 40, 2)])
     end = torch.from_numpy(store.crops(np.zeros(1, int), np.array([1950]), 50))
     assert any(torch.equal(crop[k : k + 50], end[0]) for crop in read for k in range(51))
-
-
-def test_lengths_that_are_the_same_in_samples_are_refused(store):
-    with pytest.raises(ValueError, match="300, 300 samples; pass different ones"):
-        Steps(store, (300, 300), 6)

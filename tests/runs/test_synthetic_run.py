@@ -20,8 +20,7 @@ from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.model_card import model_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import CorpusSize, plan, pretrain
-from braindecode_pars.runs.steps import EpochLoader
-from braindecode_pars.runs.synthetic_steps import SyntheticSteps
+from braindecode_pars.runs.steps import EpochLoader, SyntheticSteps
 
 SOURCE = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
 
@@ -140,15 +139,9 @@ def test_a_run_resumes_on_the_same_signals_only(tmp_path, monkeypatch):
         run(store, tmp_path / "run", resume=True)
 
 
-def test_no_subject_can_be_excluded(tmp_path):
-    with pytest.raises(ValueError, match="have no subjects, so S1 cannot be excluded"):
-        run(SOURCE, tmp_path / "run", exclude_subjects=["S1"])
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_plan_needs_no_disk_for_a_store():
     corpus = CorpusSize.of_store(SOURCE)
-    assert corpus == (20, 100.0, 0, "synthetic signals, no recordings")
+    assert corpus == (20, 100.0, 0)
     planned = plan(corpus, small_config(steps_per_epoch=None))
     assert (planned.steps_per_epoch, planned.n_steps, planned.store_bytes) == (3, 15, 0)
 

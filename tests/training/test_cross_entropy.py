@@ -104,19 +104,3 @@ def test_the_gradients_are_those_of_torch():
             for loss in (ours.train(training), theirs)
         )
         assert torch.equal(found, expected)
-
-
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_weights_of_windows_are_repetitions(weights, smoothing):
-    """A window of weight 3 has the loss of three windows."""
-    labels, times = torch.tensor([0, 1, 2, 2]), torch.tensor([1.0, 3.0, 2.0, 1.0])
-    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
-    loss = CrossEntropy(weight=weights, label_smoothing=smoothing)
-    pairs = torch.column_stack([labels, times])
-    repeated = torch.repeat_interleave(torch.arange(4), times.long())
-    for module in (loss.train(), loss.eval()):
-        torch.testing.assert_close(
-            module(logits, pairs), module(logits[repeated], labels[repeated])
-        )
-        assert loss.total_weight(pairs) == pytest.approx(loss.total_weight(labels[repeated]))

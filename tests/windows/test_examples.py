@@ -59,38 +59,13 @@ def test_several_corpora_are_one_dataset():
     assert [single[i][0][0].item() for i in (0, 89, 90, 99)] == [1, 1, 2, 2]
 
 
-def test_balanced_corpora_are_drawn_equally_often():
-    single = SingleChannelWindows(corpora(), balance=True)
-    assert len(single) == 180  # twice the 90 windows of the larger corpus
-    drawn = [single[i][0] for i in range(180)]
-    assert [int(signal[0]) for signal in drawn] == [1, 2] * 90
-    assert {signal.shape for signal in drawn} == {(200,)}
-
-
-def test_balanced_examples_come_from_the_whole_corpus():
-    """Each window of the largest corpus is used once, those of the other equally often."""
-    small, large = (
-        TensorDataset(torch.arange(float(n)).repeat_interleave(50).reshape(n, 1, 50))
-        for n in (5, 20)
-    )
-    single = SingleChannelWindows([small, large], balance=True)
-    taken = [int(single[i][0][0]) for i in range(len(single))]
-    assert sorted(taken[0::2]) == sorted([*range(5)] * 4)
-    assert sorted(taken[1::2]) == [*range(20)]
-    assert [int(single[i][0][0]) for i in range(len(single))] == taken  # an item is one window
-    with pytest.raises(IndexError):
-        single[40]
-
-
 def test_corpora_of_different_sampling_rates_raise(nights):
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
     with pytest.raises(ValueError, match=r"200 Hz.* 100 Hz"):
         SingleChannelWindows([nights, slow], n_times=500)
 
 
-def test_a_single_corpus_cannot_be_balanced():
-    with pytest.raises(ValueError, match="balance"):
-        SingleChannelWindows(corpora()[0], balance=True)
+def test_an_empty_corpus_is_refused():
     with pytest.raises(ValueError, match="no windows"):
         SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
 

@@ -59,8 +59,6 @@ def test_nothing_is_held_out_of_too_few_windows():
     assert len(train) == 3
     assert valid is None
     assert hold_out(windows([0, 1]), 0, seed=0)[1] is None
-    with pytest.raises(ValueError, match="validation"):
-        hold_out(windows([0, 1]), 1.5, seed=0)
 
 
 def test_further_windows_of_held_out_subjects_are_dropped():
