@@ -1,4 +1,4 @@
-"""Behind ``evaluate controls``: methods and subjects, then tables, sentences and a figure."""
+"""Behind ``evaluate controls``: methods and subjects, then a table, sentences and a figure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
-from rich.console import Console
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, plotting
 from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.cli.evaluation_report import encoders_of, method_called, methods_of
-from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.cli.evaluation_report import (
+    encoders_of,
+    method_called,
+    methods_of,
+    show_scores,
+)
+from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.plotting.style import save_figure
 
 #: Methods without ``--method``: they train no network, so that many draws take minutes.
@@ -70,8 +72,10 @@ def run_controls(
     scores = evaluation.controls(methods, windows, out=out, **arguments)
     gains = evaluation.control_gains(scores, against=against)
     console = make_console()
-    show_control_scores(console, scores)
-    show_gains(console, gains)
+    metric = scores["metric"].iloc[0]
+    of_metric = scores[scores["metric"] == metric]
+    console.print(f"{metric.replace('_', ' ')} in each control")
+    show_scores(console, of_metric.assign(metric=of_metric["control"]), "subjects")
     for note in scores.attrs["notes"].values():
         console.print(f"{note}.")
     sentences = evaluation.describe_controls(gains)
@@ -80,45 +84,3 @@ def run_controls(
     replace_file(out / "gains.txt", sentences + "\n")
     save_figure(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
     console.print(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
-
-
-def show_control_scores(console: Console, scores: pd.DataFrame) -> None:
-    """Print the mean score of each method, with a column for each control."""
-    metric = scores["metric"].iloc[0]
-    rows = scores[(scores["metric"] == metric) & (scores["subject"] != POOLED)]
-    keys = ["n_train_subjects", "method"]
-    means = rows.pivot_table("value", keys, "control", sort=False)
-    means = means[list(dict.fromkeys(rows["control"]))].reset_index()
-    if means["n_train_subjects"].nunique() == 1:
-        means, keys = means.drop(columns="n_train_subjects"), ["method"]
-    shown = means.map(lambda value: value if isinstance(value, str) else f"{value:.3g}")
-    header = [str(name).replace("n_train_subjects", "training subjects") for name in shown]
-    title = f"mean {metric.replace('_', ' ')} in each control"
-    print_table(console, shown.to_numpy(), header, title=title, text=header[: len(keys)])
-
-
-def show_gains(console: Console, gains: pd.DataFrame) -> None:
-    """Print the gain of each method, what is left of it in each control, and the share."""
-    rows = gains[gains["method"] != gains["against"]]
-    table = pd.DataFrame(
-        {
-            "training subjects": rows["n_train_subjects"].map("{:g}".format),
-            "method": rows["method"],
-            "control": rows["control"],
-            **{name: [_with_interval(row, name) for _, row in rows.iterrows()] for name in _MEANS},
-            "share": ["-" if np.isnan(share) else f"{share:.2f}" for share in rows["share"]],
-        }
-    )
-    if table["training subjects"].nunique() == 1:
-        table = table.drop(columns="training subjects")
-    title = f"gain over {rows['against'].iloc[0]}, with intervals of 95 %"
-    header = list(table)
-    print_table(console, table.to_numpy(), header, title=title, text=("method", "control"))
-
-
-#: Columns of the gains with an interval.
-_MEANS = ("gain", "without", "lost")
-
-
-def _with_interval(row: pd.Series, name: str) -> str:
-    return f"{row[name]:+.3f} ({row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f})"

@@ -523,17 +523,18 @@ class Planned:
             for name in helped["method_a"]
             if methods[name].trains
         ]
-        tables: list[tuple] = []
+        gains: list[pd.DataFrame] = []
         warned: list[tuple] = []
-        for twin in dict.fromkeys(methods[name].twin for name in names):
-            group = [methods[n] for n in names if methods[n].twin == twin] + [methods[str(twin)]]
+        for twin in dict.fromkeys(str(methods[name].twin) for name in names):
+            group = [methods[n] for n in names if methods[n].twin == twin] + [methods[twin]]
             own = any(m.own for m in group)
+            found = []
             for k, folds in enumerate([[f] for f in self.plan.folds] if own else [self.plan.folds]):
                 estimators = {m.name: self._with_own(m, k) if m.own else m.estimator for m in group}
-                name = f"{twin}-{k}" if own else str(twin)
+                name = f"{twin}-{k}" if own else twin
                 # That a control is not possible is said in the report.
                 with collected(warned):
-                    found = controls(
+                    scores = controls(
                         estimators,
                         self.windows_ds,
                         n_train_subjects=[largest],
@@ -542,20 +543,16 @@ class Planned:
                         out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
                         **self.options,
                     )
-                attrs, found.attrs = found.attrs, {}
-                tables.append((twin, found, attrs))
-        if not tables:
+                found.append(scores)
+            joined = pd.concat(map(_plain, found), ignore_index=True)
+            joined.attrs = found[0].attrs
+            gains.append(control_gains(joined, against=twin))
+        if not gains:
             return None, sentences
-        gains = []
-        for twin in dict.fromkeys(each[0] for each in tables):
-            scores = pd.concat([found for of, found, _ in tables if of == twin], ignore_index=True)
-            scores.attrs = next(attrs for of, _, attrs in tables if of == twin)
-            gain = control_gains(scores, against=str(twin))
-            sentences.append(describe_controls(gain))
-            gains.append((gain, scores.attrs["lacks"]))
-        table = pd.concat([_plain(gain) for gain, _ in gains], ignore_index=True)
-        table.attrs = {"metric": self.metric, "lacks": gains[0][1]}
+        sentences += [*map(describe_controls, gains)]
         sentences += self._audited(methods[name] for name in names)
+        table = pd.concat(map(_plain, gains), ignore_index=True)
+        table.attrs = {"metric": self.metric}
         return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
 
     def _audited(self, ahead_methods: Iterable[Method]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -107,8 +106,7 @@ def control_gains(
         _draw_panel(ax, rows[rows["n_train_subjects"] == n], styles, controls)
         ax.set_xlabel(f"gain in {name}\nover {rows['against'].iloc[0]}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
-    lacks = gains.attrs.get("lacks", {})
-    texts = ["unchanged", *(_row_label(control, lacks.get(control)) for control in controls)]
+    texts = ["unchanged", *controls]
     panels[0].set_yticks(range(len(texts)), texts, fontsize=9)
     panels[0].set_ylim(len(texts) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -148,13 +146,6 @@ def _draw_panel(
     remove_frame(ax, grid="x")
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(axis="y", length=0)
-
-
-def _row_label(control: str, lacks: str | None) -> str:
-    """Return what the windows lack, where that is known, else the name of the control."""
-    if control == "labels":
-        return "labels permuted"
-    return control if lacks is None else textwrap.fill(f"without {lacks}", 28)
 
 
 @checked()
