@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
@@ -215,10 +214,7 @@ def _changed(control: str, corpus: Corpus, edge: float, patch_seconds: float) ->
         y[labelled] = permuted_labels(y[labelled], subjects)
         return corpus.X.with_labels(y)
     patches = patch_seconds if control == "order" else None
-    changed = ChangedSignals(control, edge=edge, patch_seconds=patches).transform(corpus.X)
-    items = [*changed]
-    is_one_shape = len({item.shape for item in items}) == 1
-    return changed.read_by(np.stack(items) if is_one_shape else items)
+    return ChangedSignals(control, edge=edge, patch_seconds=patches).transform(corpus.X)
 
 
 def _how_filtered(windows: Windows) -> str:
