@@ -299,6 +299,6 @@ def draw_shifts(pars: PARSEmbedder, windows: BaseConcatDataset, file: Path, seed
     errors = (prediction - target).square().mean(dim=(1, 2))
     median = errors.argsort()[len(errors) // 2]
     shifts = prediction[median].numpy(), target[median].numpy()
-    axes = plotting.shift_matrices(*shifts, starts=masked[median].numpy())
+    axes = plotting.shift_matrices(*shifts)
     axes[0].figure.suptitle("window with the median error, of a person who is held out")
     save_figure(axes[0], file, dpi=150)

@@ -13,7 +13,6 @@ from braindecode_pars.plotting.loss_figures import shift_matrices, training_curv
 from braindecode_pars.plotting.score_figures import (
     ablation_lines,
     label_efficiency,
-    paired_bars,
     subject_dots,
     transfer,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "hypnogram",
     "label_efficiency",
     "night",
-    "paired_bars",
     "shift_matrices",
     "spatial_attention",
     "subject_dots",

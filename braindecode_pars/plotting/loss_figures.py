@@ -200,14 +200,12 @@ def shift_matrices(
     prediction: ArrayLike,
     target: ArrayLike,
     axes: Sequence[Axes] | None = None,
-    *,
-    starts: ArrayLike | None = None,
 ) -> np.ndarray:
     r"""Draw the predicted and true relative time shifts of one window.
 
     The figure follows the paper's figure 7 (appendix A.5), "Relative Time Shift Reconstructions".
     It shows the prediction, the target and the absolute error as matrices, and the prediction
-    against the target as a scatter plot.
+    against the target as a scatter plot. Rows and columns are in chronological order.
 
     Parameters
     ----------
@@ -215,11 +213,6 @@ def shift_matrices(
         Shifts :math:`(t_j - t_k) / T` in units of the window's length.
     axes : sequence of four Axes | None
         Axes to draw on; None makes a new figure.
-    starts : ndarray, shape (n_patches,) | None
-        Start of each patch, in any unit; the matrices are those of the first ``n_masked`` patches,
-        as in :meth:`~braindecode_pars.pretext.PARS.predict_shifts`. Rows and columns are sorted by
-        it, and those of the other patches stay blank. With None the matrices are drawn without
-        sorting and should be in chronological order.
 
     Returns
     -------
@@ -233,7 +226,7 @@ def shift_matrices(
 
     Examples
     --------
-    Synthetic predictions for 40 patches; the positions of the first 32 are masked:
+    Synthetic predictions for 32 patches:
 
     .. plot::
         :include-source:
@@ -243,21 +236,16 @@ def shift_matrices(
         >>> import numpy as np
         >>> from braindecode_pars import plotting
         >>> rng = np.random.default_rng(0)
-        >>> starts = rng.integers(0, 5800, 40)
-        >>> target = (starts[:32, None] - starts[:32]) / 6000
+        >>> starts = rng.integers(0, 5800, 32)
+        >>> target = (starts[:, None] - starts) / 6000
         >>> prediction = 0.8 * target + 0.1 * rng.standard_normal((32, 32))
-        >>> axes = plotting.shift_matrices(prediction, target, starts=starts)
+        >>> axes = plotting.shift_matrices(prediction, target)
 
-    Patches are in chronological order, and patches without a masked position stay blank:
-
-    >>> starts = np.array([900, 100, 500, 300])
-    >>> target = (starts[:3, None] - starts[:3]) / 1000
-    >>> axes = plotting.shift_matrices(0.5 * target, target, starts=starts)
-    >>> axes[1].images[0].get_array().filled(np.nan).round(1)
-    array([[ 0. ,  nan, -0.4, -0.8],
-           [ nan,  nan,  nan,  nan],
-           [ 0.4,  nan,  0. , -0.4],
-           [ 0.8,  nan,  0.4,  0. ]])
+    >>> starts = np.array([900, 100, 500])
+    >>> target = (starts[:, None] - starts) / 1000
+    >>> axes = plotting.shift_matrices(0.5 * target, target)
+    >>> axes[1].images[0].get_array().round(1).tolist()
+    [[0.0, -0.4, -0.8], [0.4, 0.0, -0.4], [0.8, 0.4, 0.0]]
     """
     matrices = [numbers_of("prediction", prediction), numbers_of("target", target)]
     shape = matrices[0].shape
@@ -266,27 +254,20 @@ def shift_matrices(
             f"prediction has shape {shape} and target {matrices[1].shape}; pass both matrices of "
             "one window, (n_masked, n_masked)."
         )
-    if starts is not None:
-        starts = numbers_of("starts", starts)
-        if starts.ndim != 1 or len(starts) < len(matrices[0]):
-            raise ValueError(
-                f"starts has shape {starts.shape}; pass the start of each patch of one window, and "
-                f"of {len(matrices[0])} patches at least."
-            )
-        matrices = [_by_time(matrix, starts) for matrix in matrices]
+    # A column of the target has the starts, up to a constant.
+    order = np.argsort(matrices[1][:, :1].ravel(), kind="stable")
+    prediction, target = (matrix[np.ix_(order, order)] for matrix in matrices)
 
     # Three matrices and a scatter plot
-    prediction, target = matrices
     panels = axes_for(axes, 2, 2, (8, 6))
     shift = "$(t_j - t_k) / T$"
     _draw_matrix(panels[0], prediction, "prediction", shift, vmin=-1, vmax=1)
     _draw_matrix(panels[1], target, "target", shift, vmin=-1, vmax=1)
     _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
-    drawn = np.isfinite(target)
-    rmse = np.sqrt(np.mean((prediction - target)[drawn] ** 2))
+    rmse = np.sqrt(np.mean((prediction - target) ** 2))
     panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
     dots: dict[str, Any] = dict(s=5, color=COLORS[0], alpha=0.35, lw=0)
-    panels[3].scatter(target[drawn], prediction[drawn], **dots)
+    panels[3].scatter(target, prediction, **dots)
     panels[3].set(
         title=f"RMSE {rmse:.2f} T",
         xlabel="target",
@@ -299,16 +280,8 @@ def shift_matrices(
     return panels
 
 
-def _by_time(matrix: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return a matrix of the first patches over all patches, in chronological order."""
-    whole = np.full((len(starts), len(starts)), np.nan)
-    whole[: len(matrix), : len(matrix)] = matrix
-    order = np.argsort(starts, kind="stable")
-    return whole[np.ix_(order, order)]
-
-
 def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits: Any) -> None:
     # The lightness of cividis increases evenly, so the order of values is visible in grey print.
-    image = ax.imshow(np.ma.masked_invalid(matrix), cmap="cividis", **limits)
+    image = ax.imshow(matrix, cmap="cividis", **limits)
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")

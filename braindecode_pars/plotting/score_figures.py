@@ -15,8 +15,6 @@ from matplotlib.axes import Axes
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import POOLED, chance_level, check_table, with_numbers
 from braindecode_pars.plotting.style import (
-    COLORS,
-    HATCHES,
     axes_for,
     draw_chance,
     legend_above,
@@ -152,112 +150,6 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
             shown.append(i)
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
-
-
-@checked()
-def paired_bars(
-    scores: pd.DataFrame,
-    metric: str = "kappa",
-    label: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the scores of each subject as a group of bars, with one bar for each method.
-
-    The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
-    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
-    Rows pooled over subjects are ignored.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Scores of :func:`~braindecode_pars.evaluation.compare` or
-        :func:`~braindecode_pars.evaluation.leave_one_subject_out`, or any table with the columns
-        ``method``, ``subject``, ``metric`` and ``value``. Several seeds are averaged, and their
-        standard deviation is drawn as an error bar.
-    metric : str
-        Metric to draw.
-    label : str | None
-        Label of the vertical axis; None uses the name of the metric.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with the subjects in the order of the scores. The means and their standard deviations
-        over subjects are at the right.
-
-    Raises
-    ------
-    ValueError
-        If the scores are empty, lack a column or the metric, contain several datasets or
-        protocols, or contain only pooled rows.
-
-    Examples
-    --------
-    Synthetic scores:
-
-    .. plot::
-        :include-source:
-        :alt: Bars of three methods for each of six subjects, and their means at the right.
-
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import plotting
-        >>> rng = np.random.default_rng(0)
-        >>> scores = pd.DataFrame([
-        ...     dict(method=method, subject=subject, seed=0, metric="kappa",
-        ...          value=rng.uniform(0.3, 0.7))
-        ...     for method in ("method A", "method B", "method C")
-        ...     for subject in range(1, 7)
-        ... ])
-        >>> ax = plotting.paired_bars(scores, label="Cohen's kappa")
-
-    >>> [label.get_text() for label in ax.get_xticklabels()]
-    ['1', '2', '3', '4', '5', '6', 'mean ± SD']
-    """
-    # Mean and standard deviation over seeds, with subjects as rows and methods as columns
-    rows = _of_subjects(scores, metric, ("method", "subject"))
-    methods, subjects = (list(dict.fromkeys(rows[name])) for name in ("method", "subject"))
-    groups = rows.groupby(["subject", "method"], sort=False)["value"]
-    means, spreads = (
-        table.unstack().reindex(index=subjects, columns=methods)
-        for table in (groups.mean(), groups.std())
-    )
-
-    # Bars of the subjects, and at the right the mean over subjects
-    width = 2.5 + 0.28 * len(methods) * (len(subjects) + 1.3)
-    [ax] = axes_for(ax, 1, 1, (min(width, 14), 3.6))
-    bar = 0.8 / len(methods)
-    offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * bar
-    positions = np.append(np.arange(len(subjects)), len(subjects) + 0.5)
-    for m, method in enumerate(methods):
-        heights = np.append(means[method], means[method].mean())
-        errors = np.append(spreads[method], means[method].std())
-        drawn = np.isfinite(heights)
-        ax.bar(
-            positions[drawn] + offsets[m],
-            heights[drawn],
-            yerr=errors[drawn],
-            width=bar * 0.92,
-            color=COLORS[m % len(COLORS)],
-            hatch=HATCHES[m % len(HATCHES)],
-            edgecolor="white",
-            lw=0,
-            error_kw=dict(ecolor="0.15", elinewidth=1, capsize=2),
-            label=method,
-        )
-    # Axes and legend
-    ax.axhline(0, color="0.3", lw=0.8)
-    draw_chance(ax, _chance(rows, metric))
-    ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)
-    ax.set_xticks(positions, [*map(str, subjects), "mean ± SD"])
-    if len(subjects) > 12:
-        ax.tick_params(axis="x", labelrotation=90)
-    ax.set(xlabel="held-out subject", ylabel=label or metric.replace("_", " "))
-    legend_above(ax, methods, handlelength=1.5)
-    remove_frame(ax)
-    return ax
 
 
 @checked()

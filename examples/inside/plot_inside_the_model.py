@@ -60,9 +60,7 @@ def predict(task, x):
 
 prediction, target, error = predict(task, signals(held_out))
 window = error.argsort()[len(error) // 2]
-order = target[window, :, 0].argsort()
-by_time = np.ix_(order, order)
-plotting.shift_matrices(prediction[window].numpy()[by_time], target[window].numpy()[by_time])
+plotting.shift_matrices(prediction[window].numpy(), target[window].numpy())
 # sphinx_gallery_alt = "Predicted shifts near zero, true shifts from dark to bright, and the"
 # sphinx_gallery_alt = "errors between them"
 plt.show()

@@ -782,7 +782,6 @@ target(
     of_store("crops"),
     dict(signals=np.arange(3), starts=np.zeros(3, int), n_times=100),
     signals=arrays(),
-    starts=arrays(),
 )
 
 
@@ -946,7 +945,6 @@ def draws(name, good, **odd):
 for name, made, more in (
     ("ablation_lines", grid_scores, dict(x="mask", lines="n")),
     ("label_efficiency", efficiency_scores, {}),
-    ("paired_bars", scores, {}),
     ("subject_dots", scores, {}),
     ("transfer", scores, {}),
 ):
@@ -984,7 +982,6 @@ draws(
     dict(prediction=np.zeros((2, 3, 3)), target=np.zeros((2, 3, 3))),
     prediction=arrays(),
     target=arrays(),
-    starts=arrays(),
 )
 draws(
     "spatial_attention",

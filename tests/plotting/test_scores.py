@@ -12,7 +12,6 @@ from braindecode_pars.plotting.score_figures import in_order, over_seeds, per_se
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
-    "paired_bars": plotting.paired_bars,
     "subject_dots": plotting.subject_dots,
     "transfer": plotting.transfer,
     "ablation_lines": lambda scores, metric="kappa": plotting.ablation_lines(
@@ -47,9 +46,7 @@ def test_a_list_raises(figure):
         figure([0.5, 0.6])
 
 
-@pytest.mark.parametrize(
-    "name", ["label_efficiency", "paired_bars", "subject_dots", "ablation_lines"]
-)
+@pytest.mark.parametrize("name", ["label_efficiency", "subject_dots", "ablation_lines"])
 def test_several_data_sets_are_not_averaged(name, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
     with pytest.raises(ValueError, match="night, day"):
