@@ -33,8 +33,8 @@ from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.controls import controls
 from braindecode_pars.evaluation.corpus import Corpus, check_list
-from braindecode_pars.evaluation.data_check import DataCheck, check_data, subjects_on_card
-from braindecode_pars.evaluation.folds import collected
+from braindecode_pars.evaluation.data_check import DataCheck, check_data
+from braindecode_pars.evaluation.folds import collected, seen_by
 from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.paired_tests import holm, paired_tests
 from braindecode_pars.evaluation.protocols import label_efficiency
@@ -254,7 +254,7 @@ def begin_study(
     if folder is not None:
         check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
     encoders = {"small": "small", "noise": "noise"} if encoders is None else dict(encoders)
-    check = check_data(windows_ds, encoders=list(filter(_is_name, encoders.values())))
+    check = check_data(windows_ds)
     metric = "balanced_accuracy"
     if check.stops:
         answer = f"There is no answer. {' '.join(check.stops)}"
@@ -307,10 +307,6 @@ def begin_study(
     return Planned(windows_ds, corpus, check, plan, metric, folder, about, unlabeled_label)
 
 
-def _is_name(encoder: Any) -> bool:
-    return isinstance(encoder, str)
-
-
 def _earlier(file: Path, settings: Mapping[str, Any]) -> pd.DataFrame | None:
     """Return the plan of an interrupted study with these settings; another plan is made anew."""
     try:
@@ -327,7 +323,7 @@ def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any]
         card = load_encoder(encoder).card
         # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
         is_known = corpus.X.recordings["corpus"].notna().any()
-        seen = subjects_on_card(corpus.X, encoder) if is_known else []
+        seen = seen_by([card], corpus.people) if is_known else []
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
