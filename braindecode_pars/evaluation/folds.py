@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -80,29 +80,6 @@ class FoldError(RuntimeError):
 Prepare = Callable[[list[Fold], Mapping[str, Corpus], FoldStore | None], list[Fold]]
 
 
-class Run(NamedTuple):
-    """Results of a protocol.
-
-    Attributes
-    ----------
-    scores : DataFrame
-        Tidy scores, with the columns of every protocol and one column for each varied setting.
-    curves : DataFrame
-        Losses by epoch of the estimators with a ``history_``. The columns are those of the fold,
-        ``phase``, ``epoch``, ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (training
-        loss relative to chance).
-
-    Examples
-    --------
-    >>> from braindecode_pars.evaluation.folds import Run
-    >>> Run._fields
-    ('scores', 'curves')
-    """
-
-    scores: pd.DataFrame
-    curves: pd.DataFrame
-
-
 def run_folds(
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
@@ -112,7 +89,7 @@ def run_folds(
     n_jobs: int | None = None,
     verbose: int = 1,
     prepare: Prepare | None = None,
-) -> Run:
+) -> pd.DataFrame:
     """Fit and score every fold that is not finished yet.
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
@@ -144,8 +121,10 @@ def run_folds(
 
     Returns
     -------
-    Run
-        The scores, and the losses by epoch.
+    pandas.DataFrame
+        Scores, with the columns that all protocols return and a column for each setting that an
+        ablation varies. ``attrs["undefined"]`` is a list of dicts with the undefined scores and the
+        reasons.
 
     Raises
     ------
@@ -195,8 +174,8 @@ def run_folds(
     ...         )
     ...     )
     >>> corpora = {"nights": corpus}
-    >>> run = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
-    >>> run.scores[["protocol", "subject", "metric"]].to_numpy().tolist()
+    >>> scores = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
+    >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
     [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
     """
     # Read the finished folds
@@ -239,16 +218,17 @@ def run_folds(
         warn_once(warned)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
-    run = _collect(folds, in_order)
+    scores = _scores(folds, in_order)
     if store is not None:
-        replace_file(store.folder / "scores.csv", run.scores.to_csv(index=False))
-        if len(run.curves):
-            replace_file(store.folder / "curves.csv", run.curves.to_csv(index=False))
+        replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
+        curves = _curves(folds, in_order)
+        if len(curves):
+            replace_file(store.folder / "curves.csv", curves.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
-    if undefined := run.scores.attrs["undefined"]:
+    if undefined := scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
     _warn_of_leaks(folds, [result["seen"] for result in in_order], announced)
-    return run
+    return scores
 
 
 def _open(
@@ -421,24 +401,30 @@ def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> di
     return {"seen": result["seen"], "history": result["history"], "rows": rows}
 
 
-def _collect(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> Run:
-    """Make the tables of scores and losses, in the order of the folds."""
-    pairs = list(zip(folds, results, strict=True))
-    keys = list(dict.fromkeys(name for fold in folds for name in fold.key))
-    # Scores
+def _scores(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    pairs = zip(folds, results, strict=True)
     rows = [{**fold.key, **row} for fold, result in pairs for row in result["rows"]]
-    varied = [name for name in keys if name not in SCORES]
-    scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
+    scores = pd.DataFrame(rows, columns=_keys(folds, SCORES))
     scores.attrs["undefined"] = [
         {name: row[name] for name in SCORES[:-1]} | {"reason": row["undefined"]}
         for row in rows
         if "undefined" in row
     ]
-    # Losses by epoch; None from JSON becomes NaN.
+    return scores
+
+
+def _curves(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the losses by epoch; None from JSON becomes NaN."""
+    pairs = zip(folds, results, strict=True)
     epochs = [{**fold.key, **epoch} for fold, result in pairs for epoch in result["history"]]
     losses = loss_columns({name for epoch in epochs for name in epoch})
-    curves = pd.DataFrame(epochs, columns=[*keys, "phase", "epoch", *losses])
-    return Run(scores, curves.astype(dict.fromkeys(losses, float)))
+    curves = pd.DataFrame(epochs, columns=[*_keys(folds, SCORES[:-2]), "phase", "epoch", *losses])
+    return curves.astype(dict.fromkeys(losses, float))
+
+
+def _keys(folds: Sequence[Fold], first: Sequence[str]) -> list[str]:
+    """Return columns, followed by those of the varied settings."""
+    return list(dict.fromkeys([*first, *(name for fold in folds for name in fold.varied)]))
 
 
 #: Folds have different windows, so that these counts differ where the cause is one.

@@ -1,4 +1,4 @@
-"""Figures of features: embedded windows as points, and channel attention as maps of the scalp."""
+"""Channel attention as maps of the scalp."""
 
 from __future__ import annotations
 
@@ -6,98 +6,12 @@ from collections.abc import Sequence
 
 import mne
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import numbers_of
-from braindecode_pars.plotting.class_figures import labels_of
-from braindecode_pars.plotting.style import N_STYLES, axes_for, series_style
-
-
-@checked()
-def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> Axes:
-    """Draw one point for each window, with a colour and a marker for each label or subject.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n_windows, 2)
-        Embeddings projected to two dimensions, for example by
-        :class:`sklearn.decomposition.PCA`.
-    labels : array-like, shape (n_windows,)
-        Labels or subjects, at most 70 different values.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with the points and a legend at the right.
-
-    Raises
-    ------
-    ValueError
-        If the points are not two-dimensional, the lengths differ, there are no points, or there are
-        more than 70 different labels.
-
-    Examples
-    --------
-    Synthetic points:
-
-    .. plot::
-        :include-source:
-        :alt: Dots of three sleep stages in two dimensions; N3, N2 and W form three clouds.
-
-        >>> import numpy as np
-        >>> from braindecode_pars import plotting
-        >>> labels = np.repeat(["W", "N2", "N3"], 60)
-        >>> centres = np.repeat([[0, 0], [2, 1], [3, 3]], 60, axis=0)
-        >>> rng = np.random.default_rng(0)
-        >>> points = centres + 0.6 * rng.standard_normal((180, 2))
-        >>> ax = plotting.embedding(points, labels)
-
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['N2', 'N3', 'W']
-    """
-    xy = numbers_of("points", points)
-    if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):
-        raise ValueError(
-            f"points have shape {xy.shape}; pass two coordinates per window, (n_windows, 2), "
-            "for example sklearn.decomposition.PCA(2).fit_transform(embeddings)."
-        )
-    codes, values = pd.factorize(
-        np.asarray(labels_of("labels", labels)), sort=True, use_na_sentinel=False
-    )
-    if len(xy) != len(codes):
-        raise ValueError(f"There are {len(xy)} points and {len(codes)} labels.")
-    if len(values) > N_STYLES:
-        raise ValueError(
-            f"There are {len(values)} different labels, but only {N_STYLES} different markers and "
-            "colours. Select some of the labels, or use labels with fewer values."
-        )
-
-    # One series for each label; the legend has at most 18 rows.
-    n_columns = 1 + (len(values) - 1) // 18
-    [ax] = axes_for(ax, 1, 1, (5.2 + 0.7 * n_columns, 4.4))
-    size = 26 if len(xy) < 300 else 12
-    for number, value in enumerate(values):
-        style = series_style(number)
-        style.pop("linestyle")
-        x, y = xy[codes == number].T
-        ax.scatter(x, y, s=size, alpha=0.75, lw=0, label=str(value), **style)
-    ax.legend(
-        frameon=False,
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        ncols=n_columns,
-        markerscale=1.5,
-        handletextpad=0.2,
-        columnspacing=0.8,
-    )
-    ax.set(xticks=[], yticks=[], xlabel="dimension 1", ylabel="dimension 2")
-    return ax
-
+from braindecode_pars.plotting.style import axes_for
 
 #: Interpolation needs an area, and two electrodes span only a line.
 MIN_ELECTRODES = 3

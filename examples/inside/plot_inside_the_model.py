@@ -133,7 +133,10 @@ _, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
 for ax, (name, labels) in zip(axes, panels, strict=True):
     points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(encoders[name].transform(X))
-    plotting.embedding(points, labels, ax=ax).set(title=name)
+    for label in np.unique(labels):
+        ax.scatter(*points[labels == label].T, s=12, alpha=0.75, lw=0, label=label)
+    ax.set(title=name, xlabel="dimension 1", ylabel="dimension 2")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 # sphinx_gallery_alt = "Three clouds of dots without clusters: by stage, by subject, and of an"
 # sphinx_gallery_alt = "untrained encoder"
 plt.show()

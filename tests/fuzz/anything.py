@@ -951,19 +951,6 @@ for name, made, more in (
     draws(name, lambda f, made=made, more=more: dict(scores=made(), **more), scores=frames(made))
 draws("training_curves", lambda f: dict(history=phases()), history=frames(phases))
 draws("confusion_matrix", dict(true=TRUE, predicted=TRUE), true=labels, predicted=labels)
-P = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
-draws(
-    "calibration_curve",
-    dict(true=list("baab"), probabilities=P, classes=["a", "b"]),
-    true=labels,
-    probabilities=arrays(),
-)
-draws(
-    "embedding",
-    dict(points=np.random.default_rng(0).normal(size=(12, 2)), labels=LABELS),
-    points=arrays(),
-    labels=labels,
-)
 draws(
     "hypnodensity",
     lambda f: dict(predictions=predicted()),
