@@ -511,20 +511,10 @@ def encoders(
             "others.",
         ),
     ] = False,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Store of other recordings to audit it on. Default: the sample in the package.",
-            metavar="STORE",
-            show_default=False,
-        ),
-    ] = None,
 ) -> None:
     """List the pretrained encoders in the package, or print the card or the audit of one."""
     if audit and name is None:
         raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
-    if data is not None and not audit:
-        raise typer.BadParameter("--data is for --audit.")
     with report_failures():
         from braindecode_pars.cli.describing import show_card, show_encoders
 
@@ -533,7 +523,7 @@ def encoders(
         elif audit:
             from braindecode_pars.cli.auditing import show_audit
 
-            show_audit(make_console(), name, data)
+            show_audit(make_console(), name)
         else:
             show_card(make_console(), name)
 

@@ -56,12 +56,12 @@ def control_gains(
         - ``gain``, ``without`` and ``lost``, each with its interval and p-value: ``gain_low``,
           ``gain_high``, ``gain_p``, ...;
         - ``share``: the share that remains; NaN where the gain is not significantly above zero at
-          the level of 5 %, with the reason in ``reason``;
+          the level of 5 %;
         - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, and
           ``chance_p``, the p-value of its difference from chance level, where that is known.
 
         For the control ``"labels"`` there is also a row of the method ``against``, without gains.
-        The metric is in ``attrs["metric"]``, and ``attrs["lacks"]`` is that of the scores.
+        The metric is in ``attrs["metric"]``.
 
     Raises
     ------
@@ -167,24 +167,11 @@ def _measured(
         mean = test(np.full_like(each, np.nan) if method == against else each)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
-    share, reason = _share(row["gain"], row["gain_p"], row["without"])
-    if method == against:
-        reason = "it is the method that the others are compared with"
-    row |= dict(share=share, reason=reason)
+    is_gain = row["gain_p"] < LEVEL and row["gain"] > 0
+    row["share"] = row["without"] / row["gain"] if is_gain else math.nan
     row |= dict(score=score.mean, score_low=score.ci_low, score_high=score.ci_high)
     row["chance_p"] = math.nan if chance is None else test(own - chance).p
     return row
-
-
-def _share(gain: float, p: float, without: float) -> tuple[float, str]:
-    """Return the share of a gain that remains, or why there is none."""
-    if not np.isfinite(p):
-        return math.nan, "two subjects are needed"
-    if p >= LEVEL:
-        return math.nan, "the gain is not significant"
-    if gain <= 0:
-        return math.nan, "the method is worse"
-    return without / gain, ""
 
 
 # Sentences ------------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ def test_gains_are_means_of_crossed_differences(values):
             [expected.mean, expected.ci_low, expected.ci_high, expected.p]
         )
     assert row["share"] == pytest.approx(without.mean() / gain.mean())
-    assert (row["reason"], row["n_subjects"], row["n_draws"]) == ("", 8, 5)
+    assert (row["n_subjects"], row["n_draws"]) == (8, 5)
     expected = crossed_mean(values["slow", "A"])
     assert [row["score"], row["score_low"]] == pytest.approx([expected.mean, expected.ci_low])
     assert row["chance_p"] == pytest.approx(expected.p)  # chance level of kappa is zero
@@ -301,15 +301,11 @@ def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
     assert row["gain"] == pytest.approx((values["none", "A"] - values["none", "B"])[kept].mean())
 
 
-@pytest.mark.parametrize(
-    ("shift", "reason"),
-    [(-0.2, "the gain is not significant"), (-0.4, "the method is worse")],
-)
-def test_a_share_needs_a_gain(values, shift, reason):
+@pytest.mark.parametrize("shift", [-0.2, -0.4], ids=["not significant", "worse"])
+def test_a_share_needs_a_gain(values, shift):
     values["none", "A"] += shift
     [row] = control_gains(scores_of(values), against="B").to_dict("records")
     assert np.isnan(row["share"])
-    assert row["reason"] == reason
 
 
 @pytest.mark.parametrize(
