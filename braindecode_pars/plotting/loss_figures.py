@@ -40,7 +40,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
     A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
     chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
-    with its training and validation loss, and a marker at the lowest validation loss. Each run has
+    with its training and validation loss. Each run has
     a line of its own.
 
     Parameters
@@ -154,29 +154,23 @@ def _plain_lines(rows: pd.DataFrame) -> Lines:
 
 
 def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
-    """Draw a line for each run and loss of one method, and mark the lowest validation loss."""
+    """Draw a line for each run and loss of one method."""
     style = series_style(number)
     runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
     for run in runs:
         run = run.sort_values("epoch")
         for column, (_, line) in lines.items():
             known = run.dropna(subset=column)
-            # Markers distinguish methods in grey print. They are a few epochs apart and shifted
-            # by method, so that they do not cover each other.
-            every = max(1, len(known) // 6)
             ax.plot(
                 known["epoch"],
                 known[column],
                 color=style["color"],
                 alpha=0.9 if len(runs) == 1 else 0.6,
-                marker=style["marker"] if column == RELATIVE else "",
-                markevery=slice((number * every // 4) % every, None, every),
+                marker=style["marker"] if column == RELATIVE else "",  # differs in grey print
+                markevery=max(1, len(known) // 6),
                 markersize=4,
                 **line,
             )
-        if "valid_loss" in lines and run["valid_loss"].notna().any():
-            best = run.loc[run["valid_loss"].idxmin()]
-            ax.plot(best["epoch"], best["valid_loss"], style["marker"], color=style["color"], ms=7)
 
 
 def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
@@ -189,9 +183,6 @@ def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
         color = "0.2" if methods else COLORS[0]
         for name, line in lines.values():
             entries.append(Line2D([], [], color=color, label=name, **line))
-    if "valid_loss" in lines:
-        mark: dict[str, Any] = dict(color="0.2", marker="o", ls="", ms=6)
-        entries.append(Line2D([], [], label="lowest validation loss", **mark))
     return entries
 
 

@@ -47,7 +47,7 @@ def test_phases_are_drawn_side_by_side():
     np.testing.assert_allclose(curves(fine_tuning), [[1.6, 1.0, 0.5], [1.6, 1.1, 1.3]])
     styles = {line.get_linestyle() for line in fine_tuning.lines if len(line.get_xdata()) == 3}
     assert len(styles) == 2
-    assert legend(fine_tuning) == ["training", "validation", "lowest validation loss"]
+    assert legend(fine_tuning) == ["training", "validation"]
 
 
 def test_the_chance_level_is_a_line_at_one_for_relative_losses():
@@ -56,12 +56,6 @@ def test_the_chance_level_is_a_line_at_one_for_relative_losses():
     assert [text.get_text() for text in pretraining.texts] == ["chance"]
     assert pretraining.get_ylim()[1] > 1
     assert not fine_tuning.texts
-
-
-def test_the_lowest_validation_loss_is_marked():
-    _, fine_tuning = plotting.training_curves(history())
-    [mark] = [line.get_xydata() for line in fine_tuning.lines if len(line.get_xdata()) == 1]
-    np.testing.assert_allclose(mark, [[2, 1.1]])
 
 
 def test_parts_of_a_task_are_lines_of_their_own():
