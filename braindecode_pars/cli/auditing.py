@@ -10,7 +10,7 @@ from braindecode.datasets import BaseConcatDataset
 from rich.console import Console
 
 from braindecode_pars._common.model_files import model_folder, packaged_folder
-from braindecode_pars.cli.terminal import print_table
+from braindecode_pars.cli.terminal import print_frame
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.evaluation.audits import FEATURES, R2, audit_encoder, audit_table
 from braindecode_pars.pretrained.saved import load_encoder
@@ -75,8 +75,6 @@ def _print(console: Console, table: pd.DataFrame) -> None:
     """Print a table for each measure; only the chance level of accuracies differs."""
     for measure, rows in table.groupby("measure", sort=False):
         columns = list(FEATURES) if measure == R2 else [*FEATURES, "chance"]
-        cells = [
-            [row["property"], *(f"{row[column]:.2f}" for column in columns)]
-            for _, row in rows.iterrows()
-        ]
-        print_table(console, cells, [measure, *columns], text=[measure])
+        shown = rows[columns].map("{:.2f}".format)
+        shown.insert(0, measure, rows["property"])
+        print_frame(console, shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +14,10 @@ from braindecode_pars.cli.terminal import (
     GRIDS,
     METHODS,
     METRICS,
-    given_options,
+    option,
     report_failures,
     values,
+    with_options,
 )
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
@@ -37,215 +39,184 @@ METRICS_OF: dict[str, tuple[str, ...]] = {
 }
 OUT = Path("braindecode-pars-evaluation")
 
-
-def evaluate(
-    context: typer.Context,
-    protocol: Annotated[str, typer.Argument(help=", ".join(PROTOCOLS) + ".")],
-    dataset: Annotated[
+_OPTIONS: dict[str, Any] = dict(
+    data=option(
+        Path,
+        "Folder of a corpus with a name, or of a store of it with labels; mental_arithmetic and "
+        "simulated need none.",
+    ),
+    load=option(
+        list[str],
+        "Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own "
+        "recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.",
+        metavar="KEY=VALUE",
+    ),
+    reference=option(
         str,
-        typer.Option(
-            help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
-            "folder of own labelled recordings, a BIDS data set, or a store with labels; a Python "
-            "file with a function load that returns labelled windows.",
-            metavar="NAME",
-        ),
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of a corpus with a name, or of a store of it with labels; "
-            "mental_arithmetic and simulated need none."
-        ),
-    ] = None,
-    load: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Argument of the corpus' load function, such as window_seconds=10, or, for a "
-            "folder of own recordings, labels=labels.csv or 'labels={subject}_{label}'. May be "
-            "repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="New reference of the recordings: average, of their EEG channels. Default: that "
-            "of the corpus' load function, for own recordings their own.",
-            metavar="NAME",
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is "
-            "run. May be repeated. Default: pars, scratch, band-power and tangent-space; with "
-            "encoders all but pars; for transfer scratch and band-power; for controls with "
-            "encoders probe, random-encoder, band-power, tangent-space and classical-features. "
-            "eegnet and shallow train for 500 epochs, as published, if finetune_epochs is not set.",
-            metavar="NAME",
-        ),
-    ] = None,
-    encoder: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
-            "package such as small, or a model id. Several have names: --encoder PARS=run1 "
-            "--encoder MAE=run2. For controls, frozen in a probe if probe is a method.",
-            metavar="[NAME=]FOLDER",
-        ),
-    ] = None,
-    unequal_sizes: Annotated[
+        "New reference of the recordings: average, of their EEG channels. Default: that of the "
+        "corpus' load function, for own recordings their own.",
+        metavar="NAME",
+    ),
+    method=option(
+        list[str],
+        f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is run. May be "
+        "repeated. Default: pars, scratch, band-power and tangent-space; with encoders all but "
+        "pars; for transfer scratch and band-power; for controls with encoders probe, "
+        "random-encoder, band-power, tangent-space and classical-features. eegnet and shallow "
+        "train for 500 epochs, as published, if finetune_epochs is not set.",
+        metavar="NAME",
+    ),
+    encoder=option(
+        list[str],
+        "Pretrained encoder to fine-tune as an additional method: a folder, a name in the package "
+        "such as small, or a model id. Several have names: --encoder PARS=run1 --encoder "
+        "MAE=run2. For controls, frozen in a probe if probe is a method.",
+        metavar="[NAME=]FOLDER",
+    ),
+    unequal_sizes=option(
         bool,
-        typer.Option(
-            "--unequal-sizes",
-            help="Compare encoders with different numbers of parameters, and show the numbers in "
-            "the table: other methods have the sizes of --set or the defaults. Without it they "
-            "have those of the encoder.",
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, "
-            "or C=0.01 of logistic regressions (C=null: chosen by held-out subjects). May be "
-            "repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    published: Annotated[
+        "Compare encoders with different numbers of parameters, and show the numbers in the table: "
+        "other methods have the sizes of --set or the defaults. Without it they have those of the "
+        "encoder.",
+        "--unequal-sizes",
+    ),
+    settings=option(
+        list[str],
+        "Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, or "
+        "C=0.01 of logistic regressions (C=null: chosen by held-out subjects). May be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    published=option(
         bool,
-        typer.Option(
-            "--paper",
-            help="Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its "
-            "noise; for ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's "
-            "validation subjects add --set validation=split. As with --set, eegnet and shallow "
-            "take the values that they share.",
-        ),
-    ] = False,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Metric: {', '.join(METRICS)}. May be repeated. The figure and the tests use the "
-            "first one.",
-            metavar="NAME",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            help="For compare and controls: method to test the others against, such as scratch. "
-            "Default: all pairs; for controls scratch if it is a method, else random-encoder.",
-            metavar="NAME",
-        ),
-    ] = None,
-    n: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="For label-efficiency and controls: number of training subjects; may be "
-            "repeated. For ablation: the same; the last one counts. Default: all.",
-            min=1,
-        ),
-    ] = None,
-    grid: Annotated[
-        str | None,
-        typer.Option(help=f"For ablation: settings to vary, {', '.join(GRIDS)}.", metavar="NAME"),
-    ] = None,
-    control: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"For controls: what the windows lack, {', '.join(CONTROLS)}. May be repeated. "
-            "Default: all.",
-            metavar="NAME",
-        ),
-    ] = None,
-    test_subject: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Fixed test subject. May be repeated. Default: the corpus' own split; for "
-            "controls of a corpus without one, four folds of subjects with --n, and each subject "
-            "in turn without.",
-            metavar="ID",
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of seeds; seeds are 0, 1, ... Default: 5; for compare, "
-            "leave-one-subject-out, and controls without --n, 1.",
-            min=1,
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option(help="Number of parallel fits, on the GPUs in turn. Default: 1.")
-    ] = None,
+        "Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise; for "
+        "ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's validation "
+        "subjects add --set validation=split. As with --set, eegnet and shallow take the values "
+        "that they share.",
+        "--paper",
+    ),
+    metric=option(
+        list[str],
+        f"Metric: {', '.join(METRICS)}. May be repeated. The figure and the tests use the first.",
+        metavar="NAME",
+    ),
+    against=option(
+        str,
+        "For compare and controls: method to test the others against, such as scratch. Default: "
+        "all pairs; for controls scratch if it is a method, else random-encoder.",
+        metavar="NAME",
+    ),
+    n=option(
+        list[int],
+        "For label-efficiency and controls: number of training subjects; may be repeated. For "
+        "ablation: the same; the last one counts. Default: all.",
+        min=1,
+    ),
+    grid=option(str, f"For ablation: settings to vary, {', '.join(GRIDS)}.", metavar="NAME"),
+    control=option(
+        list[str],
+        f"For controls: what the windows lack, {', '.join(CONTROLS)}. May be repeated. Default: "
+        "all.",
+        metavar="NAME",
+    ),
+    test_subject=option(
+        list[str],
+        "Fixed test subject. May be repeated. Default: the corpus' own split; for controls of a "
+        "corpus without one, four folds of subjects with --n, and each subject in turn without.",
+        metavar="ID",
+    ),
+    seeds=option(
+        int,
+        "Number of seeds; seeds are 0, 1, ... Default: 5; for compare, leave-one-subject-out, and "
+        "controls without --n, 1.",
+        min=1,
+    ),
+    n_jobs=option(int, "Number of parallel fits, on the GPUs in turn. Default: 1."),
+)
+_DATASET = (
+    f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a folder of own "
+    "labelled recordings, a BIDS data set, or a store with labels; a Python file with a function "
+    "load that returns labelled windows."
+)
+
+
+@with_options(_OPTIONS)
+def evaluate(
+    protocol: Annotated[str, typer.Argument(help=", ".join(PROTOCOLS) + ".")],
+    dataset: Annotated[str, typer.Option(help=_DATASET, metavar="NAME")],
     out: Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")] = OUT,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Score classifiers on held-out subjects.
 
     Two protocols hold out one subject at a time: leave-one-subject-out, and compare, which also
     tests the paired differences. Three have fixed test subjects: label-efficiency varies the number
-    of training subjects, transfer fine-tunes encoders on a corpus, and ablation varies
-    settings of pretraining with PARS. controls repeats a comparison on windows that lack one thing,
-    such as slow voltages, and says what the gain of an encoder needs.
+    of training subjects, transfer fine-tunes encoders on a corpus, and ablation varies settings of
+    pretraining with PARS. controls repeats a comparison on windows that lack one thing, such as
+    slow voltages, and says what the gain of an encoder needs.
 
     Finished fits are kept in --out: after an interruption, the same command resumes.
     """
-    _check_options(protocol, given_options(context), grid, control)
+    _check_options(protocol, given)
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars.cli import evaluation_report as report
 
-        is_ablation = protocol == "ablation"
-        classifier = report.settings_of(
-            settings, published=published, dataset=dataset, pretrains=is_ablation
+        is_ablation, n = protocol == "ablation", given.get("n")
+        settings = report.settings_of(
+            given.get("settings"),
+            published="published" in given,
+            dataset=dataset,
+            pretrains=is_ablation,
         )
-        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs)
+        arguments: dict[str, Any] = dict(out=out, n_jobs=given.get("n_jobs"))
+        methods = {}
         if not is_ablation:
-            arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
-        # An unknown method ends the command before the corpus is read.
-        methods = {} if is_ablation else report.methods_of(protocol, method, encoder, classifier)
-        given = values(load, "--load") | ({} if reference is None else {"reference": reference})
-        windows = report.load(dataset, data, given)
+            arguments["equal_sizes"] = settings["equal_sizes"] = "unequal_sizes" not in given
+            # An unknown method ends the command before the corpus is read.
+            names = given.get("method"), given.get("encoder")
+            methods = report.methods_of(protocol, *names, settings)
+        reading = values(given.get("load"), "--load")
+        reading |= {name: given[name] for name in ("reference",) if name in given}
+        windows = report.load(dataset, given.get("data"), reading)
         once = protocol in ("compare", "leave-one-subject-out")
+        n_seeds = given.get("seeds", 1 if once or (protocol == "controls" and not n) else 5)
         arguments |= dict(
             dataset=report.title(dataset),
-            metrics=metric or METRICS_OF.get(protocol, KAPPA),
-            seeds=range(seeds or (1 if once or (protocol == "controls" and not n) else 5)),
+            metrics=given.get("metric", METRICS_OF.get(protocol, KAPPA)),
+            seeds=range(n_seeds),
         )
         if not once:
-            arguments["test_subjects"] = report.subjects_of(windows, test_subject)
+            arguments["test_subjects"] = report.subjects_of(windows, given.get("test_subject"))
         if protocol in ("label-efficiency", "controls"):
             arguments["n_train_subjects"] = n
+        against = given.get("against")
         if is_ablation:
-            last = n[-1] if n else None
-            report.ablation(classifier, windows, grid or "", n_train_subjects=last, **arguments)
+            arguments["n_train_subjects"] = n[-1] if n else None
+            report.ablation(settings, windows, given["grid"], **arguments)
         elif protocol == "controls":
-            report.controls(methods, windows, against=against, controls=control, **arguments)
+            controls = given.get("control")
+            report.controls(methods, windows, against=against, controls=controls, **arguments)
         else:
             report.run(protocol, methods, windows, against=against, **arguments)
 
 
-def _check_options(
-    protocol: str,
-    given: list[str],
-    grid: str | None,
-    controls: list[str] | None,
-) -> None:
+def _check_options(protocol: str, given: Mapping[str, Any]) -> None:
     """Refuse an unknown protocol, and options that it does not take or cannot do without."""
-    if protocol not in PROTOCOLS:
-        raise typer.BadParameter(
-            f"Unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}."
-        )
-    for option in given:
-        takes = [name for name, options in PROTOCOLS.items() if option in options]
+    _check_known("protocol", [protocol], PROTOCOLS)
+    options = [f"--{name.replace('_', '-')}" for name in given]
+    for each in options:
+        takes = [name for name, own in PROTOCOLS.items() if each in own]
         if takes and protocol not in takes:
-            raise typer.BadParameter(f"{protocol} takes no {option}; it is for {', '.join(takes)}.")
+            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {', '.join(takes)}.")
     needed = REQUIRED.get(protocol)
-    if needed is not None and needed not in given:
+    if needed is not None and needed not in options:
         raise typer.BadParameter(f"{protocol} needs {needed}.")
-    if grid is not None and grid not in GRIDS:
-        raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
-    if unknown := [name for name in controls or () if name not in CONTROLS]:
-        raise typer.BadParameter(
-            f"Unknown control {unknown[0]!r}; known are {', '.join(CONTROLS)}."
-        )
+    _check_known("grid", [given["grid"]] if "grid" in given else [], GRIDS)
+    _check_known("control", given.get("control", []), CONTROLS)
+
+
+def _check_known(what: str, names: list[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"Unknown {what} {name!r}; known are {', '.join(known)}.")

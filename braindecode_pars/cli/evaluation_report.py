@@ -25,7 +25,7 @@ from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED, make_methods
-from braindecode_pars.cli.terminal import make_console, print_table, values
+from braindecode_pars.cli.terminal import make_console, print_frame, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
 from braindecode_pars.evaluation.splitting import validates_by_split
@@ -246,12 +246,8 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     rows = wide.fillna("").reset_index()
     keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
     keys.append("method")
-    shown = (
-        rows[[*keys, *wide]].astype(str).rename(columns={"n_train_subjects": "training subjects"})
-    )
-    header = [str(name).replace("_", " ") for name in shown]
-    title = f"mean ± SD over {n} {unit}"
-    print_table(console, shown.to_numpy(), header, title=title, text=header[: len(keys)])
+    shown = rows[[*keys, *wide]].rename(columns={"n_train_subjects": "training subjects"})
+    print_frame(console, shown, f"mean ± SD over {n} {unit}", len(keys))
 
 
 def show_differences(
@@ -273,10 +269,8 @@ def show_differences(
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
     shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
-    header = [name.replace("_", " ") for name in shown]
-    rows = shown.map(lambda value: value if isinstance(value, str) else f"{value:.3g}").to_numpy()
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
-    print_table(console, rows, header, title=title, text=header[:2])
+    print_frame(console, shown, title, 2)
     console.print(describe_differences(tests))
     if out is not None:
         replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
@@ -307,15 +301,6 @@ def save_figure(scores: pd.DataFrame, folder: Path, draw: Draw) -> Path:
     return file
 
 
-#: Headings of the columns.
-_LABELS = {
-    "pretraining_steps": "pretraining steps",
-    "finetuning_steps": "fine-tuning steps",
-    "flops": "FLOPs",
-    "n_train_subjects": "training subjects",
-}
-
-
 def show_costs(
     console: Console,
     methods: Mapping[str, BaseEstimator],
@@ -341,9 +326,7 @@ def show_costs(
     costs = _costs(methods, windows, scores)
     dataset = scores["dataset"].iloc[0]
     replace_file(out / "costs.csv", costs.assign(dataset=dataset).to_csv(index=False))
-    header = [_LABELS.get(name, name) for name in costs]
-    rows = costs.map(_cell).to_numpy()
-    print_table(console, rows, header, title="cost of one fit", text=("method",))
+    print_frame(console, costs, "cost of one fit")
     console.print(f"Written to {out / 'costs.csv'}.")
 
 
@@ -368,13 +351,6 @@ def _costs(
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
         tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
     return pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
-
-
-def _cell(value: Any) -> str:
-    """Return a text as it is, a number in a few digits, and "-" for a missing one."""
-    if isinstance(value, str) or pd.isna(value):
-        return value if isinstance(value, str) else "-"
-    return f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
 
 
 def title(dataset: str) -> str:
