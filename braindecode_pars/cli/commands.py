@@ -10,11 +10,10 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.fitting import fit
 from braindecode_pars.cli.studying import study
@@ -174,27 +173,13 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
         "braindecode-pars-demo"
     ),
-    pretext: Annotated[
-        str,
-        typer.Option(
-            help=f"Task of the pretraining: {', '.join(TASKS)}, or FILE.py:CLASS.", metavar="NAME"
-        ),
-    ] = "features",
-    on: Annotated[
-        Literal["noise", "sample"],
-        typer.Option(help="Pretrain on noise, or on people of the sample who are not scored."),
-    ] = "noise",
     seed: Annotated[int, typer.Option(help="Seed of the labelled people and of training.")] = 0,
 ) -> None:
     """Pretrain an encoder, and compare it on held-out people with the labels of few others."""
-    if pretext not in TASKS and not names_file(pretext):
-        raise typer.BadParameter(
-            f"Unknown pretext task {pretext!r}; known are {', '.join(sorted(TASKS))}."
-        )
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 
-        run_demo(out, pretext=pretext, on=on, seed=seed)
+        run_demo(out, seed=seed)
 
 
 #: Options of store by name.

@@ -147,8 +147,6 @@ REFUSED = [
     ["pretrain", "STORE", "--out", "OUT", "--config", "DEEP"],
     ["pretrain", "STORE", "--out", "OUT", "--config", "UNKNOWN"],
     ["demo", "--out", "FILE"],
-    ["demo", "--pretext", "nothing", "--out", "OUT"],
-    ["demo", "--on", "nothing", "--out", "OUT"],
     ["demo", "--seed", "x", "--out", "OUT"],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]
