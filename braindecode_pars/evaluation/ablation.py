@@ -25,7 +25,6 @@ from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.fine_tuning import fine_tuning_of
 from braindecode_pars.evaluation.cache import FoldStore, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
-from braindecode_pars.evaluation.folds import history_of
 from braindecode_pars.evaluation.protocols import Shared, run_protocol
 from braindecode_pars.evaluation.splitting import (
     Split,
@@ -112,7 +111,7 @@ def ablation(
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
         ``out`` may add settings and seeds. ``out/encoders`` contains the encoders, which are not
-        pretrained again, and ``out/curves.csv`` the losses.
+        pretrained again.
 
     Returns
     -------
@@ -311,22 +310,23 @@ def share_encoders(
         members.values(), "pretraining", unit=" encoders", disable=not verbose
     ):
         first = folds[group[0]]
-        encoder, history = _encoder(first, corpora[first.dataset], store)
+        encoder = _encoder(first, corpora[first.dataset], store)
         for i in group:
             # Fine-tuned as the encoder of its own that it stands for, not as a given one.
             own = fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
             estimator = clone(folds[i].estimator).set_params(encoder=encoder, **own)
-            shared[i] = replace(folds[i], estimator=estimator, history=history)
+            shared[i] = replace(folds[i], estimator=estimator)
     return shared
 
 
-def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> tuple[Any, list[dict]]:
-    """Return the encoder of a fold, saved or pretrained, and its losses by epoch."""
+def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> Any:
+    """Return the encoder of a fold, saved or pretrained."""
     folder = None if store is None else store.encoder_of(fold)
     if folder is not None and folder.is_dir():
         with suppress(FileNotFoundError):  # a killed process leaves an empty folder
-            return str(folder), history_of(PARSEmbedder.load(folder))
+            PARSEmbedder.load(folder)
+            return str(folder)
     if not len(fold.pretrain):
         raise ValueError("There is no window to pretrain on; all are of split 'test'.")
     fitted = with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
-    return (fitted if folder is None else str(fitted.save(folder))), history_of(fitted)
+    return fitted if folder is None else str(fitted.save(folder))

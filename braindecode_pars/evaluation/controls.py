@@ -12,7 +12,6 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import choice, positive, warn_user
 from braindecode_pars._common.files import check_may_write, replace_file
-from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.changed_signals import permuted_labels
 from braindecode_pars.evaluation.changed_windows import (
     CHANGES,
@@ -193,7 +192,7 @@ def controls(
         with features_computed_once():
             scores = protocol(estimators, changed, out=folder, **settings)
         tables.append(scores.assign(control=control))
-    scores = pd.concat([_without_attrs(table) for table in tables], ignore_index=True)
+    scores = pd.concat(tables, ignore_index=True)
     scores.attrs = {**tables[0].attrs, "notes": notes}
     scores.attrs["undefined"] = [each for table in tables for each in table.attrs["undefined"]]
     if out is not None:
@@ -224,8 +223,3 @@ def _how_filtered(windows: Windows) -> str:
     if whole < len(rows):
         note += "; of the others each window was, which leaves slow voltages near its ends"
     return note
-
-
-def _without_attrs(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose attributes do not stop pandas from joining it with another one."""
-    return pd.DataFrame({name: table[name] for name in (*SCORES, "control")})

@@ -405,26 +405,18 @@ def _copies(data: _Data) -> Iterator[Finding]:
         )
 
 
-def _auc(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the probability that a class has the larger value; NaN without two classes."""
-    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
-
-
 def _amplitudes(data: _Data) -> Iterator[Finding]:
     """Yield classes of another amplitude, and recordings whose amplitude is far from the others."""
     sampled = data.sampled.dropna(subset="level")
     by_recording = sampled.groupby("recording")["level"].median()
-    rows = sampled
+    # The level of a recording, or of a window relative to its recording
+    own = sampled["recording"].map(by_recording)
+    rows = sampled.assign(level=own if data.one_class_each else sampled["level"] - own)
     if data.one_class_each:
-        rows = sampled.drop_duplicates("recording").set_index("recording")
-        rows = rows.assign(level=by_recording)
+        rows = rows.drop_duplicates("recording")
     for name in data.names:
         is_class = rows["class"] == name
-        if data.one_class_each:
-            auc = _auc(is_class, rows["level"])
-        else:
-            own = rows.assign(is_class=is_class).groupby("recording")
-            auc = pd.Series([_auc(one["is_class"], one["level"]) for _, one in own]).mean()
+        auc = roc_auc_score(is_class, rows["level"]) if is_class.nunique() == 2 else np.nan
         if max(auc, 1 - auc) > _APART:
             medians = rows.groupby(is_class)["level"].median()
             factor = 10 ** abs(medians[True] - medians[False])

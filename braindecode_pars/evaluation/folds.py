@@ -30,7 +30,7 @@ from braindecode_pars._common.files import as_read, read_checked, replace_file, 
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars._common.tables import SCORES, loss_columns
+from braindecode_pars._common.tables import SCORES
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import (
     FoldStore,
@@ -108,9 +108,8 @@ def run_folds(
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
         Folder for the results. Each finished fold is saved in ``cache/*.json`` (true and predicted
-        labels, probabilities, losses by epoch) and is not run again; delete ``cache`` to compute
-        everything again. The folder also contains, at the end, ``scores.csv`` and, when
-        estimators have a ``history_``, ``curves.csv``.
+        labels, probabilities) and is not run again; delete ``cache`` to compute
+        everything again. The folder also contains, at the end, ``scores.csv``.
     n_jobs : int | None
         Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
     verbose : int
@@ -221,9 +220,6 @@ def run_folds(
     scores = _scores(folds, in_order)
     if store is not None:
         replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
-        curves = _curves(folds, in_order)
-        if len(curves):
-            replace_file(store.folder / "curves.csv", curves.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
@@ -345,7 +341,6 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
         "seen": seen,
-        "history": [*fold.history, *history_of(fitted)],
     }
 
 
@@ -398,33 +393,20 @@ def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> di
     The predictions of hundreds of folds of a large corpus would fill the memory.
     """
     rows = list(score_rows(fold, result, metrics))
-    return {"seen": result["seen"], "history": result["history"], "rows": rows}
+    return {"seen": result["seen"], "rows": rows}
 
 
 def _scores(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     pairs = zip(folds, results, strict=True)
     rows = [{**fold.key, **row} for fold, result in pairs for row in result["rows"]]
-    scores = pd.DataFrame(rows, columns=_keys(folds, SCORES))
+    varied = dict.fromkeys(name for fold in folds for name in fold.varied)
+    scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
     scores.attrs["undefined"] = [
         {name: row[name] for name in SCORES[:-1]} | {"reason": row["undefined"]}
         for row in rows
         if "undefined" in row
     ]
     return scores
-
-
-def _curves(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the losses by epoch; None from JSON becomes NaN."""
-    pairs = zip(folds, results, strict=True)
-    epochs = [{**fold.key, **epoch} for fold, result in pairs for epoch in result["history"]]
-    losses = loss_columns({name for epoch in epochs for name in epoch})
-    curves = pd.DataFrame(epochs, columns=[*_keys(folds, SCORES[:-2]), "phase", "epoch", *losses])
-    return curves.astype(dict.fromkeys(losses, float))
-
-
-def _keys(folds: Sequence[Fold], first: Sequence[str]) -> list[str]:
-    """Return columns, followed by those of the varied settings."""
-    return list(dict.fromkeys([*first, *(name for fold in folds for name in fold.varied)]))
 
 
 #: Folds have different windows, so that these counts differ where the cause is one.
@@ -480,22 +462,6 @@ def _seen_by_given(
     people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
     seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
     return [{"subjects": subjects, "unknown": False} for subjects in seen]
-
-
-def history_of(fitted: Any) -> list[dict[str, Any]]:
-    """Return the rows of the first ``history_`` inside an estimator; without one, none.
-
-    NaN becomes None, because JSON has no NaN.
-    """
-    for part in parts_of(fitted):
-        history = getattr(part, "history_", None)
-        if isinstance(history, list):  # skorch's own history is a list, and has one phase
-            history = pd.DataFrame([{"phase": "training", **row} for row in history])
-        if isinstance(history, pd.DataFrame):
-            kept = [name for name in ("phase", "epoch", *loss_columns(history)) if name in history]
-            rows = history[kept].astype(object)
-            return rows.where(rows.notna(), None).to_dict(orient="records")
-    return []
 
 
 #: Attributes that contain one estimator, in searches and wrappers.

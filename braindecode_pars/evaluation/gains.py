@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, with_numbers
+from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
 from braindecode_pars.evaluation.controls import UNCHANGED
 from braindecode_pars.evaluation.paired_tests import CROSS_VALIDATION, holm
 from braindecode_pars.evaluation.random_effects import MeanTest, corrected_mean, crossed_mean
@@ -93,15 +93,11 @@ def control_gains(
     """
     check_table(scores, "scores", [*SCORES, "control"])
     metric = scores["metric"].iloc[0] if metric is None else metric
-    rows = with_numbers(scores[scores["metric"] == metric], ["value"])
-    for what, wanted, known in (
-        ("metric", metric, scores["metric"]),
-        ("method", against, rows["method"]),
-        ("control", UNCHANGED, rows["control"]),
-    ):
-        if wanted not in known.tolist():
-            found = ", ".join(map(str, dict.fromkeys(known)))
-            raise ValueError(f"The scores have no {what} {wanted!r}; they have {found}.")
+    rows = of_metric(scores, metric, SCORES)
+    for column, wanted in (("method", against), ("control", UNCHANGED)):
+        if wanted not in rows[column].tolist():
+            found = ", ".join(map(str, dict.fromkeys(rows[column])))
+            raise ValueError(f"The scores have no {column} {wanted!r}; they have {found}.")
     table = pd.DataFrame(_rows(rows, scores, metric, against))
     if table.empty:
         raise ValueError(

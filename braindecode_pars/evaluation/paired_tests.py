@@ -15,14 +15,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import checked, choice, integer, number, positive
-from braindecode_pars._common.tables import (
-    POOLED,
-    PRETRAINING_SEED,
-    SCORES,
-    check_table,
-    numbers_of,
-    with_numbers,
-)
+from braindecode_pars._common.tables import POOLED, PRETRAINING_SEED, SCORES, of_metric
 from braindecode_pars.evaluation.corpus import check_list
 from braindecode_pars.evaluation.metrics import by_subject
 from braindecode_pars.evaluation.random_effects import (
@@ -155,7 +148,7 @@ def paired_tests(
     0     PARS           6        4     6  two-way
     """
     chosen, pairs = pairs_of(scores, metric, against)
-    n_train = int(numbers_of("n_train_subjects", chosen["n_train_subjects"]).min())
+    n_train = int(chosen["n_train_subjects"].min())
     if test == "auto" and chosen["protocol"].isin(CROSS_VALIDATION).any():
         test = "corrected"
     rows = [_test(differences_of(chosen, *pair), pair, n_train, test) for pair in pairs]
@@ -169,13 +162,7 @@ def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
-    check_table(scores, "scores", SCORES)
-    chosen = with_numbers(scores[scores["metric"] == metric], ["value"])
-    if len(chosen) == 0:
-        raise ValueError(
-            f"The scores have no metric {metric!r}; they have "
-            f"{', '.join(map(str, dict.fromkeys(scores['metric'])))}."
-        )
+    chosen = of_metric(scores, metric, SCORES)
     chosen = chosen[chosen["subject"] != POOLED]
     means = by_subject(chosen)
     if means.duplicated(["dataset", "method", "subject"]).any():

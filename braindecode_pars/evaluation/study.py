@@ -63,6 +63,7 @@ CONTROL_DRAWS = 5
 #: Windows on which the features of an encoder are audited.
 AUDIT_WINDOWS = 300
 CHANCE = "chance level"
+METRIC = "balanced_accuracy"
 _FORMAT = {"study": 1}
 
 
@@ -255,10 +256,9 @@ def begin_study(
         check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
     encoders = {"small": "small", "noise": "noise"} if encoders is None else dict(encoders)
     check = check_data(windows_ds)
-    metric = "balanced_accuracy"
     if check.stops:
         answer = f"There is no answer. {' '.join(check.stops)}"
-        found = Study(dataset, metric, check, answer=answer)
+        found = Study(dataset, METRIC, check, answer=answer)
         if folder is not None:
             replace_file(folder / "study.json", to_json(_FORMAT | {"answer": answer}))
         return found
@@ -304,7 +304,7 @@ def begin_study(
         rows = plan.table.to_dict("records")
         replace_file(folder / "study.json", to_json(_FORMAT))
         replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
-    return Planned(windows_ds, corpus, check, plan, metric, folder, about, unlabeled_label)
+    return Planned(windows_ds, corpus, check, plan, folder, about)
 
 
 def _earlier(file: Path, settings: Mapping[str, Any]) -> pd.DataFrame | None:
@@ -346,10 +346,8 @@ class Planned:
     corpus: Corpus
     check: DataCheck
     plan: Plan
-    metric: str
     folder: Path | None
     about: dict[str, Any]
-    unlabeled_label: Any
     # Set by run: folder of what is finished, arguments, and the folders of the scores.
     out: Path = field(init=False)
     n_jobs: int | None = field(init=False)
@@ -360,9 +358,9 @@ class Planned:
     def options(self) -> dict[str, Any]:
         return dict(
             dataset=self.corpus.name,
-            metrics=[self.metric],
+            metrics=[METRIC],
             equal_sizes=False,
-            unlabeled_label=self.unlabeled_label,
+            unlabeled_label=self.corpus.unlabeled_label,
             verbose=self.verbose,
         )
 
@@ -438,7 +436,6 @@ class Planned:
                 **self.options,
             )
         self.places.append(out)
-        found.attrs = {}  # so that tables can be joined
         return found
 
     def _with_own(self, method: Method, k: int) -> BaseEstimator:
@@ -461,7 +458,7 @@ class Planned:
         for n, of_n in rows.groupby("n_train_subjects"):
             chance = of_n[of_n["method"] == of_n["method"].iloc[0]]
             chance = chance.assign(method=CHANCE, value=1 / n_classes)
-            against = paired_tests(pd.concat([of_n, chance]), self.metric, against=CHANCE)
+            against = paired_tests(pd.concat([of_n, chance]), METRIC, against=CHANCE)
             levels.append(against.assign(n_train_subjects=n))
             means = of_n.groupby("method")["value"].mean()
             for name in means.index:
@@ -478,7 +475,7 @@ class Planned:
                     pairs.append(("pretraining", kinds[name].twin))
                 for question, other in pairs:
                     pair = of_n[of_n["method"].isin([name, other])]
-                    test = paired_tests(pair, self.metric, against=other)
+                    test = paired_tests(pair, METRIC, against=other)
                     tests.append(test.assign(n_train_subjects=n, question=question))
         level, test = (pd.concat(each, ignore_index=True) for each in (levels, tests))
         level["p_holm"] = holm(level["p"])
@@ -491,7 +488,7 @@ class Planned:
         largest = level[level["n_train_subjects"] == level["n_train_subjects"].max()]
         best = str(largest.loc[largest["mean"].idxmax(), "method"])
         answer = answer_of(level, test, 1 / n_classes)
-        given = self.corpus.name, self.metric, self.check
+        given = self.corpus.name, METRIC, self.check
         return Study(*given, levels=level, tests=test, answer=answer, best=best)
 
     def _weighted(self, scores: pd.DataFrame) -> pd.DataFrame:
@@ -540,15 +537,15 @@ class Planned:
                         **self.options,
                     )
                 found.append(scores)
-            joined = pd.concat(map(_plain, found), ignore_index=True)
+            joined = pd.concat(found, ignore_index=True)
             joined.attrs = found[0].attrs
             gains.append(control_gains(joined, against=twin))
         if not gains:
             return None, sentences
         sentences += [*map(describe_controls, gains)]
         sentences += self._audited(methods[name] for name in names)
-        table = pd.concat(map(_plain, gains), ignore_index=True)
-        table.attrs = {"metric": self.metric}
+        table = pd.concat(gains, ignore_index=True)
+        table.attrs = {"metric": METRIC}
         return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
 
     def _audited(self, ahead_methods: Iterable[Method]) -> Iterator[str]:
@@ -618,8 +615,3 @@ class Planned:
             about=found.about,
         )
         replace_file(folder / "study.json", to_json(content))
-
-
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose attributes do not stop pandas from joining it with another one."""
-    return pd.DataFrame({name: table[name] for name in table})

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.tables import POOLED, chance_level, check_table, with_numbers
+from braindecode_pars._common.tables import POOLED, chance_level, of_metric
 from braindecode_pars.plotting.style import (
     axes_for,
     draw_chance,
@@ -402,7 +402,7 @@ def ablation_lines(
         setting, such as ``decoder`` and ``position_mask_ratio``. Rows without a value for one of
         the two settings are ignored.
     x : str
-        Name of the setting on the horizontal axis; its values are numbers.
+        Name of the setting on the horizontal axis.
     lines : str
         Name of the setting with one line for each value.
     metric : str
@@ -420,8 +420,6 @@ def ablation_lines(
 
     Raises
     ------
-    TypeError
-        If the values of ``x`` are not numbers.
     ValueError
         If the scores are empty, lack a column or the metric, contain several datasets, or contain
         no row with both settings.
@@ -460,9 +458,6 @@ def ablation_lines(
         raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
     summary = over_seeds(per_seed(rows, (lines, x)), (lines, x))
     positions = in_order(rows[x])
-    if not pd.api.types.is_numeric_dtype(rows[x].infer_objects()):
-        found = ", ".join(map(str, positions))
-        raise TypeError(f"{x} has values that are not numbers ({found}); pass it as lines.")
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
@@ -498,13 +493,7 @@ def select(
         If the scores are empty, lack a column or the metric, or have several values in a column of
         ``one``.
     """
-    check_table(scores, "scores", ("metric", "value", *columns))
-    rows = with_numbers(scores[scores["metric"] == metric], ["value", "n_train_subjects"])
-    if rows.empty:
-        raise ValueError(
-            f"scores have no metric {metric!r}; they have "
-            f"{', '.join(map(str, in_order(scores['metric'])))}."
-        )
+    rows = of_metric(scores, metric, ("metric", "value", *columns))
     for column in one:
         if column in rows and rows[column].nunique() > 1:
             found = ", ".join(map(str, in_order(rows[column])))

@@ -29,17 +29,10 @@ runner = CliRunner()
 PROBES = [*demo.BASELINES, "random encoder", "ours", "small", demo.VOTE]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--data", "nowhere"], "--data"),
-        (["--seed", "x"], "'x'"),
-    ],
-)
-def test_user_errors_end_without_a_traceback(arguments, message, tmp_path):
-    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "out"), *arguments])
+def test_user_errors_end_without_a_traceback(tmp_path):
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "out"), "--data", "nowhere"])
     assert result.exit_code != 0
-    assert message in result.output
+    assert "--data" in result.output
     assert "Traceback" not in result.output
 
 

@@ -10,7 +10,6 @@ from copy import deepcopy
 from itertools import product
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -261,10 +260,7 @@ def test_ablation(tmp_path):
     assert "overlap=False" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["overlap"]) == {True, False}
-    curves = pd.read_csv(tmp_path / "curves.csv")
-    pretraining = curves[curves["phase"] == "pretraining"]
-    assert len(pretraining) == 2
-    assert np.isfinite(pretraining["train_loss_relative"]).all()
+    assert len([each for each in (tmp_path / "encoders").iterdir() if each.is_dir()]) == 2
 
 
 def test_controls(encoders, tmp_path):

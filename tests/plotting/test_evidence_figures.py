@@ -61,12 +61,6 @@ def test_gains_are_in_their_rows_and_panels(gains):
     assert [text.get_text() for text in legend.get_texts()] == ["A", "B"]
 
 
-def test_a_method_keeps_its_style(gains):
-    both, one = plotting.control_gains(gains)[0], plotting.control_gains(gains, methods=["B"])[0]
-    colors = {c.get_label(): c.lines[0].get_color() for c in both.containers}
-    assert [c.lines[0].get_color() for c in one.containers] == [colors["B"]]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
