@@ -6,7 +6,6 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.channel_figures import spatial_attention
 from braindecode_pars.plotting.class_figures import confusion_matrix
 from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
 from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
@@ -28,7 +27,6 @@ __all__ = [
     "label_efficiency",
     "night",
     "shift_matrices",
-    "spatial_attention",
     "subject_dots",
     "training_curves",
     "transfer",

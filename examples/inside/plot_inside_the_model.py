@@ -176,8 +176,12 @@ for seed in range(3):
     print(f"posterior attention: eyes closed {shares[0]:.2f}, open {shares[1]:.2f}")
     weights += means / 3
 
-for ax, state in zip(plotting.spatial_attention(weights, info), ("closed", "open"), strict=True):
+fig, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
+scale = dict(cmap="cividis", vlim=(0, weights.max()), contours=0, show=False)
+for ax, of_channels, state in zip(axes, weights, ("closed", "open"), strict=True):
+    image, _ = mne.viz.plot_topomap(of_channels, info, axes=ax, **scale)
     ax.set_title(f"eyes {state}")
+fig.colorbar(image, ax=axes, label="attention", shrink=0.7)
 # sphinx_gallery_alt = "Two heads: with eyes closed the attention is at the back, with eyes open"
 # sphinx_gallery_alt = "it is even"
 plt.show()

@@ -970,17 +970,6 @@ draws(
     prediction=arrays(),
     target=arrays(),
 )
-draws(
-    "spatial_attention",
-    lambda f: dict(weights=np.ones((2, 2)) / 2, info=positioned().info),
-    weights=arrays(),
-)
-
-
-def positioned():
-    raw = small.recording(0)
-    raw.set_montage("standard_1005")
-    return raw
 
 
 # Cases -----------------------------------------------------------------------------------------
