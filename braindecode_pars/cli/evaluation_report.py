@@ -39,7 +39,7 @@ _SHOWN: dict[str, tuple[str, Draw]] = {
     "compare": ("subjects", plotting.subject_dots),
     "leave_one_subject_out": ("subjects", plotting.subject_dots),
     "label_efficiency": ("seeds", plotting.label_efficiency),
-    "transfer": ("seeds", plotting.transfer),
+    "transfer": ("seeds", plotting.subject_dots),
 }
 
 
@@ -209,10 +209,10 @@ def ablation(
         pd.DataFrame, evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     )
 
-    # A line for each value of one setting over the values of another, as in the paper; a grid of
-    # one setting like the methods of a transfer.
+    # A line for each value of one setting over the values of another, as in the paper; the values
+    # of a single setting as methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
-    draw: Draw = plotting.transfer
+    draw: Draw = plotting.subject_dots
     if len(axes) == 2:
         draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
     _report(scores, out, "seeds", draw)

@@ -166,7 +166,7 @@ def pairs_of(
     chosen = chosen[chosen["subject"] != POOLED]
     means = by_subject(chosen)
     if means.duplicated(["dataset", "method", "subject"]).any():
-        numbers = ", ".join(map(str, sorted(set(means["n_train_subjects"]))))
+        numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
         raise ValueError(
             "A subject has several scores of one method, from several protocols or numbers of "
             f"training subjects ({numbers}); select one of them first."

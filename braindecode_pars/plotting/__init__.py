@@ -13,7 +13,6 @@ from braindecode_pars.plotting.score_figures import (
     ablation_lines,
     label_efficiency,
     subject_dots,
-    transfer,
 )
 from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night
 
@@ -29,5 +28,4 @@ __all__ = [
     "shift_matrices",
     "subject_dots",
     "training_curves",
-    "transfer",
 ]

@@ -1,4 +1,4 @@
-"""Figures of scores: label efficiency, held-out subjects, transfer, ablations.
+"""Figures of scores: label efficiency, held-out subjects, ablations.
 
 All draw the table that protocols return; its rows are selected, checked and averaged here.
 """
@@ -18,7 +18,6 @@ from braindecode_pars.plotting.style import (
     axes_for,
     draw_chance,
     legend_above,
-    legend_columns,
     remove_frame,
     series_style,
 )
@@ -226,7 +225,14 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    rows = _of_subjects(scores, metric, ("method", "subject", "n_train_subjects"))
+    columns = ("method", "subject", "n_train_subjects")
+    rows = select(scores, metric, columns, one=("dataset", "protocol"))
+    rows = rows[~is_pooled(rows)]
+    if rows.empty:
+        raise ValueError(
+            f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
+            "for each subject."
+        )
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
     sizes = in_order(rows["n_train_subjects"])
@@ -237,9 +243,9 @@ def subject_dots(
     [ax] = axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=list(styles)).to_numpy()
-        columns = group * step + np.arange(len(styles))
-        ax.plot(columns, values.T, color="0.85", lw=0.7, zorder=1)
-        for (method, number), x, dots in zip(styles.items(), columns, values.T, strict=True):
+        places = group * step + np.arange(len(styles))
+        ax.plot(places, values.T, color="0.85", lw=0.7, zorder=1)
+        for (method, number), x, dots in zip(styles.items(), places, values.T, strict=True):
             style = {**series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
             ax.plot(np.full(len(dots), x), dots, label="" if group else method, **style)
             if np.isfinite(dots).any():
@@ -256,125 +262,6 @@ def subject_dots(
     )
     legend_above(ax, list(styles))
     remove_frame(ax, grid="y")
-    return ax
-
-
-def _of_subjects(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric that are of a single subject."""
-    rows = select(scores, metric, columns, one=("dataset", "protocol"))
-    rows = rows[~is_pooled(rows)]
-    if rows.empty:
-        raise ValueError(
-            f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
-            "for each subject."
-        )
-    return rows
-
-
-@checked()
-def transfer(
-    scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw the scores of each dataset as a row, with a dot for each method.
-
-    The dot is the mean over seeds. Error bars extend one sample standard deviation over seeds to
-    both sides. The values of single seeds are faint dots below the mean. The value of a seed is the
-    score pooled over test subjects (subject ``"all"``) if every method and seed of the dataset has
-    one, and the mean over test subjects otherwise. The figure shows the quantities of the paper's
-    table 1.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Scores of :func:`evaluation.transfer <braindecode_pars.evaluation.transfer>`, or any table
-        with the columns ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
-    metric : str
-        Metric to draw.
-    label : str | None
-        Label of the horizontal axis; None uses the name of the metric.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with one row for each dataset; the first dataset is at the top.
-
-    Raises
-    ------
-    ValueError
-        If the scores are empty, or lack a column or the metric.
-
-    Examples
-    --------
-    Synthetic scores:
-
-    .. plot::
-        :include-source:
-        :alt: Mean and standard deviation of two methods on two datasets as dots with bars.
-
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import plotting
-        >>> rng = np.random.default_rng(0)
-        >>> scores = pd.DataFrame([
-        ...     dict(dataset=dataset, method=method, subject="all", seed=seed,
-        ...          metric="kappa", value=level + gain + rng.normal(0, 0.02))
-        ...     for dataset, level in [("sleep", 0.6), ("imagery", 0.3)]
-        ...     for method, gain in [("method A", 0.05), ("method B", 0.0)]
-        ...     for seed in range(5)
-        ... ])
-        >>> ax = plotting.transfer(scores, label="Cohen's kappa")
-
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['sleep', 'imagery']
-    """
-    # Mean and standard deviation over seeds
-    rows = select(scores, metric, ("dataset", "method", "subject", "seed"))
-    datasets, methods = (list(dict.fromkeys(rows[name])) for name in ("dataset", "method"))
-    # Each dataset by itself: one may have pooled scores and another only scores of subjects.
-    # Methods are compared only within a row of the figure.
-    by = ("dataset", "method")
-    values = pd.concat([per_seed(rows[rows["dataset"] == dataset], by) for dataset in datasets])
-    summary = over_seeds(values, by)
-
-    # Dots of each method, slightly shifted between methods
-    height = 1.2 + len(datasets) * (0.35 + 0.17 * len(methods))
-    [ax] = axes_for(ax, 1, 1, (6.2, height))
-    step = 0.7 / len(methods)
-    for number, method in enumerate(methods):
-        style = series_style(number)
-        style.pop("linestyle")
-        offset = (number - (len(methods) - 1) / 2) * step
-        of_method = summary.reindex(pd.MultiIndex.from_product([datasets, [method]]))
-        ax.errorbar(
-            of_method["mean"].to_numpy(),
-            np.arange(len(datasets)) + offset,
-            xerr=of_method["std"].to_numpy(),
-            ls="",
-            markersize=6,
-            capsize=2.5,
-            label=method,
-            **style,
-        )
-        seeds = values[(values["method"] == method) & values["value"].notna()]
-        rows_of_seeds = seeds["dataset"].map(datasets.index) + offset + 0.35 * step
-        ax.scatter(seeds["value"], rows_of_seeds, s=10, alpha=0.45, lw=0, zorder=1, **style)
-    # Chance level, axes and legend
-    for row, dataset in enumerate(datasets):
-        if (level := chance_level(rows, metric, dataset)) is not None:
-            ax.vlines(level, row - 0.5, row + 0.5, color="0.25", lw=1, ls=":")
-            ax.text(level, row, "chance", ha="right", va="center", rotation=90, fontsize=8)
-    for row in range(1, len(datasets)):
-        ax.axhline(row - 0.5, color="0.88", lw=0.8, zorder=0)
-    ax.set_yticks(range(len(datasets)), list(map(str, datasets)))
-    ax.set_ylim(len(datasets) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    interval = seeds_label(summary["count"])
-    dots = "" if interval == "one seed" else "; faint: single seeds"
-    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{dots})")
-    legend_above(ax, methods, ncols=min(3, legend_columns(ax, methods)))
-    remove_frame(ax, grid="x")
     return ax
 
 

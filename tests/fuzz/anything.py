@@ -946,7 +946,6 @@ for name, made, more in (
     ("ablation_lines", grid_scores, dict(x="mask", lines="n")),
     ("label_efficiency", efficiency_scores, {}),
     ("subject_dots", scores, {}),
-    ("transfer", scores, {}),
 ):
     draws(name, lambda f, made=made, more=more: dict(scores=made(), **more), scores=frames(made))
 draws("training_curves", lambda f: dict(history=phases()), history=frames(phases))

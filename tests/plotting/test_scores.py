@@ -13,7 +13,6 @@ from braindecode_pars.plotting.score_figures import in_order, over_seeds, per_se
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
     "subject_dots": plotting.subject_dots,
-    "transfer": plotting.transfer,
     "ablation_lines": lambda scores, metric="kappa": plotting.ablation_lines(
         scores, x="n_train_subjects", lines="method", metric=metric
     ),
@@ -145,9 +144,3 @@ def test_figures_draw_the_known_chance_level(name, metric, level, make_scores):
 def test_without_the_number_of_classes_chance_is_unknown(name, make_scores):
     scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", subject=["1", "2"])
     assert levels(FIGURES[name](scores, "balanced_accuracy")) == []
-
-
-def test_each_data_set_of_a_transfer_has_its_own_chance_level(make_scores):
-    scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", dataset=["a", "b", "c"])
-    scores.attrs["n_classes"] = {"a": 2, "c": 4}
-    assert levels(plotting.transfer(scores, "balanced_accuracy")) == [0.5, 0.25]
