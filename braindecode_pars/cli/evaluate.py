@@ -51,12 +51,6 @@ _OPTIONS: dict[str, Any] = dict(
         "recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.",
         metavar="KEY=VALUE",
     ),
-    reference=option(
-        str,
-        "New reference of the recordings: average, of their EEG channels. Default: that of the "
-        "corpus' load function, for own recordings their own.",
-        metavar="NAME",
-    ),
     method=option(
         list[str],
         f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is run. May be "
@@ -177,7 +171,6 @@ def evaluate(
             names = given.get("method"), given.get("encoder")
             methods = report.methods_of(protocol, *names, settings)
         reading = values(given.get("load"), "--load")
-        reading |= {name: given[name] for name in ("reference",) if name in given}
         windows = report.load(dataset, given.get("data"), reading)
         once = protocol in ("compare", "leave-one-subject-out")
         n_seeds = given.get("seeds", 1 if once or (protocol == "controls" and not n) else 5)

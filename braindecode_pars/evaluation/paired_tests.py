@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import checked, choice, integer, number, positive
+from braindecode_pars._common.checks import checked, choice, integer, positive
 from braindecode_pars._common.tables import POOLED, PRETRAINING_SEED, SCORES, of_metric
 from braindecode_pars.evaluation.corpus import check_list
 from braindecode_pars.evaluation.metrics import by_subject
@@ -270,27 +270,21 @@ def _test(
     )
 
 
-@checked(level=number("in (0, 1)", lambda x: 0 < x < 1))
-def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
+def describe_differences(tests: pd.DataFrame) -> str:
     """Describe which differences between methods are significant, in plain sentences.
+
+    The level is 5 %, of the p-values after Holm's correction.
 
     Parameters
     ----------
     tests : DataFrame
         Table from :func:`paired_tests`.
-    level : float
-        Significance level of the p-values after Holm's correction.
 
     Returns
     -------
     str
         Sentences: first the significant differences, then the pairs whose difference is not
         established, then which tests were used.
-
-    Raises
-    ------
-    ValueError
-        When ``level`` is not between 0 and 1.
 
     Examples
     --------
@@ -307,7 +301,7 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     """
     # Significant differences first, then the others
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
-    significant = tests["p_holm"] < level  # False for NaN
+    significant = tests["p_holm"] < 0.05  # False for NaN
     sentences = [_significant(pair, in_metric) for _, pair in tests[significant].iterrows()]
     if not significant.all():
         pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]

@@ -67,8 +67,8 @@ def one_line(output: str) -> str:
         ([*SMALL, "--set", "epochs"], "KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "'epochs'"),
         ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
-        ([*SMALL, "--reference", "average"], "no argument 'reference'"),
-        (["--dataset", ".", "--reference", "Cz"], "None, got 'Cz'"),
+        ([*SMALL, "--load", "reference=average"], "no argument 'reference'"),
+        (["--dataset", ".", "--load", "reference=Cz"], "None, got 'Cz'"),
         ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
