@@ -189,16 +189,13 @@ def make_methods(
     encoders = {} if encoder is None else dict(encoders)
     if encoders:
         settings = {"head": AUTO, **settings}
-    methods: dict[str, BaseEstimator] = {}
-    for shown, classifier in _classifiers(
-        names, encoders, subject_centering, settings, equal_sizes
-    ):
-        if shown in methods:
-            raise ValueError(
-                f"An encoder is called {shown!r}, like another method; give it another name."
-            )
-        methods[shown] = classifier
-    return methods
+    found = [*_classifiers(names, encoders, subject_centering, settings, equal_sizes)]
+    shown = [each for each, _ in found]
+    if twice := [each for each in shown if shown.count(each) > 1]:
+        raise ValueError(
+            f"An encoder is called {twice[0]!r}, like another method; give it another name."
+        )
+    return dict(found)
 
 
 def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:

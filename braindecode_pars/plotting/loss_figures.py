@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
@@ -40,16 +39,15 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
     A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
     chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
-    with its training and validation loss. Each run has
-    a line of its own.
+    with its training and validation loss. Each run has a line of its own.
 
     Parameters
     ----------
     history : DataFrame
         Losses with one row per epoch: the ``history_`` of a
         :class:`~braindecode_pars.PARSClassifier`; several of them, joined with ``pandas.concat``
-        after adding ``method`` and ``seed``; or the curves of an ablation. Required columns are
-        ``phase``, ``epoch`` and ``train_loss``. Optional columns are ``valid_loss``,
+        after adding ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
+        ``train_loss``. Optional columns are ``valid_loss``,
         ``train_loss_relative``, ``train_loss_relative_NAME``, ``method``, and the columns that
         identify a run: ``dataset``, ``subject``, ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
@@ -108,10 +106,10 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         history = history.assign(method="")
     phases, methods = (list(dict.fromkeys(history[name])) for name in ("phase", "method"))
 
-    # Panels, with room for the legend below them: with several methods it would cover the lines
-    below: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(0, -0.15))
-    place, height = (below, 0.24 * (len(methods) + 3)) if len(methods) > 1 else ({}, 0)
-    panels = axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6 + height))
+    # Panels, with room for the legend at the right: with several methods it would cover the lines
+    beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1, 1))
+    place, width = (beside, 6.2) if len(methods) > 1 else ({}, 4.2)
+    panels = axes_for(axes, 1, len(phases), (1 + width * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
         relative = RELATIVE in rows and rows[RELATIVE].notna().any()
@@ -129,9 +127,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
             ylabel="training loss relative to chance" if relative else "loss",
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
-        handles = _legend({name: n for name, n in shown.items() if name}, lines)
-        if handles:
-            ax.legend(handles=handles, frameon=False, handlelength=3, **place)
+        handles, labels = ax.get_legend_handles_labels()
+        if named := dict(zip(labels, handles, strict=True)):  # once for all runs of a method
+            ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **place)
         remove_frame(ax)
     return panels
 
@@ -159,8 +157,9 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
     runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
     for run in runs:
         run = run.sort_values("epoch")
-        for column, (_, line) in lines.items():
+        for column, (name, line) in lines.items():
             known = run.dropna(subset=column)
+            texts = rows["method"].iloc[0], name if len(lines) > 1 else ""
             ax.plot(
                 known["epoch"],
                 known[column],
@@ -169,21 +168,9 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
                 marker=style["marker"] if column == RELATIVE else "",  # differs in grey print
                 markevery=max(1, len(known) // 6),
                 markersize=4,
+                label=", ".join(filter(None, texts)),
                 **line,
             )
-
-
-def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
-    """Legend entries: colour and marker of each method, then each line style."""
-    entries = []
-    for method, number in methods.items():
-        style = {**series_style(number), "linestyle": "-", "ms": 5}
-        entries.append(Line2D([], [], label=str(method), **style))
-    if len(lines) > 1:
-        color = "0.2" if methods else COLORS[0]
-        for name, line in lines.values():
-            entries.append(Line2D([], [], color=color, label=name, **line))
-    return entries
 
 
 @checked()

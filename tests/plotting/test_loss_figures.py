@@ -76,7 +76,8 @@ def test_methods_and_seeds_are_lines_and_the_legend_has_each_method_once():
     firsts = [curve[0] for curve in curves(pretraining)]
     np.testing.assert_allclose(firsts, [1.0, 1.01, 1.1, 1.11])
     assert legend(pretraining) == ["PARS", "MAE"]
-    assert legend(fine_tuning)[:2] == ["PARS", "MAE"]
+    lines = ["PARS, training", "PARS, validation", "MAE, training", "MAE, validation"]
+    assert legend(fine_tuning) == lines
     markers = {line.get_marker() for line in pretraining.lines if len(line.get_xdata()) == 3}
     assert len(markers) == 2
 
@@ -93,7 +94,7 @@ def test_a_method_that_was_not_pretrained_has_no_line_there():
     pretraining, fine_tuning = plotting.training_curves(both)
     assert len(curves(pretraining)) == 1
     assert legend(pretraining) == ["PARS"]
-    assert legend(fine_tuning)[:2] == ["PARS", "scratch"]
+    assert legend(fine_tuning)[1:3] == ["PARS, validation", "scratch, training"]
 
 
 def test_one_phase_without_validation_is_one_panel():
