@@ -9,7 +9,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -429,39 +429,28 @@ def power(
                 f"{', and each seed has subjects of its own' if nested else ''}. The variances of "
                 "subjects and draws need the same two subjects in two seeds or more."
             )
-        rows += _designs(values, pair, difference, n_subjects, n_draws)
-    return pd.DataFrame(rows)
-
-
-def _designs(
-    values: np.ndarray,
-    pair: tuple[str, str],
-    difference: float,
-    n_subjects: Sequence[int] | None,
-    n_draws: Sequence[int] | None,
-) -> list[dict[str, str | float]]:
-    """Return the rows of a pair, one for each number of subjects and draws."""
-    values = values if values.shape[2] > 1 else values[:, :, 0]
-    components = variance_components(mean_squares(values))
-    rest = sum(variance for factors, variance in components.items() if len(factors) > 1)
-    sds = dict(
-        sd_subject=math.sqrt(components[(0,)]),
-        sd_draw=math.sqrt(components[(1,)]),
-        sd_pretraining=math.sqrt(components.get((2,), math.nan)),
-        sd_rest=math.sqrt(rest),
-    )
-
-    rows = []
-    for subjects, draws in product(n_subjects or values.shape[:1], n_draws or values.shape[1:2]):
-        shape = (subjects, draws, *values.shape[2:])
-        design = dict(
-            n_subjects=subjects,
-            n_draws=draws,
-            detectable=detectable_in(components, shape),
-            draws_needed=_draws_needed(components, shape, difference),
+        values = values if values.shape[2] > 1 else values[:, :, 0]
+        components = variance_components(mean_squares(values))
+        rest = sum(variance for factors, variance in components.items() if len(factors) > 1)
+        same: dict[str, Any] = dict(
+            method_a=pair[0],
+            method_b=pair[1],
+            sd_subject=math.sqrt(components[(0,)]),
+            sd_draw=math.sqrt(components[(1,)]),
+            sd_pretraining=math.sqrt(components.get((2,), math.nan)),
+            sd_rest=math.sqrt(rest),
         )
-        rows.append(dict(method_a=pair[0], method_b=pair[1], **sds, **design))
-    return rows
+        n_scored, n_seeds = values.shape[:2]
+        for n, draws in product(n_subjects or [n_scored], n_draws or [n_seeds]):
+            shape = (n, draws, *values.shape[2:])
+            found = dict(
+                n_subjects=n,
+                n_draws=draws,
+                detectable=detectable_in(components, shape),
+                draws_needed=_draws_needed(components, shape, difference),
+            )
+            rows.append(same | found)
+    return pd.DataFrame(rows)
 
 
 def _draws_needed(

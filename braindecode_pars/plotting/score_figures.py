@@ -105,16 +105,12 @@ def label_efficiency(
     by = ("method", "n_train_subjects")
     summary = over_seeds(per_seed(rows, by), by)
     # One curve for each method
-    is_crowded = len(styles) > 4  # then the legend is beside the curves, else above them
-    [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
+    [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
     draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     _set_ticks(ax, in_order(rows["n_train_subjects"]))
     ax.set_xlabel("training subjects")
-    if is_crowded:
-        ax.legend(frameon=False, handlelength=3, loc="center left", bbox_to_anchor=(1.02, 0.5))
-    else:
-        legend_above(ax, list(styles), handlelength=3)
+    legend_above(ax, list(styles), handlelength=3)
     return ax
 
 
