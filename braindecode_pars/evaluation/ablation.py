@@ -245,12 +245,9 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
     params = estimator.get_params()
     own = {name: value for name, value in settings.items() if name in params}
     others = {name: value for name, value in settings.items() if name not in params}
-    if others and "pretext_params" not in params:
-        raise ValueError(
-            f"{next(iter(others))!r} is not a parameter of {type(estimator).__name__}; its "
-            f"parameters are {', '.join(estimator.get_params(deep=False))}."
-        )
-    if others:
+    if "pretext_params" not in params:
+        own |= others  # set_params names them
+    elif others:
         pretext_params = own.get("pretext_params", params["pretext_params"])
         own["pretext_params"] = {**(pretext_params or {}), **others}
     # The joint task takes the arguments of each of its parts by name.

@@ -259,13 +259,10 @@ def _facts(data: _Data) -> dict[str, str]:
         "labelled subjects": str(data.labelled["subject"].nunique()),
         "recordings": str(len(recordings)),
     }
-    if windows.sfreq:
-        seconds = length / windows.sfreq
-        facts["hours"] = f"{len(windows) * seconds / 3600:.3g}"
-        facts["windows"] = f"{len(windows)} of {seconds:g} s"
-        facts["sampling rate"] = f"{windows.sfreq:g} Hz"
-    else:
-        facts["windows"] = f"{len(windows)} of {length} samples"
+    sfreq = windows.sfreq or np.nan
+    facts["hours"] = f"{len(windows) * length / sfreq / 3600:.3g}"
+    facts["windows"] = f"{len(windows)} of {length / sfreq:g} s"
+    facts["sampling rate"] = f"{sfreq:g} Hz"
     names = [montage.names for montage in windows.montages]
     same = len({tuple(sorted(each)) for each in names}) == 1
     facts["channels"] = (

@@ -421,14 +421,12 @@ def saved_probabilities(
     name = type(fitted).__name__
     if probabilities is None:
         return [], {"missing": f"{name} has no predict_proba, and so no probabilities"}
-    if not hasattr(fitted, "classes_"):
-        return [], {"missing": f"{name} has no classes_ that name the columns of predict_proba"}
-    classes = np.asarray(fitted.classes_).tolist()
+    classes = np.asarray(getattr(fitted, "classes_", [])).tolist()
     shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes"
     if len(probabilities) != n_windows:
         raise ValueError(f"predict_proba returns shape {shape}")
     if probabilities.shape[1:] != (len(classes),):
-        # As a net with a unit for a class that no training subject has.
+        # As a net with a unit for a class that no training subject has, or without classes_.
         return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
     try:
         check_probabilities(probabilities)
