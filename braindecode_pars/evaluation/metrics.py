@@ -422,7 +422,7 @@ def saved_probabilities(
     if probabilities is None:
         return [], {"missing": f"{name} has no predict_proba, and so no probabilities"}
     classes = np.asarray(getattr(fitted, "classes_", [])).tolist()
-    shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes"
+    shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes_"
     if len(probabilities) != n_windows:
         raise ValueError(f"predict_proba returns shape {shape}")
     if probabilities.shape[1:] != (len(classes),):
