@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -55,11 +54,6 @@ _OF_CHANNELS = {
 }
 #: Methods with a linear classifier.
 _LINEAR = {"probe", "random-encoder", "tangent-space", "tangent-space-8-30", *_OF_CHANNELS}
-
-_HOW_TO = (
-    "To compare different sizes, pass equal_sizes=False to make_methods and to the protocol, or "
-    "--unequal-sizes to evaluate."
-)
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
@@ -118,9 +112,9 @@ def make_methods(
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
     equal_sizes : bool
-        Whether the other methods take the sizes of the encoder, and encoders of different sizes are
-        refused. With False the other methods have those of ``settings`` or the defaults; the
-        protocols need ``equal_sizes=False`` too.
+        Whether the other methods take the sizes of the first encoder, where ``settings`` have no
+        others. With False they have the defaults. The protocols refuse encoders of different sizes
+        without their own ``equal_sizes=False``.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier`; beside ``"few-labels"``, also of
         :class:`~braindecode_pars.FewLabelsClassifier`. Those that another method also has
@@ -139,8 +133,7 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown, when an encoder has the name of a method, or when
-        encoders or settings have different sizes; the message has both.
+        When a method or a setting is unknown, or when an encoder has the name of a method.
     FileNotFoundError
         When ``encoder`` is not an existing folder or model.
 
@@ -196,44 +189,24 @@ def make_methods(
     encoders = {} if encoder is None else dict(encoders)
     if encoders:
         settings = {"head": AUTO, **settings}
-    methods: dict[str, BaseEstimator] = {}
-    for shown, classifier in _classifiers(
-        names, encoders, subject_centering, settings, equal_sizes
-    ):
-        if shown in methods:
-            raise ValueError(
-                f"An encoder is called {shown!r}, like another method; give it another name."
-            )
-        methods[shown] = classifier
-    return methods
+    found = [*_classifiers(names, encoders, subject_centering, settings, equal_sizes)]
+    shown = [each for each, _ in found]
+    if twice := [each for each in shown if shown.count(each) > 1]:
+        raise ValueError(
+            f"An encoder is called {twice[0]!r}, like another method; give it another name."
+        )
+    return dict(found)
 
 
-def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a new encoder of the same size as all given ones.
-
-    Raises
-    ------
-    ValueError
-        When the given encoders, or the settings, have different sizes.
-    """
-    if not encoders:
-        return {}
-    loaded = {shown: load_encoder(source) for shown, source in encoders.items()}
-    counts = {shown: n_parameters(each.encoder) for shown, each in loaded.items()}
-    if len(set(counts.values())) > 1:
-        found = ", ".join(f"{shown} has {n:,}" for shown, n in counts.items())
-        raise ValueError(f"The encoders have different numbers of parameters: {found}. {_HOW_TO}")
-    shown, (encoder, card, _) = next(iter(loaded.items()))
-    size = {name: encoder.config[name] for name in SIZES}
-    if card.sfreq is not None:
-        size["patch_seconds"] = encoder.patch_size / card.sfreq
-    for name, value in size.items():
-        if settings.get(name, value) != value:
-            raise ValueError(
-                f"{name}={settings[name]!r}, but the encoder {shown} has {value!r}. Leave it out: "
-                f"every method takes the size of the encoder. {_HOW_TO}"
-            )
-    return size
+def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a new encoder of the size of the first of these."""
+    for source in encoders.values():
+        encoder, card, _ = load_encoder(source)
+        size = {name: encoder.config[name] for name in SIZES}
+        if card.sfreq is not None:
+            size["patch_seconds"] = encoder.patch_size / card.sfreq
+        return size
+    return {}
 
 
 def _classifiers(
@@ -245,7 +218,7 @@ def _classifiers(
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
-    sized = settings | (_size_of(encoders or default, settings) if equal_sizes else {})
+    sized = (_size_of(encoders or default) if equal_sizes else {}) | settings
     trained = _shared(PARSClassifier, sized)
     recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:

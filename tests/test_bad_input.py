@@ -32,7 +32,6 @@ from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.evaluation import (
     LogBandPower,
-    ablation,
     leave_one_subject_out,
     score_predictions,
 )
@@ -566,11 +565,6 @@ EVALUATION = {
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()),
         ValueError,
         "seeds",
-    ),
-    "a text for share_pretraining": (
-        lambda: ablation(clf(), recording(), {"a": {}}, share_pretraining="no"),
-        TypeError,
-        r"share_pretraining .*'no'",
     ),
     "an unknown metric": (
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), metrics=["auc"]),

@@ -202,6 +202,8 @@ def test_arguments_are_checked_by_their_annotations():
 
 
 def test_scores_that_are_not_numbers_are_named():
-    table = pd.DataFrame(dict(metric="kappa", value=["a"], method="m", subject=1))
+    table = pd.DataFrame(
+        dict(metric="kappa", value=["a"], method="m", subject=1, n_train_subjects=1)
+    )
     with pytest.raises(TypeError, match="The column value must be numbers, got"):
-        plotting.paired_bars(table)
+        plotting.subject_dots(table)

@@ -64,6 +64,22 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
         raise ValueError(f"{name} is empty; it has no row.")
 
 
+def of_metric(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a metric of scores that must have these columns.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or there is no row of the metric.
+    """
+    check_table(scores, "scores", columns)
+    rows = with_numbers(scores[scores["metric"] == metric], ["value", "n_train_subjects"])
+    if rows.empty:
+        found = ", ".join(map(str, dict.fromkeys(scores["metric"])))
+        raise ValueError(f"The scores have no metric {metric!r}; they have {found}.")
+    return rows
+
+
 def numbers_of(name: str, values: Any) -> np.ndarray:
     """Return values as an array of real numbers; TypeError where they are none."""
     try:

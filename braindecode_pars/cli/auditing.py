@@ -10,19 +10,18 @@ from braindecode.datasets import BaseConcatDataset
 from rich.console import Console
 
 from braindecode_pars._common.model_files import model_folder, packaged_folder
-from braindecode_pars.cli.terminal import print_table
+from braindecode_pars.cli.terminal import print_frame
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.evaluation.audits import FEATURES, R2, audit_encoder, audit_table
 from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.signal_store import SignalStore
 
 #: Length of the windows in seconds.
 SECONDS = 10.0
 
 
-def show_audit(console: Console, name: str, store: Path | None = None) -> None:
-    """Print what the features of an encoder hold.
+def show_audit(console: Console, name: str) -> None:
+    """Print what the features of an encoder hold: as stored on its card, or in the sample.
 
     Parameters
     ----------
@@ -30,16 +29,11 @@ def show_audit(console: Console, name: str, store: Path | None = None) -> None:
         Console to print to.
     name : str
         Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
-    store : Path | None
-        Folder of a SignalStore whose recordings are used. None prints the stored audit of an
-        encoder in the package, and audits any other one on the sample of recordings.
     """
     folder = model_folder(name)
     card = load_encoder(folder).card
     stored = card.about.get("audit") if folder == packaged_folder(name) else None
-    if store is not None or not stored:
-        stored = [_measured(name, folder, card.sfreq, store)]
-    for audit in stored:
+    for audit in stored or [_measured(name, folder, card.sfreq)]:
         console.print(audit["recordings"])
         if "measured" in audit:
             console.print(f"Measured: {audit['measured']}")
@@ -50,14 +44,9 @@ def show_audit(console: Console, name: str, store: Path | None = None) -> None:
     )
 
 
-def _measured(name: str, folder: Path, sfreq: float | None, store: Path | None) -> dict[str, Any]:
-    windows: Any
-    if store is None:
-        title, windows = "The sample in the package, rest and mental arithmetic", _sample(sfreq)
-    else:
-        opened = SignalStore.open(store)
-        title, windows = str(store), opened.windows(round(SECONDS * opened.sfreq))
-    audit = audit_encoder({name: folder}, windows)
+def _measured(name: str, folder: Path, sfreq: float | None) -> dict[str, Any]:
+    audit = audit_encoder({name: folder}, _sample(sfreq))
+    title = "The sample in the package, rest and mental arithmetic"
     return dict(recordings=recordings_text(title, audit, SECONDS), table=audit_table(audit))
 
 
@@ -86,8 +75,6 @@ def _print(console: Console, table: pd.DataFrame) -> None:
     """Print a table for each measure; only the chance level of accuracies differs."""
     for measure, rows in table.groupby("measure", sort=False):
         columns = list(FEATURES) if measure == R2 else [*FEATURES, "chance"]
-        cells = [
-            [row["property"], *(f"{row[column]:.2f}" for column in columns)]
-            for _, row in rows.iterrows()
-        ]
-        print_table(console, cells, [measure, *columns], text=[measure])
+        shown = rows[columns].map("{:.2f}".format)
+        shown.insert(0, measure, rows["property"])
+        print_frame(console, shown)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -160,8 +160,6 @@ def run_config(given: dict[str, Any]) -> RunConfig:
 def demo(
     *,
     out: Path = Path("braindecode-pars-demo"),
-    pretext: str = "features",
-    on: Literal["noise", "sample"] = "noise",
     seed: int = 0,
 ) -> None:
     """Pretrain an encoder, and compare it on held-out people with the labels of few others.
@@ -170,18 +168,13 @@ def demo(
     -------
     out
         Folder for the results.
-    pretext : NAME
-        Task of the pretraining: pars, mae, spectral, features, mp3, droppos, joint, or
-        FILE.py:CLASS.
-    on
-        Pretrain on noise, or on people of the sample who are not scored.
     seed
         Seed of the labelled people and of training.
     """
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 
-        run_demo(out, pretext=pretext, on=on, seed=seed)
+        run_demo(out, seed=seed)
 
 
 @documented
@@ -446,7 +439,7 @@ def predict(
 
 
 @documented
-def encoders(name: str | None = None, *, audit: bool = False, data: Path | None = None) -> None:
+def encoders(name: str | None = None, *, audit: bool = False) -> None:
     """List the pretrained encoders in the package, or print the card or the audit of one.
 
     Options
@@ -457,13 +450,9 @@ def encoders(name: str | None = None, *, audit: bool = False, data: Path | None 
     audit
         Print what its features hold, beside a random encoder: R2 of slope, band powers and other
         properties. It is stored for those in the package, and measured for others.
-    data : STORE
-        Store of other recordings to audit it on. Default: the sample in the package.
     """
     if audit and name is None:
         raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
-    if data is not None and not audit:
-        raise typer.BadParameter("--data is for --audit.")
     with report_failures():
         from braindecode_pars.cli.describing import show_card, show_encoders
 
@@ -472,7 +461,7 @@ def encoders(name: str | None = None, *, audit: bool = False, data: Path | None 
         elif audit:
             from braindecode_pars.cli.auditing import show_audit
 
-            show_audit(make_console(), name, data)
+            show_audit(make_console(), name)
         else:
             show_card(make_console(), name)
 

@@ -61,8 +61,8 @@ N_COMPARED, N_FINE_TUNED = 4, 2
 SIZES: dict[str, Any] = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
 PRETRAINING: dict[str, Any] = dict(**SIZES, pretrain_batch_size=64, pretrain_lr=1e-3)
 SFREQ, SECONDS = 128.0, 3.0
-#: Signals in an epoch on noise, and epochs on noise and on the sample.
-N_SIGNALS, EPOCHS = 3840, {"noise": 20, "sample": 150}
+#: The new encoder, the signals in an epoch of its pretraining on noise, and these epochs.
+OURS, N_SIGNALS, EPOCHS = "features on noise", 3840, 20
 
 #: Pretraining of PARS and fine-tuning, with the sizes of PARSClassifier.
 PARS_PRETRAINING: dict[str, Any] = dict(pretrain_epochs=300, pretrain_lr=1e-3)
@@ -74,17 +74,13 @@ BASELINES = ("band power", "tangent space", "classical features")
 VOTE, FINE_TUNED, SCRATCH = "vote (few-labels)", "PARS, fine-tuned", "scratch"
 
 
-def run_demo(out: Path, *, pretext: str, on: str, seed: int) -> None:
+def run_demo(out: Path, *, seed: int) -> None:
     """Pretrain an encoder, and score probes and PARS with the labels of few people.
 
     Parameters
     ----------
     out : Path
         Folder for the encoder, the figures and the scores.
-    pretext : str
-        Pretext task of the encoder, by name.
-    on : "noise" | "sample"
-        What it is pretrained on: noise, or windows of the people who are not scored.
     seed : int
         Seed of the draws of labelled people and of all training.
     """
@@ -96,36 +92,36 @@ def run_demo(out: Path, *, pretext: str, on: str, seed: int) -> None:
     # The headings below are the comments of the stages.
     console.rule("1  data")
     windows = datasets.mental_arithmetic()
-    embedder = PARSEmbedder(pretext, pretrain_epochs=EPOCHS[on], random_state=seed, **PRETRAINING)
-    ours = f"{pretext.rsplit(':', 1)[-1]} on {on}"
-    given = dict(data=DATA, pretext=pretext, on=on, seed=seed)
-    replace_file(settings, to_json(dict(command=COMMAND, version=__version__, **given)))
+    about = dict(command=COMMAND, version=__version__, data=DATA, seed=seed)
+    replace_file(settings, to_json(about))
     _describe(console, windows)
 
     console.rule("2  pretraining without labels")
-    unlabelled, held_out = _sources(on)
-    embedder.fit(unlabelled).save(out / "encoder")
+    # No signal is drawn twice, so all are held out.
+    noise = datasets.SyntheticSignals(SFREQ, n_windows=N_SIGNALS).windows(int(SECONDS * SFREQ))
+    embedder = PARSEmbedder("features", pretrain_epochs=EPOCHS, random_state=seed, **PRETRAINING)
+    embedder.fit(noise).save(out / "encoder")
     scored = datasets.mental_arithmetic(SCORED)
     pars = PARSEmbedder("pars", random_state=seed, **PARS_PRETRAINING)
     pars.fit(datasets.mental_arithmetic(UNSCORED))
     console.print(
-        f"{ours}: {describe_losses(embedder, held_out, seed)}\n"
+        f"{OURS}: {describe_losses(embedder, noise, seed)}\n"
         f"PARS on sample: {describe_losses(pars, scored, seed)}"
     )
-    draw_losses({ours: embedder, "PARS on sample": pars}, out / "pretraining.png")
+    draw_losses({OURS: embedder, "PARS on sample": pars}, out / "pretraining.png")
     draw_shifts(pars, scored, out / "shifts.png", seed)
 
     console.rule("3  training with few labels")
     draws = range(seed * N_DRAWS, (seed + 1) * N_DRAWS)
     with features_computed_once():
-        probed = _scores(make_probes(ours, embedder), windows, N_LABELLED, draws)
+        probed = _scores(make_probes(OURS, embedder), windows, N_LABELLED, draws)
     tuned = _scores(make_classifiers(pars), windows, [N_COMPARED], draws[:N_FINE_TUNED])
     scores = pd.concat([probed, tuned], ignore_index=True)
     scores.to_csv(out / "scores.csv", index=False)
 
     console.rule(f"4  balanced accuracy of the {len(SCORED)} scored people")
     show_scores(console, scores)
-    console.print(conclusion(scores, ours))
+    console.print(conclusion(scores, OURS))
     draw_scores(probed, out / "balanced_accuracy.png")
     console.print(
         f"Written to {out}: encoder/, balanced_accuracy.png, pretraining.png, shifts.png, "
@@ -145,17 +141,6 @@ def _describe(console: Console, windows: BaseConcatDataset) -> None:
         f"{UNSCORED[0]} to {UNSCORED[-1]}: without labels, or as labelled people; never scored.\n"
         f"{SCORED[0]} to {SCORED[-1]}: scored, by halves; the other half may be labelled then."
     )
-
-
-def _sources(on: str) -> tuple[Any, Any]:
-    """Return the windows of the pretraining, and those of which the loss is computed."""
-    if on == "noise":  # no signal is drawn twice, so all are held out
-        noise = datasets.SyntheticSignals(SFREQ, n_windows=N_SIGNALS).windows(int(SECONDS * SFREQ))
-        return noise, noise
-    unscored, scored = (
-        datasets.mental_arithmetic(people, window_seconds=SECONDS) for people in (UNSCORED, SCORED)
-    )
-    return unscored, scored
 
 
 def _scores(
@@ -299,6 +284,6 @@ def draw_shifts(pars: PARSEmbedder, windows: BaseConcatDataset, file: Path, seed
     errors = (prediction - target).square().mean(dim=(1, 2))
     median = errors.argsort()[len(errors) // 2]
     shifts = prediction[median].numpy(), target[median].numpy()
-    axes = plotting.shift_matrices(*shifts, starts=masked[median].numpy())
+    axes = plotting.shift_matrices(*shifts)
     axes[0].figure.suptitle("window with the median error, of a person who is held out")
     save_figure(axes[0], file, dpi=150)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ from braindecode_pars.cli.terminal import (
     GRIDS,
     documented,
     given_options,
-    pairs,
     report_failures,
     values,
 )
@@ -20,12 +20,12 @@ from braindecode_pars.cli.terminal import (
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Protocol -> options that not all of them take.
 PROTOCOLS = {
-    "compare": ("--data", *_METHODS, "--against"),
-    "leave-one-subject-out": ("--data", *_METHODS),
-    "label-efficiency": ("--data", *_METHODS, "--test-subject", "--n"),
+    "compare": (*_METHODS, "--against"),
+    "leave-one-subject-out": _METHODS,
+    "label-efficiency": (*_METHODS, "--test-subject", "--n"),
     "transfer": (*_METHODS, "--test-subject"),
-    "ablation": ("--data", "--test-subject", "--n", "--grid"),
-    "controls": ("--data", *_METHODS, "--against", "--test-subject", "--n", "--control"),
+    "ablation": ("--test-subject", "--n", "--grid"),
+    "controls": (*_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 KAPPA = ("kappa", "balanced_accuracy")
@@ -41,16 +41,14 @@ def evaluate(
     context: typer.Context,
     protocol: str,
     *,
-    dataset: list[str],
+    dataset: str,
     data: Path | None = None,
     load: list[str] | None = None,
-    reference: str | None = None,
     method: list[str] | None = None,
     encoder: list[str] | None = None,
     unequal_sizes: bool = False,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     published: Annotated[bool, typer.Option("--paper")] = False,
-    config: Path | None = None,
     metric: list[str] | None = None,
     against: str | None = None,
     n: Annotated[list[int] | None, typer.Option(min=1)] = None,
@@ -65,9 +63,9 @@ def evaluate(
 
     Two protocols hold out one subject at a time: leave-one-subject-out, and compare, which also
     tests the paired differences. Three have fixed test subjects: label-efficiency varies the number
-    of training subjects, transfer fine-tunes encoders on several corpora, and ablation varies
-    settings of pretraining with PARS. controls repeats a comparison on windows that lack one thing,
-    such as slow voltages, and says what the gain of an encoder needs.
+    of training subjects, transfer fine-tunes encoders on a corpus, and ablation varies settings of
+    pretraining with PARS. controls repeats a comparison on windows that lack one thing, such as
+    slow voltages, and says what the gain of an encoder needs.
 
     Finished fits are kept in --out: after an interruption, the same command resumes.
 
@@ -78,18 +76,13 @@ def evaluate(
     dataset : NAME
         Corpus: mental_arithmetic (in the package), simulated, eegmat, eesm17, physionet_mi, tuab,
         tueg, tusz, ysyw; a folder of own labelled recordings, a BIDS data set, or a store with
-        labels; a Python file with a function load that returns labelled windows. For transfer each
-        corpus with its folder, such as eegmat=data/eegmat; may then be repeated.
+        labels; a Python file with a function load that returns labelled windows.
     data
         Folder of a corpus with a name, or of a store of it with labels; mental_arithmetic and
         simulated need none.
     load : KEY=VALUE
         Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
-        recordings, labels=labels.csv or 'labels={subject}_{label}'; for transfer with the corpus in
-        front, eegmat.window_seconds=10. May be repeated.
-    reference : NAME
-        New reference of the recordings: average, of their EEG channels. Default: that of the
-        corpus' load function, for own recordings their own.
+        recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.
     method : NAME
         Method: pars, mae, spectral, features, mp3, droppos, joint, scratch, few-labels, probe,
         random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,
@@ -114,10 +107,6 @@ def evaluate(
         ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's validation subjects
         add --set validation=split. As with --set, eegnet and shallow take the values that they
         share.
-    config : FILE
-        TOML file with the tables 'set' and 'load' for many arguments of --set and --load; for
-        transfer a table of each corpus, such as 'load.eegmat'. The options win over the file, and
-        the file over --paper.
     metric : NAME
         Metric: kappa, balanced_accuracy, accuracy, f1, f1_weighted, auroc, average_precision. May
         be repeated. The figure and the tests use the first one.
@@ -133,9 +122,8 @@ def evaluate(
         For controls: what the windows lack, slow, detrended, eyes, phase, amplitude, order, labels.
         May be repeated. Default: all.
     test_subject : ID
-        Fixed test subject; for transfer with the corpus in front, eegmat=Subject07. May be
-        repeated. Default: the corpus' own split; for controls of a corpus without one, four folds
-        of subjects with --n, and each subject in turn without.
+        Fixed test subject. May be repeated. Default: the corpus' own split; for controls of a
+        corpus without one, four folds of subjects with --n, and each subject in turn without.
     seeds
         Number of seeds; seeds are 0, 1, ... Default: 5; for compare, leave-one-subject-out, and
         controls without --n, 1.
@@ -144,128 +132,58 @@ def evaluate(
     out
         Folder for the results, and to resume from.
     """
-    _check_options(protocol, given_options(context), dataset, grid, control)
-    once = protocol in ("compare", "leave-one-subject-out")
-    is_control = protocol == "controls"
-    n_seeds = seeds or (1 if once or (is_control and not n) else 5)
-    arguments: dict[str, Any] = dict(
-        metrics=metric or METRICS_OF.get(protocol, KAPPA),
-        seeds=range(n_seeds),
-        n_jobs=n_jobs,
-        out=out,
-    )
+    _check_options(protocol, given_options(context), grid, control)
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars.cli import evaluation_report as report
 
-        given = {} if reference is None else {"reference": reference}
-        is_transfer, is_ablation = protocol == "transfer", protocol == "ablation"
-        name = "" if is_transfer else dataset[0]
+        is_ablation = protocol == "ablation"
         classifier = report.settings_of(
-            settings, config, published=published, dataset=name, pretrains=is_ablation
+            settings, published=published, dataset=dataset, pretrains=is_ablation
         )
+        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs)
+        methods = {}
         if not is_ablation:
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
-        if is_transfer:
-            corpora = _corpora(dataset, load, config, test_subject, given)
-            methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
-            several = {title: report.load(*corpus[:3]) for title, corpus in corpora.items()}
-            tested = {
-                title: report.subjects_of(several[title], subjects)
-                for title, (*_, subjects) in corpora.items()
-                if subjects
-            }
-            report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
-            return
-        if is_control:
-            from braindecode_pars.cli.control_report import control_methods, run_controls
-
-            methods = control_methods(method, encoder, classifier)
-        else:
-            methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
-        windows = report.load(name, data, {**report.load_arguments(load, config), **given})
-        arguments["dataset"] = report.title(name)
+            # An unknown method ends the command before the corpus is read.
+            methods = report.methods_of(protocol, method, encoder, classifier)
+        windows = report.load(dataset, data, values(load, "--load"))
+        once = protocol in ("compare", "leave-one-subject-out")
+        n_seeds = seeds or (1 if once or (protocol == "controls" and not n) else 5)
+        arguments |= dict(
+            dataset=report.title(dataset),
+            metrics=metric or METRICS_OF.get(protocol, KAPPA),
+            seeds=range(n_seeds),
+        )
         if not once:
             arguments["test_subjects"] = report.subjects_of(windows, test_subject)
-        if is_ablation:
-            last = n[-1] if n else None
-            report.ablation(classifier, windows, grid or "", n_train_subjects=last, **arguments)
-            return
-        if not once:
+        if protocol in ("label-efficiency", "controls"):
             arguments["n_train_subjects"] = n
-        if is_control:
-            run_controls(methods, windows, against=against, controls=control, **arguments)
-            return
-        report.run(protocol, methods, windows, against=against, **arguments)
+        if is_ablation:
+            arguments["n_train_subjects"] = n[-1] if n else None
+            report.ablation(classifier, windows, grid or "", **arguments)
+        elif protocol == "controls":
+            report.controls(methods, windows, against=against, controls=control, **arguments)
+        else:
+            report.run(protocol, methods, windows, against=against, **arguments)
 
 
 def _check_options(
-    protocol: str,
-    given: list[str],
-    dataset: list[str],
-    grid: str | None,
-    controls: list[str] | None,
+    protocol: str, given: list[str], grid: str | None, controls: list[str] | None
 ) -> None:
     """Refuse an unknown protocol, and options that it does not take or cannot do without."""
-    if protocol not in PROTOCOLS:
-        raise typer.BadParameter(
-            f"Unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}."
-        )
-    for option in given:
-        takes = [name for name, options in PROTOCOLS.items() if option in options]
+    _check_known("protocol", [protocol], PROTOCOLS)
+    for each in given:
+        takes = [name for name, own in PROTOCOLS.items() if each in own]
         if takes and protocol not in takes:
-            raise typer.BadParameter(f"{protocol} takes no {option}; it is for {', '.join(takes)}.")
+            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {', '.join(takes)}.")
     needed = REQUIRED.get(protocol)
     if needed is not None and needed not in given:
         raise typer.BadParameter(f"{protocol} needs {needed}.")
-    if grid is not None and grid not in GRIDS:
-        raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
-    if unknown := [name for name in controls or () if name not in CONTROLS]:
-        raise typer.BadParameter(
-            f"Unknown control {unknown[0]!r}; known are {', '.join(CONTROLS)}."
-        )
-    if protocol != "transfer" and len(dataset) > 1:
-        raise typer.BadParameter(f"{protocol} takes one --dataset; transfer takes several.")
+    _check_known("grid", [grid] if grid is not None else [], GRIDS)
+    _check_known("control", controls or [], CONTROLS)
 
 
-def _corpora(
-    dataset: list[str],
-    load: list[str] | None,
-    config: Path | None,
-    test_subject: list[str] | None,
-    given: dict[str, Any],
-) -> dict[str, tuple[str, Path, dict[str, Any], list[str]]]:
-    """Return name, folder, arguments of ``load`` and test subjects of each corpus, by title."""
-    from braindecode_pars.cli.evaluation_report import load_arguments, title
-
-    folders = pairs(dataset, "--dataset", "NAME=FOLDER")
-    names = [name for name, _ in folders]
-    tables = load_arguments(None, config)
-    for name, table in tables.items():
-        if name not in names or not isinstance(table, dict):
-            raise ValueError(
-                f"[load] in --config has an entry {name!r}; transfer takes a table of each corpus, "
-                f"such as [load.{names[0]}]."
-            )
-    options, subjects = _by_corpus(load, names, "."), _by_corpus(test_subject, names, "=")
-    corpora = {}
-    for name, folder in folders:
-        if title(name) in corpora:
-            raise ValueError(
-                f"Two of --dataset are called {title(name)}; rename the folder of one."
-            )
-        arguments = {**tables.get(name, {}), **values(options[name], "--load"), **given}
-        corpora[title(name)] = name, Path(folder), arguments, subjects[name]
-    return corpora
-
-
-def _by_corpus(options: list[str] | None, names: list[str], separator: str) -> dict[str, list[str]]:
-    """Group options such as NAME.KEY=VALUE or NAME=ID by the corpus in front."""
-    found: dict[str, list[str]] = {name: [] for name in names}
-    for option in options or ():
-        name, _, text = option.partition(separator)
-        if name not in found:
-            raise ValueError(
-                f"{option} matches no --dataset; begin it with one of {', '.join(names)}."
-            )
-        found[name].append(text)
-    return found
+def _check_known(what: str, names: list[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"Unknown {what} {name!r}; known are {', '.join(known)}.")

@@ -1,18 +1,15 @@
 """Behind ``evaluate``: settings, data, a protocol, then scores, costs and figures.
 
-Settings come from a TOML file, from the paper, and from options. Data are a corpus by name, a store
-with labels, own recordings, or a module with ``load``.
+Settings come from the paper and from options. Data are a corpus by name, a store with labels, own
+recordings, or a Python file with ``load``.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -27,8 +24,8 @@ from braindecode_pars._common.files import import_file, replace_file
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED
-from braindecode_pars.baselines import make_methods
-from braindecode_pars.cli.terminal import make_console, print_table, values
+from braindecode_pars.baselines import CENTRED, make_methods
+from braindecode_pars.cli.terminal import make_console, print_frame, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
 from braindecode_pars.evaluation.splitting import validates_by_split
@@ -39,26 +36,44 @@ from braindecode_pars.signal_store.index import is_store
 Draw = Callable[..., Axes]
 #: Protocol -> what its table averages over, and its figure.
 _SHOWN: dict[str, tuple[str, Draw]] = {
-    "compare": ("subjects", plotting.paired_bars),
-    "leave_one_subject_out": ("subjects", plotting.paired_bars),
+    "compare": ("subjects", plotting.subject_dots),
+    "leave_one_subject_out": ("subjects", plotting.subject_dots),
     "label_efficiency": ("seeds", plotting.label_efficiency),
-    "transfer": ("seeds", plotting.transfer),
+    "transfer": ("seeds", plotting.subject_dots),
 }
 
 
+#: Methods without ``--method``. Those of controls train no network, and many draws take minutes.
+_DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
+_DEFAULT_OF = {
+    "transfer": ("scratch", "band-power"),
+    "controls": ("probe", "random-encoder", "band-power", "tangent-space", "classical-features"),
+}
+#: What controls compare the others with, if it is among the methods: the first one that is.
+_AGAINST = ("scratch", "random encoder")
+#: Folds of whole subjects for controls, where a corpus has no test subjects and none are given.
+_FOLDS = 4
+
+
 def methods_of(
+    protocol: str,
     names: list[str] | None,
     encoders: list[str] | None,
     settings: Mapping[str, Any],
-    default: tuple[str, ...] = ("pars", "scratch", "band-power", "tangent-space"),
 ) -> dict[str, BaseEstimator]:
-    """Return classifiers by method name."""
+    """Return classifiers by method name; controls freeze a given encoder if probe is a method."""
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
         model_folder(encoder)  # an unknown name ends the command before methods are built
+    default = _DEFAULT_OF.get(protocol, _DEFAULT)
+    if protocol == "controls" and not by_name:
+        default = _DEFAULT
     if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
         default = tuple(name for name in default if name != "pars")
-    return make_methods(names or default, encoder=by_name or None, **settings)
+    methods = make_methods(names or default, encoder=by_name or None, **settings)
+    if protocol == "controls" and "probe" in (names or default):
+        return {name: method for name, method in methods.items() if name not in by_name}
+    return methods
 
 
 def encoders_of(options: list[str] | None) -> dict[str, str]:
@@ -103,7 +118,7 @@ def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | N
 def run(
     protocol: str,
     methods: Mapping[str, BaseEstimator],
-    windows: BaseConcatDataset | Mapping[str, BaseConcatDataset],
+    windows: BaseConcatDataset,
     *,
     out: Path,
     against: str | None = None,
@@ -113,13 +128,61 @@ def run(
     protocol = protocol.replace("-", "_")
     if against is not None:
         against = method_called(against, methods)
-    scores = getattr(evaluation, protocol)(methods, windows, out=out, **arguments)
+    data: Any = windows
+    if protocol == "transfer":
+        name, tested = arguments.pop("dataset"), arguments.pop("test_subjects")
+        data = {name: windows}
+        arguments["test_subjects"] = tested and {name: tested}
+    scores = getattr(evaluation, protocol)(methods, data, out=out, **arguments)
     _report(scores, out, *_SHOWN[protocol])
     console = make_console()
     if protocol == "compare":
         show_differences(console, scores, against, out)
-    corpora = windows if isinstance(windows, Mapping) else {arguments["dataset"]: windows}
-    show_costs(console, methods, corpora, scores, out)
+    show_costs(console, methods, windows, scores, out)
+
+
+def controls(
+    methods: Mapping[str, BaseEstimator],
+    windows: BaseConcatDataset,
+    *,
+    against: str | None,
+    controls: list[str] | None,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Score the methods in each control; show and write scores, gains, sentences and figure."""
+    against = default_against(methods) if against is None else method_called(against, methods)
+    if arguments["n_train_subjects"] and not arguments["test_subjects"]:
+        split = windows.description.get("split", pd.Series(dtype=str))
+        arguments["cv"] = None if (split == "test").any() else _FOLDS
+    if controls is not None:
+        arguments["controls"] = controls
+    scores = evaluation.controls(methods, windows, out=out, **arguments)
+    gains = evaluation.control_gains(scores, against=against)
+    console = make_console()
+    metric = scores["metric"].iloc[0]
+    of_metric = scores[scores["metric"] == metric]
+    console.print(f"{metric.replace('_', ' ')} in each control")
+    show_scores(console, of_metric.assign(metric=of_metric["control"]), "subjects")
+    for note in scores.attrs["notes"].values():
+        console.print(f"{note}.")
+    sentences = evaluation.describe_controls(gains)
+    console.print(sentences)
+    replace_file(out / "gains.csv", gains.to_csv(index=False))
+    replace_file(out / "gains.txt", sentences + "\n")
+    save(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
+    console.print(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
+
+
+def default_against(methods: Iterable[str]) -> str:
+    """Return the name of the method from scratch, or else of the random encoder."""
+    names = {name.removesuffix(CENTRED): name for name in methods}
+    for name in _AGAINST:
+        if name in names:
+            return names[name]
+    raise ValueError(
+        f"--against is missing: the method to compare with, of {', '.join(names.values())}."
+    )
 
 
 def method_called(name: str, methods: Iterable[str]) -> str:
@@ -146,10 +209,10 @@ def ablation(
         pd.DataFrame, evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     )
 
-    # A line for each value of one setting over the values of another, as in the paper; a grid of
-    # one setting like the methods of a transfer.
+    # A line for each value of one setting over the values of another, as in the paper; the values
+    # of a single setting as methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
-    draw: Draw = plotting.transfer
+    draw: Draw = plotting.subject_dots
     if len(axes) == 2:
         draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
     _report(scores, out, "seeds", draw)
@@ -183,12 +246,8 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     rows = wide.fillna("").reset_index()
     keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
     keys.append("method")
-    shown = (
-        rows[[*keys, *wide]].astype(str).rename(columns={"n_train_subjects": "training subjects"})
-    )
-    header = [str(name).replace("_", " ") for name in shown]
-    title = f"mean ± SD over {n} {unit}"
-    print_table(console, shown.to_numpy(), header, title=title, text=header[: len(keys)])
+    shown = rows[[*keys, *wide]].rename(columns={"n_train_subjects": "training subjects"})
+    print_frame(console, shown, f"mean ± SD over {n} {unit}", len(keys))
 
 
 def show_differences(
@@ -210,10 +269,8 @@ def show_differences(
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
     shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
-    header = [name.replace("_", " ") for name in shown]
-    rows = shown.map(lambda value: value if isinstance(value, str) else f"{value:.3g}").to_numpy()
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
-    print_table(console, rows, header, title=title, text=header[:2])
+    print_frame(console, shown, title, 2)
     console.print(describe_differences(tests))
     if out is not None:
         replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
@@ -244,19 +301,10 @@ def save_figure(scores: pd.DataFrame, folder: Path, draw: Draw) -> Path:
     return file
 
 
-#: Headings of the columns.
-_LABELS = {
-    "pretraining_steps": "pretraining steps",
-    "finetuning_steps": "fine-tuning steps",
-    "flops": "FLOPs",
-    "n_train_subjects": "training subjects",
-}
-
-
 def show_costs(
     console: Console,
     methods: Mapping[str, BaseEstimator],
-    corpora: Mapping[str, BaseConcatDataset],
+    windows: BaseConcatDataset,
     scores: pd.DataFrame,
     out: Path,
 ) -> None:
@@ -275,18 +323,10 @@ def show_costs(
     out : Path
         Folder of the results.
     """
-    costs = pd.concat(
-        [
-            _costs(methods, corpora[name], of_dataset).assign(dataset=name)
-            for name, of_dataset in scores.groupby("dataset", sort=False)
-        ],
-        ignore_index=True,
-    )
-    replace_file(out / "costs.csv", costs.to_csv(index=False))
-    shown = costs if len(corpora) > 1 else costs.drop(columns="dataset")
-    header = [_LABELS.get(name, name) for name in shown]
-    rows = shown.map(_cell).to_numpy()
-    print_table(console, rows, header, title="cost of one fit", text=("dataset", "method"))
+    costs = _costs(methods, windows, scores)
+    dataset = scores["dataset"].iloc[0]
+    replace_file(out / "costs.csv", costs.assign(dataset=dataset).to_csv(index=False))
+    print_frame(console, costs, "cost of one fit")
     console.print(f"Written to {out / 'costs.csv'}.")
 
 
@@ -311,13 +351,6 @@ def _costs(
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
         tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
     return pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
-
-
-def _cell(value: Any) -> str:
-    """Return a text as it is, a number in a few digits, and "-" for a missing one."""
-    if isinstance(value, str) or pd.isna(value):
-        return value if isinstance(value, str) else "-"
-    return f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
 
 
 def title(dataset: str) -> str:
@@ -377,102 +410,41 @@ def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDa
         return RECIPES[dataset].load, given
     if not given and path.is_dir():
         return folder.load, [path]
-    module = _module(dataset)
-    if module is not None:
+    if Path(dataset).suffix == ".py":
+        module = import_file(Path(dataset))
+        if not callable(getattr(module, "load", None)):
+            raise ValueError(f"{dataset} has no function load, which returns labelled windows.")
         return module.load, given
     if path.is_dir():
         return folder.load, given
     known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
     raise ValueError(
         f"Unknown corpus {dataset!r}; known are {known}, a folder of own recordings, a store with "
-        "labels, and a Python file or module with a function load."
+        "labels, and a Python file with a function load."
     )
 
 
-def _module(dataset: str) -> ModuleType | None:
-    """Import a Python file or an installed module with a function ``load``; None if it is neither.
-
-    The code of the file is run.
-    """
-    file = Path(dataset)
-    if file.suffix == ".py":
-        module = import_file(file)
-    elif "." in dataset.strip("."):  # a single word is a mistyped corpus, or the name of a folder
-        try:
-            module = importlib.import_module(dataset)
-        except (ImportError, ValueError):
-            return None
-    else:
-        return None
-    if not callable(getattr(module, "load", None)):
-        raise ValueError(f"{dataset} has no function load, which returns labelled windows.")
-    return module
-
-
 def settings_of(
-    options: list[str] | None,
-    config: Path | None,
-    *,
-    published: bool,
-    dataset: str = "",
-    pretrains: bool = False,
+    options: list[str] | None, *, published: bool, dataset: str = "", pretrains: bool = False
 ) -> dict[str, Any]:
-    """Return arguments of PARSClassifier; options win over the file, the file over the paper.
+    """Return arguments of PARSClassifier; options win over the paper.
 
     Parameters
     ----------
     options : list of str | None
         Options ``--set KEY=VALUE``.
-    config : Path | None
-        TOML file with a table ``[set]``.
     published : bool
         Whether to begin with the paper's fine-tuning, for EESM17 with its noise.
     dataset : str
         Name of the corpus, or folder of a store of it.
     pretrains : bool
         Whether the classifier pretrains; the paper then has its sizes and its pretraining, too.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the file does not exist.
-    ValueError
-        When the file is not valid TOML, or has another table.
     """
     settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
     settings.pop("pretext", None)  # is the method's
     if published and recipe_of(dataset) == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
-    return {**settings, **_read(config)["set"], **values(options, "--set")}
-
-
-def load_arguments(options: list[str] | None, config: Path | None) -> dict[str, Any]:
-    """Return arguments of a corpus' load function; options win over the table ``[load]``.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As :func:`settings_of`.
-    """
-    return {**_read(config)["load"], **values(options, "--load")}
-
-
-def _read(config: Path | None) -> Mapping[str, dict[str, Any]]:
-    """Return the tables of a file; empty ones without a file."""
-    tables: dict[str, dict[str, Any]] = {"set": {}, "load": {}}  # of the options --set and --load
-    if config is None:
-        return tables
-    try:
-        found = tomllib.loads(config.expanduser().read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"--config {config} is not a TOML file: {error}.") from error
-    for name, table in found.items():
-        if name not in tables or not isinstance(table, dict):
-            raise ValueError(
-                f"--config {config} has an entry {name!r}; put arguments of PARSClassifier into a "
-                "table [set], and those of the corpus into [load]."
-            )
-    return {**tables, **found}
+    return settings | values(options, "--set")
 
 
 def labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:

@@ -15,13 +15,13 @@ from braindecode_pars.cli.terminal import (
     documented,
     make_console,
     pairs,
+    print_frame,
     print_table,
     report_failures,
     with_options,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from braindecode_pars.evaluation.study import Planned, Study
@@ -118,8 +118,7 @@ def _show_check(console: Console, begun: Planned | Study) -> None:
     check = begun.check
     print_table(console, check.facts.items(), title="found")
     if len(check.classes):
-        header = list(check.classes)
-        print_table(console, _texts(check.classes), header, text=("class",))
+        print_frame(console, check.classes)
     for finding in check.findings:
         console.print(f"{finding.kind.capitalize()}: {finding.text}")
 
@@ -132,7 +131,7 @@ def _show_plan(console: Console, begun: Planned) -> None:
         minutes=["< 0.1" if m < 0.1 else f"{m:.1f}" for m in runs["minutes"]],
         method=runs["method"].map(_short),
     )
-    print_table(console, _texts(runs), list(runs), title="plan", text=("method", "kind"))
+    print_frame(console, runs, "plan", 2)
     for _, row in table[table["left_out"] != ""].iterrows():
         console.print(f"Left out: {row['method']}: {row['left_out']}.")
     for sentence in begun.about["left_out"]:
@@ -147,17 +146,12 @@ def _show_levels(console: Console, found: Study) -> None:
     levels = found.levels.assign(mean=found.levels["mean"].map("{:.3f}".format))
     order = found.plan["method"][found.plan["left_out"] == ""]
     wide = levels.pivot(index="method", columns="n_train_subjects", values="mean").loc[order]
-    header = ["method", *(f"{n} people" for n in wide)]
-    rows = _texts(wide.fillna("").rename(_short).reset_index())
+    shown = wide.fillna("").rename(_short).add_suffix(" people").reset_index()
     title = f"mean {found.metric.replace('_', ' ')} by number of labelled people"
-    print_table(console, rows, header, title=title, text=("method",))
+    print_frame(console, shown, title)
 
 
 def _short(method: str) -> str:
     from braindecode_pars.baselines import CENTRED
 
     return method.replace(CENTRED, ", centred")
-
-
-def _texts(table: pd.DataFrame) -> list[list[str]]:
-    return table.astype(str).to_numpy().tolist()

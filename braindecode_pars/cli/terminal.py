@@ -18,12 +18,15 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextmanager
@@ -184,6 +187,19 @@ def with_options(options: Mapping[str, Any]) -> Callable[[Command], Command]:
         return with_given
 
     return decorate
+
+
+def print_frame(console: Console, table: pd.DataFrame, title: str = "", n_text: int = 1) -> None:
+    """Print a table; of its columns, the first ``n_text`` are aligned left."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return f"{value:,.0f}" if value == round(value) and value < 1e7 else f"{value:.3g}"
+
+    header = [str(name).replace("_", " ") for name in table]
+    rows = table.astype(object).where(table.notna(), "-").map(text).to_numpy().tolist()
+    print_table(console, rows, header, title=title, text=header[:n_text])
 
 
 def print_table(

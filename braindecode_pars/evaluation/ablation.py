@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import boolean, integer, optional
+from braindecode_pars._common.checks import integer, optional
 from braindecode_pars._common.files import plain
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import SCORES
@@ -25,7 +25,6 @@ from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.fine_tuning import fine_tuning_of
 from braindecode_pars.evaluation.cache import FoldStore, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
-from braindecode_pars.evaluation.folds import history_of
 from braindecode_pars.evaluation.protocols import Shared, run_protocol
 from braindecode_pars.evaluation.splitting import (
     Split,
@@ -59,7 +58,6 @@ def ablation(
     cv: Any = None,
     test_subjects: Sequence | None = None,
     n_train_subjects: int | None = None,
-    share_pretraining: bool = True,
     seeds: Sequence[int] = range(5),
     metrics: Sequence[str] = ("kappa",),
     dataset: str = "",
@@ -67,8 +65,7 @@ def ablation(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
-    return_curves: bool = False,
-) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
+) -> pd.DataFrame:
     """Pretrain, fine-tune and score one estimator with different settings.
 
     All settings are scored on the same test subjects. This protocol reproduces the paper's
@@ -76,6 +73,12 @@ def ablation(
     subjects that may be trained on, with their labels unused; each seed then draws training
     subjects and fine-tunes the same encoder. Folds with different test subjects cannot share an
     encoder, so they have different ones. Seeds therefore vary the fine-tuning only.
+
+    The seed of a pretraining is 0. It uses the training windows of all folds with the same test
+    subjects, before subjects are drawn; not those of split ``"test"``, and not those that
+    ``validation="split"`` validates on. A random share for internal validation, as
+    ``validation=0.2``, is drawn later by each fit, so the encoder has seen these windows without
+    their labels. Test windows are never seen.
 
     Parameters
     ----------
@@ -103,31 +106,18 @@ def ablation(
     n_train_subjects : int | None
         Number of training subjects (the paper: 100), drawn at random for each seed; None means
         all.
-    share_pretraining : bool
-        Whether the fits of a setting share its pretraining, whose seed is 0. It uses the training
-        windows of all folds with the same test subjects, before subjects are drawn; not those of
-        split ``"test"``, and not those that ``validation="split"`` validates on. A random share
-        for internal validation, as ``validation=0.2``, is drawn later by each fit, so the encoder
-        has seen these windows without their labels. Test windows are never seen. False pretrains
-        in every fit, on the training subjects of this fit without its validation windows.
     seeds : sequence of int
         Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
         ``out`` may add settings and seeds. ``out/encoders`` contains the encoders, which are not
-        pretrained again, and ``out/curves.csv`` the losses.
-    return_curves : bool
-        Whether to also return the losses by epoch.
+        pretrained again.
 
     Returns
     -------
-    scores : pandas.DataFrame
+    pandas.DataFrame
         Table as from :func:`~braindecode_pars.evaluation.label_efficiency`. The column ``method``
         contains the name of the setting, and each varied parameter has a column of its own.
-    curves : pandas.DataFrame
-        The ``curves`` of a :class:`~braindecode_pars.evaluation.folds.Run`; the losses of a shared
-        pretraining are repeated for each of its fits. Only returned with
-        ``return_curves=True``.
 
     Raises
     ------
@@ -161,9 +151,7 @@ def ablation(
     """
     # Check the arguments before anything is trained.
     named = settings_of(grid)
-    boolean().check("return_curves", return_curves)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
-    boolean().check("share_pretraining", share_pretraining)
     optional(integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
 
@@ -174,7 +162,7 @@ def ablation(
 
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
-    run = run_protocol(
+    return run_protocol(
         "ablation",
         estimators,
         {dataset: windows_ds},
@@ -185,9 +173,8 @@ def ablation(
             name: {column: plain(settings.get(column)) for column in columns}
             for name, settings in named.items()
         },
-        prepare=partial(share_encoders, verbose=verbose) if share_pretraining else None,
+        prepare=partial(share_encoders, verbose=verbose),
     )
-    return (run.scores, run.curves) if return_curves else run.scores
 
 
 def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> Split:
@@ -258,12 +245,9 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
     params = estimator.get_params()
     own = {name: value for name, value in settings.items() if name in params}
     others = {name: value for name, value in settings.items() if name not in params}
-    if others and "pretext_params" not in params:
-        raise ValueError(
-            f"{next(iter(others))!r} is not a parameter of {type(estimator).__name__}; its "
-            f"parameters are {', '.join(estimator.get_params(deep=False))}."
-        )
-    if others:
+    if "pretext_params" not in params:
+        own |= others  # set_params names them
+    elif others:
         pretext_params = own.get("pretext_params", params["pretext_params"])
         own["pretext_params"] = {**(pretext_params or {}), **others}
     # The joint task takes the arguments of each of its parts by name.
@@ -323,22 +307,23 @@ def share_encoders(
         members.values(), "pretraining", unit=" encoders", disable=not verbose
     ):
         first = folds[group[0]]
-        encoder, history = _encoder(first, corpora[first.dataset], store)
+        encoder = _encoder(first, corpora[first.dataset], store)
         for i in group:
             # Fine-tuned as the encoder of its own that it stands for, not as a given one.
             own = fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
             estimator = clone(folds[i].estimator).set_params(encoder=encoder, **own)
-            shared[i] = replace(folds[i], estimator=estimator, history=history)
+            shared[i] = replace(folds[i], estimator=estimator)
     return shared
 
 
-def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> tuple[Any, list[dict]]:
-    """Return the encoder of a fold, saved or pretrained, and its losses by epoch."""
+def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> Any:
+    """Return the encoder of a fold, saved or pretrained."""
     folder = None if store is None else store.encoder_of(fold)
     if folder is not None and folder.is_dir():
         with suppress(FileNotFoundError):  # a killed process leaves an empty folder
-            return str(folder), history_of(PARSEmbedder.load(folder))
+            PARSEmbedder.load(folder)
+            return str(folder)
     if not len(fold.pretrain):
         raise ValueError("There is no window to pretrain on; all are of split 'test'.")
     fitted = with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
-    return (fitted if folder is None else str(fitted.save(folder))), history_of(fitted)
+    return fitted if folder is None else str(fitted.save(folder))

@@ -103,11 +103,6 @@ class FoldStore:
             When another process does not release the folder.
         """
         folder = Path(folder).expanduser()
-        if (folder / "folds").is_dir() and (folder / "settings.json").is_file():
-            raise ValueError(
-                f"{folder} contains scores of an earlier version, which cannot be resumed; use "
-                "another folder to compute them again."
-            )
         file = folder / "cache" / "settings.json"
         # A killed process leaves an empty cache, and the cache of finished scores may be deleted.
         table, header = folder / "scores.csv", ",".join(SCORES)

@@ -5,7 +5,7 @@ If a gain of pretraining disappears when all methods get such windows, it needs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -148,8 +148,7 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
         Returns
         -------
         Windows
-            View of the windows with their labels and subjects. A window is changed when it is read;
-            a filtered recording stays in memory.
+            The windows with their labels and subjects. All changed samples are in memory.
 
         Raises
         ------
@@ -161,13 +160,16 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
         self._check()
         windows = as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
-        return windows.read_by(self._source(windows))
+        changed = [window.astype(np.float32) for window in self._changed(windows)]
+        is_one_shape = len({window.shape for window in changed}) == 1
+        return windows.read_by(np.stack(changed) if is_one_shape else changed)
 
     def _check(self) -> None:
         check_parameters(self.get_params(), _RULES, type(self).__name__)
 
-    def _source(self, windows: Windows) -> Any:
-        """Return what reads the changed windows."""
+    def _changed(self, windows: Windows) -> Iterator[np.ndarray]:
+        """Return an iterator over the changed windows, each of shape (n_chans, n_times)."""
+        change: Callable[[np.ndarray], np.ndarray] = equal_amplitudes
         match self.control:
             case "slow":
                 sfreq = self._rate_of(windows)
@@ -176,23 +178,18 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
                         f"edge={self.edge:g} Hz is not below half of the sampling rate, "
                         f"{sfreq:g} Hz."
                     )
-                return _Filtered(windows, partial(high_passed, sfreq=sfreq, edge=self.edge))
+                return _filtered(windows, partial(high_passed, sfreq=sfreq, edge=self.edge))
+            case "eyes":
+                return _without_eyes(windows)
             case "detrended":
                 size = None if self.patch_seconds is None else self._patch_size(windows)
-                return _Changed(windows, partial(detrended, patch_size=size))
-            case "eyes":
-                return _EyesRemoved(windows)
+                change = partial(detrended, patch_size=size)
             case "phase":
-                return _Changed(windows, partial(random_phases, random_state=self.random_state))
-            case "amplitude":
-                return _Changed(windows, equal_amplitudes)
-        change = partial(
-            shuffled_patches,
-            patch_size=self._patch_size(windows),
-            random_state=self.random_state,
-        )
-        change(np.zeros((1, 1, windows.shortest())))  # raises where windows are too short
-        return _Changed(windows, change)
+                change = partial(random_phases, random_state=self.random_state)
+            case "order":
+                size = self._patch_size(windows)
+                change = partial(shuffled_patches, patch_size=size, random_state=self.random_state)
+        return (change(window[None].astype(float))[0] for window in windows)
 
     def _patch_size(self, windows: Windows) -> int:
         seconds = 1.0 if self.patch_seconds is None else self.patch_seconds
@@ -216,69 +213,52 @@ _RULES = {
 }
 
 
-# Sources of changed windows: item i is window i, shape (n_chans, n_times) ---------------------
+def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield windows of recordings that are changed before they are cut, where they are at hand."""
+    known: dict[int, np.ndarray | None] = {}  # by row of the recording
+    places = windows.windows[["recording", "start", "stop"]].to_numpy().tolist()
+    for window, (row, start, stop) in zip(windows, places, strict=True):
+        if row not in known:
+            whole = whole_recording(windows, row)
+            known[row] = None if whole is None else change(whole[None])[0]
+        recording = known[row]
+        if recording is None:
+            yield change(window[None].astype(float))[0]
+        else:
+            yield recording[:, start:stop]
 
 
-class _Changed:
-    """Windows that are changed one by one."""
-
-    def __init__(self, windows: Windows, change: Callable[[np.ndarray], np.ndarray]):
-        self.windows = windows
-        self.change = change
-
-    def __getitem__(self, i: int) -> np.ndarray:
-        return self.change(self.windows[i][None].astype(float))[0]
-
-
-class _Filtered(_Changed):
-    """Windows of recordings that are changed before they are cut, where they are at hand."""
-
-    def __init__(self, windows: Windows, change: Callable[[np.ndarray], np.ndarray]):
-        super().__init__(windows, change)
-        self.known: dict[int, np.ndarray | None] = {}  # by row of the recording
-
-    def __getitem__(self, i: int) -> np.ndarray:
-        row, start, stop = self.windows.windows[["recording", "start", "stop"]].iloc[i]
-        if row not in self.known:
-            whole = whole_recording(self.windows, int(row))
-            changed = None if whole is None else self.change(whole[None])[0]
-            self.known[row] = changed if changed is None else changed.astype(np.float32)
-        recording = self.known[row]
-        return super().__getitem__(i) if recording is None else recording[:, start:stop]
-
-
-class _EyesRemoved:
-    """Windows without what the eyes' channels predict, with one regression for each subject."""
-
-    def __init__(self, windows: Windows):
-        self.windows = windows
-        self.eyes = [eye_signals(montage) for montage in windows.montages]
-        people = windows.people
-        subjects = windows.windows["recording"].to_numpy() if people is None else people
-        # One regression for each subject and montage
-        self.number, first = divided([subjects, windows.montage_numbers])
-        self.fits = [self._fit(np.flatnonzero(self.number == k)) for k in range(len(first))]
-
-    def _fit(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients and mean of the signals of the eyes of a subject."""
-        _, matrix, _ = self.eyes[self.windows.montage_numbers[own[0]]]
-        rows = dict.fromkeys(self.windows.windows["recording"].iloc[own].tolist())
-        whole = [whole_recording(self.windows, row) for row in rows]
-        parts = [part for part in whole if part is not None]
-        if len(parts) < len(whole):
-            parts = [self.windows[i].astype(float) for i in own.tolist()]
-        signals = np.concatenate(parts, axis=1)[None]
-        eyes = matrix @ signals
-        return eye_coefficients(signals, eyes), eyes.mean(axis=(0, 2))[:, None]
-
-    def __getitem__(self, i: int) -> np.ndarray:
-        _, matrix, own = self.eyes[self.windows.montage_numbers[i]]
-        coefficients, mean = self.fits[self.number[i]]
-        window = self.windows[i][None].astype(float)
-        cleaned = without_eyes(window, matrix @ window, coefficients, mean)
+def _without_eyes(windows: Windows) -> Iterator[np.ndarray]:
+    """Yield windows without what the eyes' channels predict."""
+    eyes = [eye_signals(montage) for montage in windows.montages]
+    people = windows.people
+    subjects = windows.windows["recording"].to_numpy() if people is None else people
+    # One regression for each subject and montage
+    numbers, _ = divided([subjects, windows.montage_numbers])
+    fits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for window, number, montage in zip(windows, numbers, windows.montage_numbers, strict=True):
+        matrix, own = eyes[montage]
+        if number not in fits:
+            fits[number] = _eye_fit(windows, np.flatnonzero(numbers == number), matrix)
+        signals = window[None].astype(float)
+        cleaned = without_eyes(signals, matrix @ signals, *fits[number])
         # What is left in the predicting channels is rounding, which an instance norm would enlarge.
         cleaned[:, own] = 0
-        return cleaned[0]
+        yield cleaned[0]
+
+
+def _eye_fit(
+    windows: Windows, own: np.ndarray, matrix: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return coefficients and mean of the signals of the eyes of a subject."""
+    rows = dict.fromkeys(windows.windows["recording"].iloc[own].tolist())
+    whole = [whole_recording(windows, row) for row in rows]
+    parts = [part for part in whole if part is not None]
+    if len(parts) < len(whole):
+        parts = [windows[i].astype(float) for i in own.tolist()]
+    signals = np.concatenate(parts, axis=1)[None]
+    eyes = matrix @ signals
+    return eye_coefficients(signals, eyes), eyes.mean(axis=(0, 2))[:, None]
 
 
 def whole_recording(windows: Windows, row: int) -> np.ndarray | None:
@@ -308,8 +288,8 @@ def whole_recording(windows: Windows, row: int) -> np.ndarray | None:
     return signals if montage.rows is None else signals[montage.rows]
 
 
-def eye_signals(montage: Montage) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return which channels show the eyes, and how their signals are made of all channels.
+def eye_signals(montage: Montage) -> tuple[np.ndarray, np.ndarray]:
+    """Return how signals of the eyes are made of all channels, and which channels show the eyes.
 
     Parameters
     ----------
@@ -318,12 +298,10 @@ def eye_signals(montage: Montage) -> tuple[list[str], np.ndarray, np.ndarray]:
 
     Returns
     -------
-    names : list of str
-        The channels: those of EOG, or else pairs of frontal ones.
     matrix : ndarray, shape (n_eyes, n_chans)
         Each row gives one signal: a channel of EOG, the difference or the sum of a frontal pair.
-    own : ndarray of int, shape (n_names,)
-        Positions of the channels.
+    own : ndarray of int
+        Positions of the channels: those of EOG, or else pairs of frontal ones.
 
     Raises
     ------
@@ -334,7 +312,7 @@ def eye_signals(montage: Montage) -> tuple[list[str], np.ndarray, np.ndarray]:
     unit = np.eye(len(channels))
     eog = [i for i, ch in enumerate(channels) if is_eog(ch)]
     if eog:
-        return [montage.names[i] for i in eog], unit[eog], np.array(eog)
+        return unit[eog], np.array(eog)
     good = [i for i, name in enumerate(montage.names) if name not in montage.bads]
     places = match_channels(FRONTAL, [montage.names[i] for i in good])
     # Differences and sums of Fp1 and Fp2, and of F7 and F8, show eye movements and blinks.
@@ -351,5 +329,4 @@ def eye_signals(montage: Montage) -> tuple[list[str], np.ndarray, np.ndarray]:
             "you prepare the recordings."
         )
     rows = [row for a, b in pairs for row in (unit[a] - unit[b], unit[a] + unit[b])]
-    own = np.array(sum(pairs, ()))
-    return [montage.names[i] for i in own], np.array(rows), own
+    return np.array(rows), np.array(sum(pairs, ()))

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import choice, listed, positive, warn_user
+from braindecode_pars._common.checks import choice, positive, warn_user
 from braindecode_pars._common.files import check_may_write, replace_file
-from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.changed_signals import permuted_labels
 from braindecode_pars.evaluation.changed_windows import (
     CHANGES,
     ChangedSignals,
-    eye_signals,
     whole_recording,
 )
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
-from braindecode_pars.evaluation.folds import collected
 from braindecode_pars.evaluation.protocols import compare, label_efficiency
 from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
@@ -111,8 +106,7 @@ def controls(
     -------
     pandas.DataFrame
         Scores with the columns of the protocols and ``control``, which is ``"none"`` for windows as
-        they are. ``scores.attrs["lacks"]`` says what the windows of each control lack, and
-        ``attrs["notes"]`` how it was removed, where there is more than one way.
+        they are. ``scores.attrs["notes"]`` says how slow voltages were removed.
 
     Raises
     ------
@@ -125,7 +119,7 @@ def controls(
     Warns
     -----
     UserWarning
-        When a control is left out; and as the protocols, once for all controls.
+        When a control is left out; and as the protocols.
 
     Notes
     -----
@@ -181,32 +175,25 @@ def controls(
     if n_train_subjects is not None:
         protocol, settings["n_train_subjects"] = label_efficiency, n_train_subjects
 
-    shown: set[str] = set()
     tables: list[pd.DataFrame] = []
-    lacks: dict[str, str] = {}
     notes: dict[str, str] = {}
     for control in (UNCHANGED, *controls):
-        found: list[tuple] = []
-        with collected(found), features_computed_once():
-            changed: Any = windows_ds
-            if control != UNCHANGED:
-                try:
-                    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-                    changed = _changed(control, corpus, edge, patch_seconds)
-                except ValueError as error:
-                    warn_user(f"The control {control!r} is left out: {error}")
-                    changed = None
-                else:
-                    lacking, note = _described(control, corpus.X, edge, patch_seconds)
-                    lacks |= {control: lacking} if lacking else {}
-                    notes |= {control: note} if note else {}
-            if changed is not None:
-                folder = None if out is None else out / control
-                scores = protocol(estimators, changed, out=folder, **settings)
-                tables.append(scores.assign(control=control))
-        _warn_of_new(found, shown)
-    scores = pd.concat([_without_attrs(table) for table in tables], ignore_index=True)
-    scores.attrs = {**tables[0].attrs, "lacks": lacks, "notes": notes}
+        changed: Any = windows_ds
+        if control != UNCHANGED:
+            try:
+                corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+                changed = _changed(control, corpus, edge, patch_seconds)
+            except ValueError as error:
+                warn_user(f"The control {control!r} is left out: {error}")
+                continue
+            if control == "slow":
+                notes[control] = _how_filtered(corpus.X)
+        folder = None if out is None else out / control
+        with features_computed_once():
+            scores = protocol(estimators, changed, out=folder, **settings)
+        tables.append(scores.assign(control=control))
+    scores = pd.concat(tables, ignore_index=True)
+    scores.attrs = {**tables[0].attrs, "notes": notes}
     scores.attrs["undefined"] = [each for table in tables for each in table.attrs["undefined"]]
     if out is not None:
         replace_file(out / "scores.csv", scores.to_csv(index=False))
@@ -226,46 +213,13 @@ def _changed(control: str, corpus: Corpus, edge: float, patch_seconds: float) ->
         y[labelled] = permuted_labels(y[labelled], subjects)
         return corpus.X.with_labels(y)
     patches = patch_seconds if control == "order" else None
-    changed = ChangedSignals(control, edge=edge, patch_seconds=patches).transform(corpus.X)
-    items = [*changed]
-    is_one_shape = len({item.shape for item in items}) == 1
-    return changed.read_by(np.stack(items) if is_one_shape else items)
+    return ChangedSignals(control, edge=edge, patch_seconds=patches).transform(corpus.X)
 
 
-def _described(
-    control: str, windows: Windows, edge: float, patch_seconds: float
-) -> tuple[str, str | None]:
-    """Return what the windows of a control lack, and how it was removed if there are two ways."""
-    note = None
-    if control == "slow":
-        rows = range(len(windows.recordings))
-        whole = sum(whole_recording(windows, row) is not None for row in rows)
-        note = f"{whole} of {len(rows)} recordings were filtered before they were cut"
-        if whole < len(rows):
-            note += "; of the others each window was, which leaves slow voltages near its ends"
-    names = ""
-    if control == "eyes":
-        eyes = dict.fromkeys(name for m in windows.montages for name in eye_signals(m)[0])
-        names = listed([*eyes])
-    lacks = {
-        "slow": f"voltages below {edge:g} Hz",
-        "detrended": "a line in each window",
-        "eyes": f"what {names} predict",
-        "phase": "waveform and timing",
-        "amplitude": "the amplitudes of channels and windows",
-        "order": f"the order of patches of {patch_seconds:g} s",
-    }
-    return lacks.get(control, ""), note
-
-
-def _warn_of_new(found: Sequence[tuple], shown: set[str]) -> None:
-    """Show the warnings that no earlier control had."""
-    for text, *where in found:
-        if text not in shown:
-            shown.add(text)
-            warnings.warn_explicit(text, *where)
-
-
-def _without_attrs(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose attributes do not stop pandas from joining it with another one."""
-    return pd.DataFrame({name: table[name] for name in (*SCORES, "control")})
+def _how_filtered(windows: Windows) -> str:
+    rows = range(len(windows.recordings))
+    whole = sum(whole_recording(windows, row) is not None for row in rows)
+    note = f"{whole} of {len(rows)} recordings were filtered before they were cut"
+    if whole < len(rows):
+        note += "; of the others each window was, which leaves slow voltages near its ends"
+    return note

@@ -192,8 +192,6 @@ class Fold:
     pretrain : ndarray of int
         Indices of the windows that a pretraining for several folds may use: the training windows
         before subjects are drawn, without those of validation subjects and of split "test".
-    history : list of dict
-        Losses by epoch of such a pretraining.
     pooled : bool
         Whether the scores get a row over all test windows together.
     varied : dict
@@ -230,7 +228,6 @@ class Fold:
     test_subjects: list
     valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
-    history: list[dict[str, Any]] = field(default_factory=list)
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ amplifier, the time of the recording, or a file that is there twice.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -20,9 +20,6 @@ from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars._common.subjects import in_corpus
-from braindecode_pars.evaluation.folds import seen_by
-from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import class_names
 from braindecode_pars.windows.table import Windows, is_name
@@ -117,7 +114,7 @@ class _Data:
         return bool((self.labelled.groupby("recording")["class"].nunique() == 1).all())
 
 
-def check_data(windows_ds: Any, *, encoders: Sequence[str] = ()) -> DataCheck:
+def check_data(windows_ds: Any) -> DataCheck:
     """Look at labelled windows before methods are compared on them.
 
     At most eight windows of each recording and class are read. A check of what is not known, such
@@ -129,9 +126,6 @@ def check_data(windows_ds: Any, *, encoders: Sequence[str] = ()) -> DataCheck:
     windows_ds : BaseConcatDataset
         Labelled windows, or another source of windows as the estimators take it. The label -1 means
         unlabelled, unless it is the label of a name.
-    encoders : list of str
-        Names of packaged encoders that are to be compared, such as "small". Subjects that they were
-        pretrained on are searched in the data.
 
     Returns
     -------
@@ -166,9 +160,7 @@ def check_data(windows_ds: Any, *, encoders: Sequence[str] = ()) -> DataCheck:
         *_copies(data),
         *_amplitudes(data),
         *_order_of_recordings(data),
-        *_order_within_recordings(data),
-        *_subjects_of_encoders(data, encoders),
-        *_notes(data),
+        *_unlabelled(data),
     ]
     found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
     return DataCheck(_facts(data), _classes(data), by_subject, found)
@@ -267,27 +259,19 @@ def _facts(data: _Data) -> dict[str, str]:
         "labelled subjects": str(data.labelled["subject"].nunique()),
         "recordings": str(len(recordings)),
     }
-    if windows.sfreq:
-        seconds = length / windows.sfreq
-        facts["hours"] = f"{len(windows) * seconds / 3600:.3g}"
-        facts["windows"] = f"{len(windows)} of {seconds:g} s"
-        facts["sampling rate"] = f"{windows.sfreq:g} Hz"
-    else:
-        facts["windows"] = f"{len(windows)} of {length} samples"
+    sfreq = windows.sfreq or np.nan
+    facts["hours"] = f"{len(windows) * length / sfreq / 3600:.3g}"
+    facts["windows"] = f"{len(windows)} of {length / sfreq:g} s"
+    facts["sampling rate"] = f"{sfreq:g} Hz"
     names = [montage.names for montage in windows.montages]
     same = len({tuple(sorted(each)) for each in names}) == 1
     facts["channels"] = (
         f"{len(names[0])}: {listed(names[0])}" if same else "differ between recordings"
     )
     facts["reference"] = _counted([_reference(step.reference) for step in steps])
-    facts["band"] = _counted([_band(step.band) for step in steps])
-    if recordings["recorded_sfreq"].notna().all():
-        facts["recorded sampling rate"] = _counted(
-            [f"{v:g} Hz" for v in recordings["recorded_sfreq"]]
-        )
-    for name in ("recorded_reference", "site", "corpus"):
-        if recordings[name].notna().any():
-            facts[name.replace("_", " ")] = _counted(recordings[name])
+    for column, what in _PROPERTIES.items():
+        if column != "channels" and recordings[column].notna().any():
+            facts[what] = _counted(map(_shown, recordings[column].dropna()))
     level = data.sampled["level"].median()
     facts["amplitude"] = f"{1e6 * 10**level:.3g} µV (median standard deviation)"
     facts["classes"] = "one a subject" if data.by_subject else "change within subjects"
@@ -299,13 +283,8 @@ def _reference(reference: str | None) -> str | None:
     return f"average of {n} channels" if n > 3 else reference
 
 
-def _band(band: tuple[float | None, float | None] | None) -> str | None:
-    if band is None or band == (None, None):
-        return None
-    low, high = ("" if edge is None else f"{edge:g} Hz" for edge in band)
-    if not low:
-        return f"below {high}"
-    return f"{low} to {high}" if high else f"above {low}"
+def _shown(value: Any) -> str:
+    return f"{value:g} Hz" if isinstance(value, float) else str(value)
 
 
 def _counted(values: Any) -> str:
@@ -388,17 +367,11 @@ def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
                 f"A part of every score may come from the {what}. Compare the classes within one "
                 f"{what} too.",
             )
-        else:
-            yield Finding(
-                "note",
-                f"The recordings differ in their {what} ({n_values} different ones), but the "
-                "classes do not follow it.",
-            )
 
 
 def _classes_of(value: Any, counts: pd.Series) -> str:
     """Return a value of a property with the numbers of subjects of each class."""
-    shown = f"{value:g} Hz" if isinstance(value, float) else str(value)
+    shown = _shown(value)
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return f"{shown} has {', '.join(f'{n} of {name!r}' for name, n in counts.items() if n)}"
 
@@ -429,26 +402,18 @@ def _copies(data: _Data) -> Iterator[Finding]:
         )
 
 
-def _auc(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the probability that a class has the larger value; NaN without two classes."""
-    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
-
-
 def _amplitudes(data: _Data) -> Iterator[Finding]:
     """Yield classes of another amplitude, and recordings whose amplitude is far from the others."""
     sampled = data.sampled.dropna(subset="level")
     by_recording = sampled.groupby("recording")["level"].median()
-    rows = sampled
+    # The level of a recording, or of a window relative to its recording
+    own = sampled["recording"].map(by_recording)
+    rows = sampled.assign(level=own if data.one_class_each else sampled["level"] - own)
     if data.one_class_each:
-        rows = sampled.drop_duplicates("recording").set_index("recording")
-        rows = rows.assign(level=by_recording)
+        rows = rows.drop_duplicates("recording")
     for name in data.names:
         is_class = rows["class"] == name
-        if data.one_class_each:
-            auc = _auc(is_class, rows["level"])
-        else:
-            own = rows.assign(is_class=is_class).groupby("recording")
-            auc = pd.Series([_auc(one["is_class"], one["level"]) for _, one in own]).mean()
+        auc = roc_auc_score(is_class, rows["level"]) if is_class.nunique() == 2 else np.nan
         if max(auc, 1 - auc) > _APART:
             medians = rows.groupby(is_class)["level"].median()
             factor = 10 ** abs(medians[True] - medians[False])
@@ -498,78 +463,10 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
         )
 
 
-def _order_within_recordings(data: _Data) -> Iterator[Finding]:
-    """Yield classes that always come early, or always late, in a recording."""
-    table = data.labelled[data.labelled["start"] >= 0]
-    for name in data.names:
-        rows = table.assign(is_class=table["class"] == name)
-        aucs = np.array(
-            [
-                _auc(own["is_class"], own["start"])
-                for _, own in rows.groupby("recording")
-                if 2 <= own["is_class"].sum() <= len(own) - 2
-            ]
-        )
-        for when, are in (("late", aucs > _APART), ("early", aucs < 1 - _APART)):
-            if len(aucs) >= 3 and are.mean() >= 0.9:
-                yield Finding(
-                    "warning",
-                    f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
-                    "apart from the others. Fatigue or drying electrodes tell it from them as well "
-                    "as what is studied. Needed are recordings in which the classes alternate.",
-                )
-
-
-def subjects_on_card(windows: Windows, encoder: str) -> list[str]:
-    """Return the subjects of windows that a packaged encoder was pretrained on, by their names."""
-    table = windows.recordings[is_name(windows.recordings["subject"].to_numpy())]
-    subjects, corpora = table["subject"].tolist(), table["corpus"].tolist()
-    people = dict(zip(subjects, map(in_corpus, corpora, subjects), strict=True))
-    return seen_by([load_encoder(encoder).card], people)
-
-
-def _subjects_of_encoders(data: _Data, encoders: Sequence[str]) -> Iterator[Finding]:
-    """Yield packaged encoders that were pretrained on subjects of the data."""
-    for encoder in encoders:
-        if not (seen := subjects_on_card(data.windows, encoder)):
-            continue
-        n = f"{len(seen)} of {data.recordings['subject'].nunique()} subjects"
-        if data.recordings["corpus"].notna().any():
-            yield Finding(
-                "warning",
-                f"The encoder {encoder!r} was pretrained on {n}: {listed(seen, 5)}. Its scores on "
-                "them are not those of new people, so leave it out, or take other subjects.",
-            )
-        else:
-            yield Finding(
-                "note",
-                f"The encoder {encoder!r} was pretrained on people of a public corpus with the "
-                f"same names as {n} here ({listed(seen, 5)}). Numbers are often the same by "
-                "chance. If they are the same people, its scores are not those of new people.",
-            )
-
-
-def _notes(data: _Data) -> Iterator[Finding]:
-    """Yield what to know besides."""
-    counts = data.labelled["class"].value_counts()
-    if len(counts) > 1 and counts.iloc[0] > 5 * counts.iloc[-1]:
-        yield Finding(
-            "note",
-            f"The classes differ in size: {counts.iloc[0]} windows of {counts.index[0]!r}, "
-            f"{counts.iloc[-1]} of {counts.index[-1]!r}. Look at the balanced accuracy, in which "
-            "classes count the same.",
-        )
+def _unlabelled(data: _Data) -> Iterator[Finding]:
     if n := len(data.windows) - len(data.labelled):
         yield Finding(
             "note",
             f"{n} of {len(data.windows)} windows have no label. They are not scored, and are used "
             "to pretrain without labels.",
         )
-    if not data.by_subject and len(counts) > 1:
-        n_classes = data.labelled.groupby("subject")["class"].nunique()
-        if len(single := n_classes.index[n_classes == 1]):
-            yield Finding(
-                "note",
-                f"{len(single)} of {len(n_classes)} subjects have one class only, although classes "
-                f"change within the others: {listed([*map(str, single)], 5)}.",
-            )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -30,7 +30,7 @@ from braindecode_pars._common.files import as_read, read_checked, replace_file, 
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars._common.tables import SCORES, loss_columns
+from braindecode_pars._common.tables import SCORES
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import (
     FoldStore,
@@ -80,29 +80,6 @@ class FoldError(RuntimeError):
 Prepare = Callable[[list[Fold], Mapping[str, Corpus], FoldStore | None], list[Fold]]
 
 
-class Run(NamedTuple):
-    """Results of a protocol.
-
-    Attributes
-    ----------
-    scores : DataFrame
-        Tidy scores, with the columns of every protocol and one column for each varied setting.
-    curves : DataFrame
-        Losses by epoch of the estimators with a ``history_``. The columns are those of the fold,
-        ``phase``, ``epoch``, ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (training
-        loss relative to chance).
-
-    Examples
-    --------
-    >>> from braindecode_pars.evaluation.folds import Run
-    >>> Run._fields
-    ('scores', 'curves')
-    """
-
-    scores: pd.DataFrame
-    curves: pd.DataFrame
-
-
 def run_folds(
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
@@ -112,7 +89,7 @@ def run_folds(
     n_jobs: int | None = None,
     verbose: int = 1,
     prepare: Prepare | None = None,
-) -> Run:
+) -> pd.DataFrame:
     """Fit and score every fold that is not finished yet.
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
@@ -131,9 +108,8 @@ def run_folds(
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
         Folder for the results. Each finished fold is saved in ``cache/*.json`` (true and predicted
-        labels, probabilities, losses by epoch) and is not run again; delete ``cache`` to compute
-        everything again. The folder also contains, at the end, ``scores.csv`` and, when
-        estimators have a ``history_``, ``curves.csv``.
+        labels, probabilities) and is not run again; delete ``cache`` to compute
+        everything again. The folder also contains, at the end, ``scores.csv``.
     n_jobs : int | None
         Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
     verbose : int
@@ -144,8 +120,10 @@ def run_folds(
 
     Returns
     -------
-    Run
-        The scores, and the losses by epoch.
+    pandas.DataFrame
+        Scores, with the columns that all protocols return and a column for each setting that an
+        ablation varies. ``attrs["undefined"]`` is a list of dicts with the undefined scores and the
+        reasons.
 
     Raises
     ------
@@ -195,8 +173,8 @@ def run_folds(
     ...         )
     ...     )
     >>> corpora = {"nights": corpus}
-    >>> run = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
-    >>> run.scores[["protocol", "subject", "metric"]].to_numpy().tolist()
+    >>> scores = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
+    >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
     [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
     """
     # Read the finished folds
@@ -239,16 +217,14 @@ def run_folds(
         warn_once(warned)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
-    run = _collect(folds, in_order)
+    scores = _scores(folds, in_order)
     if store is not None:
-        replace_file(store.folder / "scores.csv", run.scores.to_csv(index=False))
-        if len(run.curves):
-            replace_file(store.folder / "curves.csv", run.curves.to_csv(index=False))
+        replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
-    if undefined := run.scores.attrs["undefined"]:
+    if undefined := scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
     _warn_of_leaks(folds, [result["seen"] for result in in_order], announced)
-    return run
+    return scores
 
 
 def _open(
@@ -365,7 +341,6 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
         "seen": seen,
-        "history": [*fold.history, *history_of(fitted)],
     }
 
 
@@ -418,27 +393,20 @@ def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> di
     The predictions of hundreds of folds of a large corpus would fill the memory.
     """
     rows = list(score_rows(fold, result, metrics))
-    return {"seen": result["seen"], "history": result["history"], "rows": rows}
+    return {"seen": result["seen"], "rows": rows}
 
 
-def _collect(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> Run:
-    """Make the tables of scores and losses, in the order of the folds."""
-    pairs = list(zip(folds, results, strict=True))
-    keys = list(dict.fromkeys(name for fold in folds for name in fold.key))
-    # Scores
+def _scores(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    pairs = zip(folds, results, strict=True)
     rows = [{**fold.key, **row} for fold, result in pairs for row in result["rows"]]
-    varied = [name for name in keys if name not in SCORES]
+    varied = dict.fromkeys(name for fold in folds for name in fold.varied)
     scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
     scores.attrs["undefined"] = [
         {name: row[name] for name in SCORES[:-1]} | {"reason": row["undefined"]}
         for row in rows
         if "undefined" in row
     ]
-    # Losses by epoch; None from JSON becomes NaN.
-    epochs = [{**fold.key, **epoch} for fold, result in pairs for epoch in result["history"]]
-    losses = loss_columns({name for epoch in epochs for name in epoch})
-    curves = pd.DataFrame(epochs, columns=[*keys, "phase", "epoch", *losses])
-    return Run(scores, curves.astype(dict.fromkeys(losses, float)))
+    return scores
 
 
 #: Folds have different windows, so that these counts differ where the cause is one.
@@ -494,22 +462,6 @@ def _seen_by_given(
     people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
     seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
     return [{"subjects": subjects, "unknown": False} for subjects in seen]
-
-
-def history_of(fitted: Any) -> list[dict[str, Any]]:
-    """Return the rows of the first ``history_`` inside an estimator; without one, none.
-
-    NaN becomes None, because JSON has no NaN.
-    """
-    for part in parts_of(fitted):
-        history = getattr(part, "history_", None)
-        if isinstance(history, list):  # skorch's own history is a list, and has one phase
-            history = pd.DataFrame([{"phase": "training", **row} for row in history])
-        if isinstance(history, pd.DataFrame):
-            kept = [name for name in ("phase", "epoch", *loss_columns(history)) if name in history]
-            rows = history[kept].astype(object)
-            return rows.where(rows.notna(), None).to_dict(orient="records")
-    return []
 
 
 #: Attributes that contain one estimator, in searches and wrappers.

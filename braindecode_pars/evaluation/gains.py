@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, with_numbers
+from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
 from braindecode_pars.evaluation.controls import UNCHANGED
 from braindecode_pars.evaluation.paired_tests import CROSS_VALIDATION, holm
 from braindecode_pars.evaluation.random_effects import MeanTest, corrected_mean, crossed_mean
@@ -56,12 +56,12 @@ def control_gains(
         - ``gain``, ``without`` and ``lost``, each with its interval and p-value: ``gain_low``,
           ``gain_high``, ``gain_p``, ...;
         - ``share``: the share that remains; NaN where the gain is not significantly above zero at
-          the level of 5 %, with the reason in ``reason``;
+          the level of 5 %;
         - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, and
           ``chance_p``, the p-value of its difference from chance level, where that is known.
 
         For the control ``"labels"`` there is also a row of the method ``against``, without gains.
-        The metric is in ``attrs["metric"]``, and ``attrs["lacks"]`` is that of the scores.
+        The metric is in ``attrs["metric"]``.
 
     Raises
     ------
@@ -93,15 +93,11 @@ def control_gains(
     """
     check_table(scores, "scores", [*SCORES, "control"])
     metric = scores["metric"].iloc[0] if metric is None else metric
-    rows = with_numbers(scores[scores["metric"] == metric], ["value"])
-    for what, wanted, known in (
-        ("metric", metric, scores["metric"]),
-        ("method", against, rows["method"]),
-        ("control", UNCHANGED, rows["control"]),
-    ):
-        if wanted not in known.tolist():
-            found = ", ".join(map(str, dict.fromkeys(known)))
-            raise ValueError(f"The scores have no {what} {wanted!r}; they have {found}.")
+    rows = of_metric(scores, metric, SCORES)
+    for column, wanted in (("method", against), ("control", UNCHANGED)):
+        if wanted not in rows[column].tolist():
+            found = ", ".join(map(str, dict.fromkeys(rows[column])))
+            raise ValueError(f"The scores have no {column} {wanted!r}; they have {found}.")
     table = pd.DataFrame(_rows(rows, scores, metric, against))
     if table.empty:
         raise ValueError(
@@ -109,7 +105,7 @@ def control_gains(
             f"{', '.join(map(str, dict.fromkeys(rows['method'])))} and the controls "
             f"{', '.join(map(str, dict.fromkeys(rows['control'])))}."
         )
-    table.attrs = {"metric": metric, "lacks": scores.attrs.get("lacks", {})}
+    table.attrs = {"metric": metric}
     return table
 
 
@@ -167,29 +163,16 @@ def _measured(
         mean = test(np.full_like(each, np.nan) if method == against else each)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
-    share, reason = _share(row["gain"], row["gain_p"], row["without"])
-    if method == against:
-        reason = "it is the method that the others are compared with"
-    row |= dict(share=share, reason=reason)
+    is_gain = row["gain_p"] < LEVEL and row["gain"] > 0
+    row["share"] = row["without"] / row["gain"] if is_gain else math.nan
     row |= dict(score=score.mean, score_low=score.ci_low, score_high=score.ci_high)
     row["chance_p"] = math.nan if chance is None else test(own - chance).p
     return row
 
 
-def _share(gain: float, p: float, without: float) -> tuple[float, str]:
-    """Return the share of a gain that remains, or why there is none."""
-    if not np.isfinite(p):
-        return math.nan, "two subjects are needed"
-    if p >= LEVEL:
-        return math.nan, "the gain is not significant"
-    if gain <= 0:
-        return math.nan, "the method is worse"
-    return without / gain, ""
-
-
 # Sentences ------------------------------------------------------------------------------------
 
-#: What the windows of a control lack, where the scores do not say.
+#: What the windows of a control lack.
 _LACKS = {
     "slow": "slow voltages",
     "detrended": "a line in each window",
@@ -198,21 +181,11 @@ _LACKS = {
     "amplitude": "the amplitudes of channels and windows",
     "order": "the order of patches",
 }
-#: What a gain is that is not there in a control.
-_NATURE = {
-    "slow": "slow",
-    "detrended": "a drift within the window",
-    "eyes": "frontal",
-    "phase": "in waveform or timing",
-    "amplitude": "in the amplitude",
-    "order": "in the time course",
-}
-_OCULAR = "in the EOG channels"
 _LIMITS = {
     "slow": "Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does "
     "not tell which.",
-    "eyes": "Frontal channels record the brain, too, so a loss without them does not prove that it "
-    "is the eyes.",
+    "eyes": "Frontal channels, which stand for the eyes where there is no EOG channel, record the "
+    "brain, too, so a loss without them does not prove that it is the eyes.",
 }
 
 
@@ -252,13 +225,12 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ... ])
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS is ahead of scratch by +0.040 (0.020 to 0.060). The gain is not \
-there without slow voltages (+0.003, -0.010 to 0.020): it is slow. It remains without the order \
+there without slow voltages (+0.003, -0.010 to 0.020). It remains without the order \
 of patches (+0.041, 0.020 to 0.060).
     Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does not tell \
 which.
     """
     check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
-    lacks = {**_LACKS, **gains.attrs.get("lacks", {})}
     signals = gains[gains["control"] != "labels"]
     paragraphs, others, removing = [], [], set()
     for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
@@ -266,41 +238,37 @@ which.
         if not (first["gain_p"] < LEVEL and first["gain"] > 0):
             others.append(_no_gain(first))
             continue
-        paragraph, controls = _of_gain(rows, lacks, signals["dataset"].nunique() > 1)
-        paragraphs.append(paragraph)
-        removing |= controls
+        kinds = rows.apply(_kind, axis=1)
+        removing |= {*rows["control"][kinds == "removed"]}
+        paragraphs.append(_of_gain(rows, kinds, signals["dataset"].nunique() > 1))
     if others:
         against = signals["against"].iloc[0]
         paragraphs.append(
             f"No gain over {against} is established for {'; '.join(others)}; so there is nothing "
             "to explain."
         )
-    is_ocular = _is_ocular(lacks)
-    limits = [text for name, text in _LIMITS.items() if name in removing]
-    paragraphs += [text for text in limits if not (is_ocular and text == _LIMITS["eyes"])]
+    paragraphs += [text for name, text in _LIMITS.items() if name in removing]
     return "\n".join([*paragraphs, *_of_labels(gains[gains["control"] == "labels"])])
 
 
-def _of_gain(
-    rows: pd.DataFrame, lacks: dict[str, str], names_dataset: bool
-) -> tuple[str, set[str]]:
-    """Return the sentences about one gain, and the controls that remove it."""
+def _of_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
+    """Return the sentences about one gain."""
     first = rows.iloc[0]
-    kinds: dict[str, list[pd.Series]] = {}
-    for _, row in rows.iterrows():
-        kinds.setdefault(_kind(row), []).append(row)
     where = f"On {first['dataset']}, with" if names_dataset else "With"
     text = (
         f"{where} {first['n_train_subjects']:g} training subjects, {first['method']} is ahead of "
         f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
     )
     for kind, verb in _VERBS.items():
-        if kind in kinds:
-            named = [_named(row, lacks) for row in kinds[kind]]
-            joined = _joined(named, " nor without " if kind == "removed" else " and ")
-            end = _conclusion(kinds[kind], lacks) if kind == "removed" else "."
-            text += f" {verb} without {joined}{end}"
-    return text, {row["control"] for row in kinds.get("removed", [])}
+        own = rows[kinds == kind]
+        if len(own):
+            last = " nor without " if kind == "removed" else " and "
+            text += f" {verb} without {_joined([_left(row) for _, row in own.iterrows()], last)}."
+    guesses = rows[(kinds == "removed") & (rows["chance_p"] >= LEVEL)]["control"].map(_LACKS)
+    if len(guesses):
+        named = _joined(guesses.tolist(), " or without ")
+        text += f" {first['method']} itself is not above chance level without {named}."
+    return text
 
 
 #: Beginning of the sentence about each kind of control.
@@ -323,31 +291,9 @@ def _kind(row: pd.Series) -> str:
     return "kept" if is_left else "unclear"
 
 
-def _named(row: pd.Series, lacks: dict[str, str]) -> str:
+def _left(row: pd.Series) -> str:
     """Return what the windows of a control lack, and what is left of the gain."""
-    return f"{lacks[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
-
-
-def _conclusion(rows: Sequence[pd.Series], lacks: dict[str, str]) -> str:
-    """Return what kind of gain it is, and in which controls the method is at chance level."""
-    nature = _joined([_nature(row["control"], lacks) for row in rows], " and ")
-    text = f": it is {nature}."
-    if guesses := [lacks[row["control"]] for row in rows if row["chance_p"] >= LEVEL]:
-        text += (
-            f" {rows[0]['method']} itself is not above chance level without "
-            f"{_joined(guesses, ' or without ')}."
-        )
-    return text
-
-
-def _nature(control: str, lacks: dict[str, str]) -> str:
-    return _OCULAR if control == "eyes" and _is_ocular(lacks) else _NATURE[control]
-
-
-def _is_ocular(lacks: dict[str, str]) -> bool:
-    """Whether channels of EOG were at hand, and not only frontal ones."""
-    text = lacks["eyes"].upper()
-    return text != _LACKS["eyes"].upper() and not any(name in text for name in ("FP1", "F7"))
+    return f"{_LACKS[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
 
 
 def _no_gain(row: pd.Series) -> str:

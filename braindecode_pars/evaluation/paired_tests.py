@@ -9,20 +9,13 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import checked, choice, integer, number, positive
-from braindecode_pars._common.tables import (
-    POOLED,
-    PRETRAINING_SEED,
-    SCORES,
-    check_table,
-    numbers_of,
-    with_numbers,
-)
+from braindecode_pars._common.checks import checked, choice, integer, positive
+from braindecode_pars._common.tables import POOLED, PRETRAINING_SEED, SCORES, of_metric
 from braindecode_pars.evaluation.corpus import check_list
 from braindecode_pars.evaluation.metrics import by_subject
 from braindecode_pars.evaluation.random_effects import (
@@ -155,7 +148,7 @@ def paired_tests(
     0     PARS           6        4     6  two-way
     """
     chosen, pairs = pairs_of(scores, metric, against)
-    n_train = int(numbers_of("n_train_subjects", chosen["n_train_subjects"]).min())
+    n_train = int(chosen["n_train_subjects"].min())
     if test == "auto" and chosen["protocol"].isin(CROSS_VALIDATION).any():
         test = "corrected"
     rows = [_test(differences_of(chosen, *pair), pair, n_train, test) for pair in pairs]
@@ -169,17 +162,11 @@ def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
-    check_table(scores, "scores", SCORES)
-    chosen = with_numbers(scores[scores["metric"] == metric], ["value"])
-    if len(chosen) == 0:
-        raise ValueError(
-            f"The scores have no metric {metric!r}; they have "
-            f"{', '.join(map(str, dict.fromkeys(scores['metric'])))}."
-        )
+    chosen = of_metric(scores, metric, SCORES)
     chosen = chosen[chosen["subject"] != POOLED]
     means = by_subject(chosen)
     if means.duplicated(["dataset", "method", "subject"]).any():
-        numbers = ", ".join(map(str, sorted(set(means["n_train_subjects"]))))
+        numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
         raise ValueError(
             "A subject has several scores of one method, from several protocols or numbers of "
             f"training subjects ({numbers}); select one of them first."
@@ -283,27 +270,21 @@ def _test(
     )
 
 
-@checked(level=number("in (0, 1)", lambda x: 0 < x < 1))
-def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
+def describe_differences(tests: pd.DataFrame) -> str:
     """Describe which differences between methods are significant, in plain sentences.
+
+    The level is 5 %, of the p-values after Holm's correction.
 
     Parameters
     ----------
     tests : DataFrame
         Table from :func:`paired_tests`.
-    level : float
-        Significance level of the p-values after Holm's correction.
 
     Returns
     -------
     str
         Sentences: first the significant differences, then the pairs whose difference is not
         established, then which tests were used.
-
-    Raises
-    ------
-    ValueError
-        When ``level`` is not between 0 and 1.
 
     Examples
     --------
@@ -320,7 +301,7 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     """
     # Significant differences first, then the others
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
-    significant = tests["p_holm"] < level  # False for NaN
+    significant = tests["p_holm"] < 0.05  # False for NaN
     sentences = [_significant(pair, in_metric) for _, pair in tests[significant].iterrows()]
     if not significant.all():
         pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
@@ -448,39 +429,28 @@ def power(
                 f"{', and each seed has subjects of its own' if nested else ''}. The variances of "
                 "subjects and draws need the same two subjects in two seeds or more."
             )
-        rows += _designs(values, pair, difference, n_subjects, n_draws)
-    return pd.DataFrame(rows)
-
-
-def _designs(
-    values: np.ndarray,
-    pair: tuple[str, str],
-    difference: float,
-    n_subjects: Sequence[int] | None,
-    n_draws: Sequence[int] | None,
-) -> list[dict[str, str | float]]:
-    """Return the rows of a pair, one for each number of subjects and draws."""
-    values = values if values.shape[2] > 1 else values[:, :, 0]
-    components = variance_components(mean_squares(values))
-    rest = sum(variance for factors, variance in components.items() if len(factors) > 1)
-    sds = dict(
-        sd_subject=math.sqrt(components[(0,)]),
-        sd_draw=math.sqrt(components[(1,)]),
-        sd_pretraining=math.sqrt(components.get((2,), math.nan)),
-        sd_rest=math.sqrt(rest),
-    )
-
-    rows = []
-    for subjects, draws in product(n_subjects or values.shape[:1], n_draws or values.shape[1:2]):
-        shape = (subjects, draws, *values.shape[2:])
-        design = dict(
-            n_subjects=subjects,
-            n_draws=draws,
-            detectable=detectable_in(components, shape),
-            draws_needed=_draws_needed(components, shape, difference),
+        values = values if values.shape[2] > 1 else values[:, :, 0]
+        components = variance_components(mean_squares(values))
+        rest = sum(variance for factors, variance in components.items() if len(factors) > 1)
+        same: dict[str, Any] = dict(
+            method_a=pair[0],
+            method_b=pair[1],
+            sd_subject=math.sqrt(components[(0,)]),
+            sd_draw=math.sqrt(components[(1,)]),
+            sd_pretraining=math.sqrt(components.get((2,), math.nan)),
+            sd_rest=math.sqrt(rest),
         )
-        rows.append(dict(method_a=pair[0], method_b=pair[1], **sds, **design))
-    return rows
+        n_scored, n_seeds = values.shape[:2]
+        for n, draws in product(n_subjects or [n_scored], n_draws or [n_seeds]):
+            shape = (n, draws, *values.shape[2:])
+            found = dict(
+                n_subjects=n,
+                n_draws=draws,
+                detectable=detectable_in(components, shape),
+                draws_needed=_draws_needed(components, shape, difference),
+            )
+            rows.append(same | found)
+    return pd.DataFrame(rows)
 
 
 def _draws_needed(

@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 from braindecode_pars._common.checks import instance, integer
 from braindecode_pars.estimators.costs import check_equal_sizes
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
-from braindecode_pars.evaluation.folds import Prepare, Run, run_folds
+from braindecode_pars.evaluation.folds import Prepare, run_folds
 from braindecode_pars.evaluation.splitting import Split, make_folds, one_subject_out, split_by
 
 
@@ -124,7 +124,7 @@ def leave_one_subject_out(
         {dataset: windows_ds},
         lambda corpus: one_subject_out(corpus, test_subjects),
         Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes),
-    ).scores
+    )
 
 
 def compare(
@@ -210,7 +210,7 @@ equal_sizes
         return split_by(cv, corpus, test_subjects)
 
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("compare", estimators, {dataset: windows_ds}, split, shared).scores
+    return run_protocol("compare", estimators, {dataset: windows_ds}, split, shared)
 
 
 def label_efficiency(
@@ -316,7 +316,7 @@ def label_efficiency(
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     numbers = list(n_train_subjects)
     data = {dataset: windows_ds}
-    return run_protocol("label_efficiency", estimators, data, split, shared, numbers).scores
+    return run_protocol("label_efficiency", estimators, data, split, shared, numbers)
 
 
 def transfer(
@@ -408,7 +408,7 @@ def transfer(
         return split_by(cvs.get(corpus.name), corpus, tested.get(corpus.name))
 
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("transfer", estimators, datasets, split, shared).scores
+    return run_protocol("transfer", estimators, datasets, split, shared)
 
 
 def _by_dataset(
@@ -444,7 +444,7 @@ def run_protocol(
     n_train_subjects: Sequence[int] | None = None,
     varied: Mapping[str, dict[str, Any]] | None = None,
     prepare: Prepare | None = None,
-) -> Run:
+) -> pd.DataFrame:
     """Split each dataset by itself, train and score.
 
     The arguments are those of :func:`~braindecode_pars.evaluation.splitting.make_folds` and
@@ -463,10 +463,10 @@ def run_protocol(
             protocol, estimators, corpus, of_corpus, seeds, n_train_subjects, varied
         )
     options: dict[str, Any] = dict(out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare)
-    run = run_folds(folds, corpora, metrics=metrics, **options)
-    run.scores.attrs["n_classes"] = {
+    scores = run_folds(folds, corpora, metrics=metrics, **options)
+    scores.attrs["n_classes"] = {
         name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
     }
     if sizes:
-        run.scores.attrs["encoder_parameters"] = sizes
-    return run
+        scores.attrs["encoder_parameters"] = sizes
+    return scores

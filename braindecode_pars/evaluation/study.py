@@ -33,8 +33,8 @@ from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.controls import controls
 from braindecode_pars.evaluation.corpus import Corpus, check_list
-from braindecode_pars.evaluation.data_check import DataCheck, check_data, subjects_on_card
-from braindecode_pars.evaluation.folds import collected
+from braindecode_pars.evaluation.data_check import DataCheck, check_data
+from braindecode_pars.evaluation.folds import collected, seen_by
 from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.paired_tests import holm, paired_tests
 from braindecode_pars.evaluation.protocols import label_efficiency
@@ -63,6 +63,7 @@ CONTROL_DRAWS = 5
 #: Windows on which the features of an encoder are audited.
 AUDIT_WINDOWS = 300
 CHANCE = "chance level"
+METRIC = "balanced_accuracy"
 _FORMAT = {"study": 1}
 
 
@@ -254,11 +255,10 @@ def begin_study(
     if folder is not None:
         check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
     encoders = {"small": "small", "noise": "noise"} if encoders is None else dict(encoders)
-    check = check_data(windows_ds, encoders=list(filter(_is_name, encoders.values())))
-    metric = "balanced_accuracy"
+    check = check_data(windows_ds)
     if check.stops:
         answer = f"There is no answer. {' '.join(check.stops)}"
-        found = Study(dataset, metric, check, answer=answer)
+        found = Study(dataset, METRIC, check, answer=answer)
         if folder is not None:
             replace_file(folder / "study.json", to_json(_FORMAT | {"answer": answer}))
         return found
@@ -304,11 +304,7 @@ def begin_study(
         rows = plan.table.to_dict("records")
         replace_file(folder / "study.json", to_json(_FORMAT))
         replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
-    return Planned(windows_ds, corpus, check, plan, metric, folder, about, unlabeled_label)
-
-
-def _is_name(encoder: Any) -> bool:
-    return isinstance(encoder, str)
+    return Planned(windows_ds, corpus, check, plan, folder, about)
 
 
 def _earlier(file: Path, settings: Mapping[str, Any]) -> pd.DataFrame | None:
@@ -327,7 +323,7 @@ def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any]
         card = load_encoder(encoder).card
         # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
         is_known = corpus.X.recordings["corpus"].notna().any()
-        seen = subjects_on_card(corpus.X, encoder) if is_known else []
+        seen = seen_by([card], corpus.people) if is_known else []
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
@@ -350,10 +346,8 @@ class Planned:
     corpus: Corpus
     check: DataCheck
     plan: Plan
-    metric: str
     folder: Path | None
     about: dict[str, Any]
-    unlabeled_label: Any
     # Set by run: folder of what is finished, arguments, and the folders of the scores.
     out: Path = field(init=False)
     n_jobs: int | None = field(init=False)
@@ -364,9 +358,9 @@ class Planned:
     def options(self) -> dict[str, Any]:
         return dict(
             dataset=self.corpus.name,
-            metrics=[self.metric],
+            metrics=[METRIC],
             equal_sizes=False,
-            unlabeled_label=self.unlabeled_label,
+            unlabeled_label=self.corpus.unlabeled_label,
             verbose=self.verbose,
         )
 
@@ -442,7 +436,6 @@ class Planned:
                 **self.options,
             )
         self.places.append(out)
-        found.attrs = {}  # so that tables can be joined
         return found
 
     def _with_own(self, method: Method, k: int) -> BaseEstimator:
@@ -465,7 +458,7 @@ class Planned:
         for n, of_n in rows.groupby("n_train_subjects"):
             chance = of_n[of_n["method"] == of_n["method"].iloc[0]]
             chance = chance.assign(method=CHANCE, value=1 / n_classes)
-            against = paired_tests(pd.concat([of_n, chance]), self.metric, against=CHANCE)
+            against = paired_tests(pd.concat([of_n, chance]), METRIC, against=CHANCE)
             levels.append(against.assign(n_train_subjects=n))
             means = of_n.groupby("method")["value"].mean()
             for name in means.index:
@@ -482,7 +475,7 @@ class Planned:
                     pairs.append(("pretraining", kinds[name].twin))
                 for question, other in pairs:
                     pair = of_n[of_n["method"].isin([name, other])]
-                    test = paired_tests(pair, self.metric, against=other)
+                    test = paired_tests(pair, METRIC, against=other)
                     tests.append(test.assign(n_train_subjects=n, question=question))
         level, test = (pd.concat(each, ignore_index=True) for each in (levels, tests))
         level["p_holm"] = holm(level["p"])
@@ -495,7 +488,7 @@ class Planned:
         largest = level[level["n_train_subjects"] == level["n_train_subjects"].max()]
         best = str(largest.loc[largest["mean"].idxmax(), "method"])
         answer = answer_of(level, test, 1 / n_classes)
-        given = self.corpus.name, self.metric, self.check
+        given = self.corpus.name, METRIC, self.check
         return Study(*given, levels=level, tests=test, answer=answer, best=best)
 
     def _weighted(self, scores: pd.DataFrame) -> pd.DataFrame:
@@ -523,17 +516,18 @@ class Planned:
             for name in helped["method_a"]
             if methods[name].trains
         ]
-        tables: list[tuple] = []
+        gains: list[pd.DataFrame] = []
         warned: list[tuple] = []
-        for twin in dict.fromkeys(methods[name].twin for name in names):
-            group = [methods[n] for n in names if methods[n].twin == twin] + [methods[str(twin)]]
+        for twin in dict.fromkeys(str(methods[name].twin) for name in names):
+            group = [methods[n] for n in names if methods[n].twin == twin] + [methods[twin]]
             own = any(m.own for m in group)
+            found = []
             for k, folds in enumerate([[f] for f in self.plan.folds] if own else [self.plan.folds]):
                 estimators = {m.name: self._with_own(m, k) if m.own else m.estimator for m in group}
-                name = f"{twin}-{k}" if own else str(twin)
+                name = f"{twin}-{k}" if own else twin
                 # That a control is not possible is said in the report.
                 with collected(warned):
-                    found = controls(
+                    scores = controls(
                         estimators,
                         self.windows_ds,
                         n_train_subjects=[largest],
@@ -542,20 +536,16 @@ class Planned:
                         out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
                         **self.options,
                     )
-                attrs, found.attrs = found.attrs, {}
-                tables.append((twin, found, attrs))
-        if not tables:
+                found.append(scores)
+            joined = pd.concat(found, ignore_index=True)
+            joined.attrs = found[0].attrs
+            gains.append(control_gains(joined, against=twin))
+        if not gains:
             return None, sentences
-        gains = []
-        for twin in dict.fromkeys(each[0] for each in tables):
-            scores = pd.concat([found for of, found, _ in tables if of == twin], ignore_index=True)
-            scores.attrs = next(attrs for of, _, attrs in tables if of == twin)
-            gain = control_gains(scores, against=str(twin))
-            sentences.append(describe_controls(gain))
-            gains.append((gain, scores.attrs["lacks"]))
-        table = pd.concat([_plain(gain) for gain, _ in gains], ignore_index=True)
-        table.attrs = {"metric": self.metric, "lacks": gains[0][1]}
+        sentences += [*map(describe_controls, gains)]
         sentences += self._audited(methods[name] for name in names)
+        table = pd.concat(gains, ignore_index=True)
+        table.attrs = {"metric": METRIC}
         return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
 
     def _audited(self, ahead_methods: Iterable[Method]) -> Iterator[str]:
@@ -625,8 +615,3 @@ class Planned:
             about=found.about,
         )
         replace_file(folder / "study.json", to_json(content))
-
-
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose attributes do not stop pandas from joining it with another one."""
-    return pd.DataFrame({name: table[name] for name in table})

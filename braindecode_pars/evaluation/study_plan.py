@@ -253,30 +253,38 @@ def make_plan(
                 refused[method.name] = str(error)
     if not seconds:
         raise ValueError(f"No method can be fitted: {next(iter(refused.values()))}")
-    planned, methods = methods, [m for m in methods if m.name in seconds]
-    on_features = [m for m in methods if not m.trains]
-    budget = None if hours is None else hours * 3600
-    draws = n_draws or (DRAWS if budget is None else MOST_DRAWS)
-    total = sum(_total(m, seconds, corpus, folds, people, draws) for m in on_features)
-    if n_draws is None and budget is not None and total > 0.6 * budget:
-        draws = max(5, int(draws * 0.6 * budget / total))
-        total *= draws / MOST_DRAWS
+
+    def total(method: Method, numbers: Sequence[int], n: int) -> float:
+        """Return the seconds of all fits; an untrained encoder is another one in each draw."""
+        once, each = seconds[method.name]
+        n_encoders = n if method.kind == "untrained" else 1
+        return once * len(corpus.y) * n_encoders + each * len(folds) * len(numbers) * n
+
+    timed = [m for m in methods if m.name in seconds]
+    on_features = [m for m in timed if not m.trains]
+    draws = n_draws or (DRAWS if hours is None else MOST_DRAWS)
+    needed = sum(total(m, people, draws) for m in on_features)
+    if n_draws is None and hours is not None and needed > 0.6 * 3600 * hours:
+        draws = max(5, int(draws * 0.6 * 3600 * hours / needed))
+        needed *= draws / MOST_DRAWS
     rows = {m.name: (list(people), draws, "") for m in on_features}
-    left = NETWORK_MINUTES * 60 if budget is None else budget - 1.3 * total  # and the controls
+    # With hours, what features and controls leave
+    left = NETWORK_MINUTES * 60 if hours is None else hours * 3600 - 1.3 * needed
     fewest = min(FEWEST_DRAWS, draws)
-    groups = [[m for m in methods if m.trains and m.kind != "network"]]
-    groups += [[m] for m in methods if m.trains and m.kind == "network"]
+    groups = [[m for m in timed if m.trains and m.kind != "network"]]
+    groups += [[m] for m in timed if m.trains and m.kind == "network"]
     for group in groups:
         of_draw = sum(len(folds) * seconds[m.name][1] for m in group)
-        numbers = list(people) if budget is not None else _middle(people)
-        if len(numbers) * of_draw * fewest > left:
-            numbers = _middle(people)
-        n = int(min(left / max(of_draw * len(numbers), 1e-9), draws))
-        n = n if budget is not None else min(n, fewest)
-        needs = 1.3 * total + fewest * of_draw
-        why = f"its fits would take too long; --hours {needs / 3600:.1f} takes it in"
-        if n >= fewest:
-            why, left = "", left - n * len(numbers) * of_draw
+        numbers = list(people)
+        if hours is None or len(numbers) * of_draw * fewest > left:
+            numbers = [min(people, key=lambda n: abs(n - 4))]
+        most = fewest if hours is None else draws
+        n, why = int(min(left / max(of_draw * len(numbers), 1e-9), most)), ""
+        if n < fewest:
+            least = (1.3 * needed + fewest * of_draw) / 3600
+            why = f"its fits would take too long; --hours {least:.1f} takes it in"
+            numbers, n = [], 0
+        left -= n * len(numbers) * of_draw
         rows |= {m.name: (numbers, n, why) for m in group}
     rows |= {name: ([], 0, why) for name, why in refused.items()}
     table = pd.DataFrame(
@@ -285,17 +293,17 @@ def make_plan(
                 method=m.name,
                 kind=m.kind,
                 given=m.given,
-                people=[] if why else numbers,
-                draws=0 if why else n,
-                fits=0 if why else len(folds) * len(numbers) * n,
-                minutes=0.0 if why else _total(m, seconds, corpus, folds, numbers, n) / 60,
+                people=numbers,
+                draws=n,
+                fits=len(folds) * len(numbers) * n,
+                minutes=total(m, numbers, n) / 60 if n else 0.0,
                 left_out=why,
             )
-            for m in planned
+            for m in methods
             for numbers, n, why in [rows[m.name]]
         ]
     )
-    return plan_of(corpus, planned, folds, table)
+    return plan_of(corpus, methods, folds, table)
 
 
 def plan_of(
@@ -315,25 +323,6 @@ def plan_of(
         table,
         detectable_in(TYPICAL, (n_subjects, int(runs["draws"].max()))),
     )
-
-
-def _middle(people: Sequence[int]) -> list[int]:
-    """Return four people, or the number nearest to it."""
-    return [min(people, key=lambda n: abs(n - 4))]
-
-
-def _total(
-    method: Method,
-    seconds: Mapping[str, tuple[float, float]],
-    corpus: Corpus,
-    folds: Sequence[tuple],
-    people: Sequence[int],
-    draws: int,
-) -> float:
-    """Return the seconds of all fits; an untrained encoder is another one in each draw."""
-    once, each = seconds[method.name]
-    n_encoders = draws if method.kind == "untrained" else 1
-    return once * len(corpus.y) * n_encoders + each * len(folds) * len(people) * draws
 
 
 def _seconds_of(
@@ -368,18 +357,11 @@ def _seconds_of(
 def _of_training(
     estimator: BaseEstimator, phase: str, fit: Callable[[Any], Any], X: Windows, y: np.ndarray
 ) -> float:
-    """Return the seconds of a training, from those of its first epochs."""
-
-    def steps_of(one: Any) -> float:
-        cost = one.training_cost(X, y)
-        return cost.pretraining_steps if phase == "pretrain" else cost.finetuning_steps
-
-    found = []
-    for epochs in (1, 4):
-        short = clone(estimator).set_params(**{f"{phase}_epochs": epochs})
-        found.append(_timed(partial(fit, short)))
-    epochs_of_all = 4 * steps_of(estimator) / steps_of(short)
-    return found[0] + (epochs_of_all - 1) * max(0.0, found[1] - found[0]) / 3
+    """Return the seconds of a training, from those of four epochs."""
+    short = clone(estimator).set_params(**{f"{phase}_epochs": 4})
+    costs = [one.training_cost(X, y) for one in (estimator, short)]
+    steps = [c.pretraining_steps if phase == "pretrain" else c.finetuning_steps for c in costs]
+    return _timed(partial(fit, short)) * steps[0] / steps[1]
 
 
 @contextmanager

@@ -251,24 +251,12 @@ def _curves(study: Any) -> dict[str, Image]:
             ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
             legend_above(ax, methods, ncols=1, handlelength=3)
             ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
-            drawn[title] = ax, methods
-    low, high = zip(*(ax.get_ylim() for ax, _ in drawn.values()), strict=True)
-    images = {}
-    for title, (ax, methods) in drawn.items():
+            drawn[title] = ax
+    low, high = zip(*(ax.get_ylim() for ax in drawn.values()), strict=True)
+    for ax in drawn.values():
         ax.set_ylim(min(low), max(high))
-        images[title] = _image(ax, f"Lines of methods. {_means(study, methods)}")
-    return images
-
-
-def _means(study: Any, methods: Sequence[str]) -> str:
-    """Return the first and the last mean of each method, for the text alternative of a figure."""
-    texts = []
-    for method in methods:
-        rows = study.levels[study.levels["method"] == method].sort_values("n_train_subjects")
-        ends = rows.iloc[[0, -1]].drop_duplicates().itertuples()
-        means = ", ".join(f"{row.mean:.2f} with {row.n_train_subjects}" for row in ends)
-        texts.append(f"{_shown(method)}: {means}")
-    return f"Means by number of labelled people: {'; '.join(texts)}."
+    alt = "A line of means for each method; the table of all methods has the numbers."
+    return {title: _image(ax, alt) for title, ax in drawn.items()}
 
 
 def _dots(study: Any, methods: Sequence[str]) -> Image:
@@ -276,7 +264,7 @@ def _dots(study: Any, methods: Sequence[str]) -> Image:
     rows = rows[rows["n_train_subjects"] == _largest(study)]
     ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
     ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
-    return _image(ax, f"A dot for each person under each method. {_means(study, methods)}")
+    return _image(ax, "A dot for each person under each method, and a bar at the mean.")
 
 
 def _confusion(study: Any) -> Image:
@@ -298,9 +286,6 @@ def _gains(study: Any) -> dict[str, Image]:
         axes = plotting.control_gains(rows, study.metric.replace("_", " "))
         for ax, n in zip(axes, sorted(rows["n_train_subjects"].unique()), strict=True):
             ax.set_title(f"{n:g} labelled people", fontsize=10)
-        left = ", ".join(
-            f"{row.method} {row.gain:+.3f}, in the control {row.control} {row.without:+.3f}"
-            for row in rows[rows["method"] != rows["against"]].itertuples()
-        )
-        images[_shown(against)] = _image(axes[0], f"Gains and what is left of them: {left}.")
+        alt = "Gains and what is left of them; the sentences above have the numbers."
+        images[_shown(against)] = _image(axes[0], alt)
     return images

@@ -6,34 +6,26 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.channel_figures import embedding, spatial_attention
-from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
+from braindecode_pars.plotting.class_figures import confusion_matrix
 from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
 from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
 from braindecode_pars.plotting.score_figures import (
     ablation_lines,
     label_efficiency,
-    paired_bars,
     subject_dots,
-    transfer,
 )
 from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night
 
 __all__ = [
     "ablation_lines",
     "audit_map",
-    "calibration_curve",
     "confusion_matrix",
     "control_gains",
-    "embedding",
     "hypnodensity",
     "hypnogram",
     "label_efficiency",
     "night",
-    "paired_bars",
     "shift_matrices",
-    "spatial_attention",
     "subject_dots",
     "training_curves",
-    "transfer",
 ]

@@ -1,25 +1,22 @@
-"""Figures of classes: the confusion matrix, and the calibration of probabilities."""
+"""Figures of classes: the confusion matrix, and names, order and colours of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import sklearn.metrics
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import check_probabilities, checked, integer
-from braindecode_pars._common.tables import numbers_of
+from braindecode_pars._common.checks import checked
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
     axes_for,
     draw_cells,
-    remove_frame,
 )
 from braindecode_pars.predictions import UNSCORED, are_stages, stage_of, top_to_bottom
 
@@ -124,116 +121,6 @@ def confusion_matrix(
     ax.set(xlabel="predicted", ylabel="true")
     ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
     return ax
-
-
-@checked(n_bins=integer(1))
-def calibration_curve(
-    true: ArrayLike,
-    probabilities: ArrayLike,
-    classes: Sequence[Any],
-    *,
-    n_bins: int = 10,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw how often predictions are right against their probability.
-
-    The windows are divided into bins of equal width by the probability of the predicted class. A
-    point is the mean probability of a bin and the share of its windows that are right; its area is
-    the number of windows. Below the diagonal, the probabilities are too high. The
-    expected calibration error is the mean distance to the diagonal over all windows (Guo et al.
-    2017, equation 3).
-
-    Parameters
-    ----------
-    true : ndarray, shape (n_windows,)
-        True labels. Windows whose label is None, NaN or -1 do not count.
-    probabilities : ndarray, shape (n_windows, n_classes)
-        Probabilities, as from ``predict_proba``. Windows with NaN do not count.
-    classes : sequence
-        Label of each column, such as ``classes_`` of a classifier.
-    n_bins : int
-        Number of bins between 0 and 1.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with the curve and the diagonal. The legend shows the expected calibration error.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, if values are no probabilities, if a true label is not in
-        ``classes``, if no window counts, or if ``n_bins`` is not positive.
-
-    References
-    ----------
-    Guo et al. 2017, On calibration of modern neural networks, ICML.
-
-    Examples
-    --------
-    A model whose probabilities are too high:
-
-    .. plot::
-        :include-source:
-        :alt: Share of right windows against probability: a line of dots below the diagonal.
-
-        >>> import numpy as np
-        >>> from braindecode_pars import plotting
-        >>> rng = np.random.default_rng(0)
-        >>> calibrated = rng.dirichlet([0.7] * 3, size=2000)
-        >>> true = [rng.choice(3, p=p) for p in calibrated]
-        >>> too_sure = calibrated**2 / (calibrated**2).sum(axis=1, keepdims=True)
-        >>> ax = plotting.calibration_curve(true, too_sure, classes=[0, 1, 2])
-
-    >>> ax.get_legend().get_texts()[0].get_text()
-    'most probable class, error 0.13'
-    """
-    codes, values = _read(true, probabilities, classes)
-    probability = values.max(axis=1)
-    windows = pd.DataFrame(dict(mean=probability, share=values.argmax(axis=1) == codes))
-    bins = windows.groupby(np.minimum((probability * n_bins).astype(int), n_bins - 1))
-    x, y, count = bins["mean"].mean(), bins["share"].mean(), bins.size()
-    error = np.average(abs(x - y), weights=count)
-
-    [ax] = axes_for(ax, 1, 1, (4.6, 4.4))
-    ax.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
-    ax.plot(x, y, lw=1.2, color=COLORS[0])
-    size, label = 12 + 180 * count / count.sum(), f"most probable class, error {error:.2f}"
-    ax.scatter(x, y, s=size, color=COLORS[0], label=label)
-    ax.set(
-        xlabel="probability",
-        ylabel="share of right windows",
-        xlim=(-0.02, 1.02),
-        ylim=(-0.02, 1.02),
-        aspect="equal",
-        anchor="W",
-    )
-    ax.set_title(f"{len(codes)} windows", loc="left", size=10)
-    [handle] = ax.legend(frameon=False, fontsize=9).legend_handles
-    cast(PathCollection, handle).set_sizes([30])
-    remove_frame(ax)
-    return ax
-
-
-def _read(
-    true: ArrayLike, probabilities: ArrayLike, classes: Sequence[Any]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the column of the true class and the probabilities of each window that has both."""
-    columns = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
-    codes = pd.Series(entries(true, columns))
-    values = numbers_of("probabilities", probabilities)
-    if values.shape != (len(codes), len(columns)):
-        raise ValueError(
-            f"probabilities has shape {values.shape}; with {len(codes)} true labels and "
-            f"{len(columns)} classes it must be ({len(codes)}, {len(columns)})."
-        )
-    check_probabilities(values, allow_nan=True)
-    known = codes.notna() & np.isfinite(values).all(axis=1)
-    if not known.any():
-        raise ValueError("No window has a true label and probabilities.")
-    return codes[known].to_numpy(), values[known]
 
 
 #: Warm colours for wake and REM, and blues that darken from N1 to stage 4.

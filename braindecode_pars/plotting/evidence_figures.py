@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ from matplotlib.axes import Axes
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import check_table, with_numbers
-from braindecode_pars.plotting.score_figures import chosen_methods, in_order
+from braindecode_pars.plotting.score_figures import in_order
 from braindecode_pars.plotting.style import (
     axes_for,
     draw_cells,
@@ -34,8 +33,6 @@ def control_gains(
     gains: pd.DataFrame,
     label: str | None = None,
     axes: Sequence[Axes] | Axes | None = None,
-    *,
-    methods: Sequence[str] | None = None,
 ) -> np.ndarray:
     """Draw the gain of each method on windows as they are, and what is left without one thing.
 
@@ -51,9 +48,6 @@ def control_gains(
         Name of the metric; None uses that of the table.
     axes : Axes | sequence of Axes | None
         One for each number of training subjects; None makes a new figure.
-    methods : sequence of str | None
-        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
-        methods of the table.
 
     Returns
     -------
@@ -62,8 +56,8 @@ def control_gains(
     Raises
     ------
     ValueError
-        If the table lacks a column, is empty, or has several datasets. Also if a method in
-        ``methods`` is not in the table, or the number of axes is wrong.
+        If the table lacks a column, is empty, or has several datasets, or the number of axes is
+        wrong.
 
     Examples
     --------
@@ -97,7 +91,7 @@ def control_gains(
         found = ", ".join(map(str, dict.fromkeys(gains["dataset"])))
         raise ValueError(f"gains have several datasets ({found}); select one of them.")
     rows = gains[gains["method"] != gains["against"]]
-    styles = chosen_methods(rows, methods)
+    styles = {name: number for number, name in enumerate(dict.fromkeys(rows["method"]))}
     controls = list(dict.fromkeys(rows["control"]))
     numbers = in_order(rows["n_train_subjects"])
     height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(styles))
@@ -107,8 +101,7 @@ def control_gains(
         _draw_panel(ax, rows[rows["n_train_subjects"] == n], styles, controls)
         ax.set_xlabel(f"gain in {name}\nover {rows['against'].iloc[0]}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
-    lacks = gains.attrs.get("lacks", {})
-    texts = ["unchanged", *(_row_label(control, lacks.get(control)) for control in controls)]
+    texts = ["unchanged", *controls]
     panels[0].set_yticks(range(len(texts)), texts, fontsize=9)
     panels[0].set_ylim(len(texts) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -148,13 +141,6 @@ def _draw_panel(
     remove_frame(ax, grid="x")
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(axis="y", length=0)
-
-
-def _row_label(control: str, lacks: str | None) -> str:
-    """Return what the windows lack, where that is known, else the name of the control."""
-    if control == "labels":
-        return "labels permuted"
-    return control if lacks is None else textwrap.fill(f"without {lacks}", 28)
 
 
 @checked()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
@@ -40,16 +39,15 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
     A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
     chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
-    with its training and validation loss, and a marker at the lowest validation loss. Each run has
-    a line of its own.
+    with its training and validation loss. Each run has a line of its own.
 
     Parameters
     ----------
     history : DataFrame
         Losses with one row per epoch: the ``history_`` of a
         :class:`~braindecode_pars.PARSClassifier`; several of them, joined with ``pandas.concat``
-        after adding ``method`` and ``seed``; or the curves of an ablation. Required columns are
-        ``phase``, ``epoch`` and ``train_loss``. Optional columns are ``valid_loss``,
+        after adding ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
+        ``train_loss``. Optional columns are ``valid_loss``,
         ``train_loss_relative``, ``train_loss_relative_NAME``, ``method``, and the columns that
         identify a run: ``dataset``, ``subject``, ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
@@ -108,10 +106,10 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         history = history.assign(method="")
     phases, methods = (list(dict.fromkeys(history[name])) for name in ("phase", "method"))
 
-    # Panels, with room for the legend below them: with several methods it would cover the lines
-    below: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(0, -0.15))
-    place, height = (below, 0.24 * (len(methods) + 3)) if len(methods) > 1 else ({}, 0)
-    panels = axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6 + height))
+    # Panels, with room for the legend at the right: with several methods it would cover the lines
+    beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1, 1))
+    place, width = (beside, 6.2) if len(methods) > 1 else ({}, 4.2)
+    panels = axes_for(axes, 1, len(phases), (1 + width * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
         relative = RELATIVE in rows and rows[RELATIVE].notna().any()
@@ -129,9 +127,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
             ylabel="training loss relative to chance" if relative else "loss",
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
-        handles = _legend({name: n for name, n in shown.items() if name}, lines)
-        if handles:
-            ax.legend(handles=handles, frameon=False, handlelength=3, **place)
+        handles, labels = ax.get_legend_handles_labels()
+        if named := dict(zip(labels, handles, strict=True)):  # once for all runs of a method
+            ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **place)
         remove_frame(ax)
     return panels
 
@@ -154,45 +152,25 @@ def _plain_lines(rows: pd.DataFrame) -> Lines:
 
 
 def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
-    """Draw a line for each run and loss of one method, and mark the lowest validation loss."""
+    """Draw a line for each run and loss of one method."""
     style = series_style(number)
     runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
     for run in runs:
         run = run.sort_values("epoch")
-        for column, (_, line) in lines.items():
+        for column, (name, line) in lines.items():
             known = run.dropna(subset=column)
-            # Markers distinguish methods in grey print. They are a few epochs apart and shifted
-            # by method, so that they do not cover each other.
-            every = max(1, len(known) // 6)
+            texts = rows["method"].iloc[0], name if len(lines) > 1 else ""
             ax.plot(
                 known["epoch"],
                 known[column],
                 color=style["color"],
                 alpha=0.9 if len(runs) == 1 else 0.6,
-                marker=style["marker"] if column == RELATIVE else "",
-                markevery=slice((number * every // 4) % every, None, every),
+                marker=style["marker"] if column == RELATIVE else "",  # differs in grey print
+                markevery=max(1, len(known) // 6),
                 markersize=4,
+                label=", ".join(filter(None, texts)),
                 **line,
             )
-        if "valid_loss" in lines and run["valid_loss"].notna().any():
-            best = run.loc[run["valid_loss"].idxmin()]
-            ax.plot(best["epoch"], best["valid_loss"], style["marker"], color=style["color"], ms=7)
-
-
-def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
-    """Legend entries: colour and marker of each method, then each line style."""
-    entries = []
-    for method, number in methods.items():
-        style = {**series_style(number), "linestyle": "-", "ms": 5}
-        entries.append(Line2D([], [], label=str(method), **style))
-    if len(lines) > 1:
-        color = "0.2" if methods else COLORS[0]
-        for name, line in lines.values():
-            entries.append(Line2D([], [], color=color, label=name, **line))
-    if "valid_loss" in lines:
-        mark: dict[str, Any] = dict(color="0.2", marker="o", ls="", ms=6)
-        entries.append(Line2D([], [], label="lowest validation loss", **mark))
-    return entries
 
 
 @checked()
@@ -200,14 +178,12 @@ def shift_matrices(
     prediction: ArrayLike,
     target: ArrayLike,
     axes: Sequence[Axes] | None = None,
-    *,
-    starts: ArrayLike | None = None,
 ) -> np.ndarray:
     r"""Draw the predicted and true relative time shifts of one window.
 
     The figure follows the paper's figure 7 (appendix A.5), "Relative Time Shift Reconstructions".
     It shows the prediction, the target and the absolute error as matrices, and the prediction
-    against the target as a scatter plot.
+    against the target as a scatter plot. Rows and columns are in chronological order.
 
     Parameters
     ----------
@@ -215,11 +191,6 @@ def shift_matrices(
         Shifts :math:`(t_j - t_k) / T` in units of the window's length.
     axes : sequence of four Axes | None
         Axes to draw on; None makes a new figure.
-    starts : ndarray, shape (n_patches,) | None
-        Start of each patch, in any unit; the matrices are those of the first ``n_masked`` patches,
-        as in :meth:`~braindecode_pars.pretext.PARS.predict_shifts`. Rows and columns are sorted by
-        it, and those of the other patches stay blank. With None the matrices are drawn without
-        sorting and should be in chronological order.
 
     Returns
     -------
@@ -233,7 +204,7 @@ def shift_matrices(
 
     Examples
     --------
-    Synthetic predictions for 40 patches; the positions of the first 32 are masked:
+    Synthetic predictions for 32 patches:
 
     .. plot::
         :include-source:
@@ -243,21 +214,16 @@ def shift_matrices(
         >>> import numpy as np
         >>> from braindecode_pars import plotting
         >>> rng = np.random.default_rng(0)
-        >>> starts = rng.integers(0, 5800, 40)
-        >>> target = (starts[:32, None] - starts[:32]) / 6000
+        >>> starts = rng.integers(0, 5800, 32)
+        >>> target = (starts[:, None] - starts) / 6000
         >>> prediction = 0.8 * target + 0.1 * rng.standard_normal((32, 32))
-        >>> axes = plotting.shift_matrices(prediction, target, starts=starts)
+        >>> axes = plotting.shift_matrices(prediction, target)
 
-    Patches are in chronological order, and patches without a masked position stay blank:
-
-    >>> starts = np.array([900, 100, 500, 300])
-    >>> target = (starts[:3, None] - starts[:3]) / 1000
-    >>> axes = plotting.shift_matrices(0.5 * target, target, starts=starts)
-    >>> axes[1].images[0].get_array().filled(np.nan).round(1)
-    array([[ 0. ,  nan, -0.4, -0.8],
-           [ nan,  nan,  nan,  nan],
-           [ 0.4,  nan,  0. , -0.4],
-           [ 0.8,  nan,  0.4,  0. ]])
+    >>> starts = np.array([900, 100, 500])
+    >>> target = (starts[:, None] - starts) / 1000
+    >>> axes = plotting.shift_matrices(0.5 * target, target)
+    >>> axes[1].images[0].get_array().round(1).tolist()
+    [[0.0, -0.4, -0.8], [0.4, 0.0, -0.4], [0.8, 0.4, 0.0]]
     """
     matrices = [numbers_of("prediction", prediction), numbers_of("target", target)]
     shape = matrices[0].shape
@@ -266,27 +232,20 @@ def shift_matrices(
             f"prediction has shape {shape} and target {matrices[1].shape}; pass both matrices of "
             "one window, (n_masked, n_masked)."
         )
-    if starts is not None:
-        starts = numbers_of("starts", starts)
-        if starts.ndim != 1 or len(starts) < len(matrices[0]):
-            raise ValueError(
-                f"starts has shape {starts.shape}; pass the start of each patch of one window, and "
-                f"of {len(matrices[0])} patches at least."
-            )
-        matrices = [_by_time(matrix, starts) for matrix in matrices]
+    # A column of the target has the starts, up to a constant.
+    order = np.argsort(matrices[1][:, :1].ravel(), kind="stable")
+    prediction, target = (matrix[np.ix_(order, order)] for matrix in matrices)
 
     # Three matrices and a scatter plot
-    prediction, target = matrices
     panels = axes_for(axes, 2, 2, (8, 6))
     shift = "$(t_j - t_k) / T$"
     _draw_matrix(panels[0], prediction, "prediction", shift, vmin=-1, vmax=1)
     _draw_matrix(panels[1], target, "target", shift, vmin=-1, vmax=1)
     _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
-    drawn = np.isfinite(target)
-    rmse = np.sqrt(np.mean((prediction - target)[drawn] ** 2))
+    rmse = np.sqrt(np.mean((prediction - target) ** 2))
     panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
     dots: dict[str, Any] = dict(s=5, color=COLORS[0], alpha=0.35, lw=0)
-    panels[3].scatter(target[drawn], prediction[drawn], **dots)
+    panels[3].scatter(target, prediction, **dots)
     panels[3].set(
         title=f"RMSE {rmse:.2f} T",
         xlabel="target",
@@ -299,16 +258,8 @@ def shift_matrices(
     return panels
 
 
-def _by_time(matrix: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return a matrix of the first patches over all patches, in chronological order."""
-    whole = np.full((len(starts), len(starts)), np.nan)
-    whole[: len(matrix), : len(matrix)] = matrix
-    order = np.argsort(starts, kind="stable")
-    return whole[np.ix_(order, order)]
-
-
 def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits: Any) -> None:
     # The lightness of cividis increases evenly, so the order of values is visible in grey print.
-    image = ax.imshow(np.ma.masked_invalid(matrix), cmap="cividis", **limits)
+    image = ax.imshow(matrix, cmap="cividis", **limits)
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")

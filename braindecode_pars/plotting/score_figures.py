@@ -1,4 +1,4 @@
-"""Figures of scores: label efficiency, held-out subjects, transfer, ablations.
+"""Figures of scores: label efficiency, held-out subjects, ablations.
 
 All draw the table that protocols return; its rows are selected, checked and averaged here.
 """
@@ -13,14 +13,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.tables import POOLED, chance_level, check_table, with_numbers
+from braindecode_pars._common.tables import POOLED, chance_level, of_metric
 from braindecode_pars.plotting.style import (
-    COLORS,
-    HATCHES,
     axes_for,
     draw_chance,
     legend_above,
-    legend_columns,
     remove_frame,
     series_style,
 )
@@ -108,16 +105,12 @@ def label_efficiency(
     by = ("method", "n_train_subjects")
     summary = over_seeds(per_seed(rows, by), by)
     # One curve for each method
-    is_crowded = len(styles) > 4  # then the legend is beside the curves, else above them
-    [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
+    [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
     draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     _set_ticks(ax, in_order(rows["n_train_subjects"]))
     ax.set_xlabel("training subjects")
-    if is_crowded:
-        ax.legend(frameon=False, handlelength=3, loc="center left", bbox_to_anchor=(1.02, 0.5))
-    else:
-        legend_above(ax, list(styles), handlelength=3)
+    legend_above(ax, list(styles), handlelength=3)
     return ax
 
 
@@ -152,112 +145,6 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
             shown.append(i)
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
-
-
-@checked()
-def paired_bars(
-    scores: pd.DataFrame,
-    metric: str = "kappa",
-    label: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the scores of each subject as a group of bars, with one bar for each method.
-
-    The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
-    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
-    Rows pooled over subjects are ignored.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Scores of :func:`~braindecode_pars.evaluation.compare` or
-        :func:`~braindecode_pars.evaluation.leave_one_subject_out`, or any table with the columns
-        ``method``, ``subject``, ``metric`` and ``value``. Several seeds are averaged, and their
-        standard deviation is drawn as an error bar.
-    metric : str
-        Metric to draw.
-    label : str | None
-        Label of the vertical axis; None uses the name of the metric.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with the subjects in the order of the scores. The means and their standard deviations
-        over subjects are at the right.
-
-    Raises
-    ------
-    ValueError
-        If the scores are empty, lack a column or the metric, contain several datasets or
-        protocols, or contain only pooled rows.
-
-    Examples
-    --------
-    Synthetic scores:
-
-    .. plot::
-        :include-source:
-        :alt: Bars of three methods for each of six subjects, and their means at the right.
-
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import plotting
-        >>> rng = np.random.default_rng(0)
-        >>> scores = pd.DataFrame([
-        ...     dict(method=method, subject=subject, seed=0, metric="kappa",
-        ...          value=rng.uniform(0.3, 0.7))
-        ...     for method in ("method A", "method B", "method C")
-        ...     for subject in range(1, 7)
-        ... ])
-        >>> ax = plotting.paired_bars(scores, label="Cohen's kappa")
-
-    >>> [label.get_text() for label in ax.get_xticklabels()]
-    ['1', '2', '3', '4', '5', '6', 'mean ± SD']
-    """
-    # Mean and standard deviation over seeds, with subjects as rows and methods as columns
-    rows = _of_subjects(scores, metric, ("method", "subject"))
-    methods, subjects = (list(dict.fromkeys(rows[name])) for name in ("method", "subject"))
-    groups = rows.groupby(["subject", "method"], sort=False)["value"]
-    means, spreads = (
-        table.unstack().reindex(index=subjects, columns=methods)
-        for table in (groups.mean(), groups.std())
-    )
-
-    # Bars of the subjects, and at the right the mean over subjects
-    width = 2.5 + 0.28 * len(methods) * (len(subjects) + 1.3)
-    [ax] = axes_for(ax, 1, 1, (min(width, 14), 3.6))
-    bar = 0.8 / len(methods)
-    offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * bar
-    positions = np.append(np.arange(len(subjects)), len(subjects) + 0.5)
-    for m, method in enumerate(methods):
-        heights = np.append(means[method], means[method].mean())
-        errors = np.append(spreads[method], means[method].std())
-        drawn = np.isfinite(heights)
-        ax.bar(
-            positions[drawn] + offsets[m],
-            heights[drawn],
-            yerr=errors[drawn],
-            width=bar * 0.92,
-            color=COLORS[m % len(COLORS)],
-            hatch=HATCHES[m % len(HATCHES)],
-            edgecolor="white",
-            lw=0,
-            error_kw=dict(ecolor="0.15", elinewidth=1, capsize=2),
-            label=method,
-        )
-    # Axes and legend
-    ax.axhline(0, color="0.3", lw=0.8)
-    draw_chance(ax, _chance(rows, metric))
-    ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)
-    ax.set_xticks(positions, [*map(str, subjects), "mean ± SD"])
-    if len(subjects) > 12:
-        ax.tick_params(axis="x", labelrotation=90)
-    ax.set(xlabel="held-out subject", ylabel=label or metric.replace("_", " "))
-    legend_above(ax, methods, handlelength=1.5)
-    remove_frame(ax)
-    return ax
 
 
 @checked()
@@ -334,7 +221,14 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    rows = _of_subjects(scores, metric, ("method", "subject", "n_train_subjects"))
+    columns = ("method", "subject", "n_train_subjects")
+    rows = select(scores, metric, columns, one=("dataset", "protocol"))
+    rows = rows[~is_pooled(rows)]
+    if rows.empty:
+        raise ValueError(
+            f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
+            "for each subject."
+        )
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
     sizes = in_order(rows["n_train_subjects"])
@@ -345,9 +239,9 @@ def subject_dots(
     [ax] = axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=list(styles)).to_numpy()
-        columns = group * step + np.arange(len(styles))
-        ax.plot(columns, values.T, color="0.85", lw=0.7, zorder=1)
-        for (method, number), x, dots in zip(styles.items(), columns, values.T, strict=True):
+        places = group * step + np.arange(len(styles))
+        ax.plot(places, values.T, color="0.85", lw=0.7, zorder=1)
+        for (method, number), x, dots in zip(styles.items(), places, values.T, strict=True):
             style = {**series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
             ax.plot(np.full(len(dots), x), dots, label="" if group else method, **style)
             if np.isfinite(dots).any():
@@ -364,125 +258,6 @@ def subject_dots(
     )
     legend_above(ax, list(styles))
     remove_frame(ax, grid="y")
-    return ax
-
-
-def _of_subjects(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric that are of a single subject."""
-    rows = select(scores, metric, columns, one=("dataset", "protocol"))
-    rows = rows[~is_pooled(rows)]
-    if rows.empty:
-        raise ValueError(
-            f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
-            "for each subject."
-        )
-    return rows
-
-
-@checked()
-def transfer(
-    scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw the scores of each dataset as a row, with a dot for each method.
-
-    The dot is the mean over seeds. Error bars extend one sample standard deviation over seeds to
-    both sides. The values of single seeds are faint dots below the mean. The value of a seed is the
-    score pooled over test subjects (subject ``"all"``) if every method and seed of the dataset has
-    one, and the mean over test subjects otherwise. The figure shows the quantities of the paper's
-    table 1.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Scores of :func:`evaluation.transfer <braindecode_pars.evaluation.transfer>`, or any table
-        with the columns ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
-    metric : str
-        Metric to draw.
-    label : str | None
-        Label of the horizontal axis; None uses the name of the metric.
-    ax : Axes | None
-        Axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        Axes with one row for each dataset; the first dataset is at the top.
-
-    Raises
-    ------
-    ValueError
-        If the scores are empty, or lack a column or the metric.
-
-    Examples
-    --------
-    Synthetic scores:
-
-    .. plot::
-        :include-source:
-        :alt: Mean and standard deviation of two methods on two datasets as dots with bars.
-
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import plotting
-        >>> rng = np.random.default_rng(0)
-        >>> scores = pd.DataFrame([
-        ...     dict(dataset=dataset, method=method, subject="all", seed=seed,
-        ...          metric="kappa", value=level + gain + rng.normal(0, 0.02))
-        ...     for dataset, level in [("sleep", 0.6), ("imagery", 0.3)]
-        ...     for method, gain in [("method A", 0.05), ("method B", 0.0)]
-        ...     for seed in range(5)
-        ... ])
-        >>> ax = plotting.transfer(scores, label="Cohen's kappa")
-
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['sleep', 'imagery']
-    """
-    # Mean and standard deviation over seeds
-    rows = select(scores, metric, ("dataset", "method", "subject", "seed"))
-    datasets, methods = (list(dict.fromkeys(rows[name])) for name in ("dataset", "method"))
-    # Each dataset by itself: one may have pooled scores and another only scores of subjects.
-    # Methods are compared only within a row of the figure.
-    by = ("dataset", "method")
-    values = pd.concat([per_seed(rows[rows["dataset"] == dataset], by) for dataset in datasets])
-    summary = over_seeds(values, by)
-
-    # Dots of each method, slightly shifted between methods
-    height = 1.2 + len(datasets) * (0.35 + 0.17 * len(methods))
-    [ax] = axes_for(ax, 1, 1, (6.2, height))
-    step = 0.7 / len(methods)
-    for number, method in enumerate(methods):
-        style = series_style(number)
-        style.pop("linestyle")
-        offset = (number - (len(methods) - 1) / 2) * step
-        of_method = summary.reindex(pd.MultiIndex.from_product([datasets, [method]]))
-        ax.errorbar(
-            of_method["mean"].to_numpy(),
-            np.arange(len(datasets)) + offset,
-            xerr=of_method["std"].to_numpy(),
-            ls="",
-            markersize=6,
-            capsize=2.5,
-            label=method,
-            **style,
-        )
-        seeds = values[(values["method"] == method) & values["value"].notna()]
-        rows_of_seeds = seeds["dataset"].map(datasets.index) + offset + 0.35 * step
-        ax.scatter(seeds["value"], rows_of_seeds, s=10, alpha=0.45, lw=0, zorder=1, **style)
-    # Chance level, axes and legend
-    for row, dataset in enumerate(datasets):
-        if (level := chance_level(rows, metric, dataset)) is not None:
-            ax.vlines(level, row - 0.5, row + 0.5, color="0.25", lw=1, ls=":")
-            ax.text(level, row, "chance", ha="right", va="center", rotation=90, fontsize=8)
-    for row in range(1, len(datasets)):
-        ax.axhline(row - 0.5, color="0.88", lw=0.8, zorder=0)
-    ax.set_yticks(range(len(datasets)), list(map(str, datasets)))
-    ax.set_ylim(len(datasets) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    interval = seeds_label(summary["count"])
-    dots = "" if interval == "one seed" else "; faint: single seeds"
-    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{dots})")
-    legend_above(ax, methods, ncols=min(3, legend_columns(ax, methods)))
-    remove_frame(ax, grid="x")
     return ax
 
 
@@ -510,7 +285,7 @@ def ablation_lines(
         setting, such as ``decoder`` and ``position_mask_ratio``. Rows without a value for one of
         the two settings are ignored.
     x : str
-        Name of the setting on the horizontal axis; its values are numbers.
+        Name of the setting on the horizontal axis.
     lines : str
         Name of the setting with one line for each value.
     metric : str
@@ -528,8 +303,6 @@ def ablation_lines(
 
     Raises
     ------
-    TypeError
-        If the values of ``x`` are not numbers.
     ValueError
         If the scores are empty, lack a column or the metric, contain several datasets, or contain
         no row with both settings.
@@ -568,9 +341,6 @@ def ablation_lines(
         raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
     summary = over_seeds(per_seed(rows, (lines, x)), (lines, x))
     positions = in_order(rows[x])
-    if not pd.api.types.is_numeric_dtype(rows[x].infer_objects()):
-        found = ", ".join(map(str, positions))
-        raise TypeError(f"{x} has values that are not numbers ({found}); pass it as lines.")
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
@@ -606,13 +376,7 @@ def select(
         If the scores are empty, lack a column or the metric, or have several values in a column of
         ``one``.
     """
-    check_table(scores, "scores", ("metric", "value", *columns))
-    rows = with_numbers(scores[scores["metric"] == metric], ["value", "n_train_subjects"])
-    if rows.empty:
-        raise ValueError(
-            f"scores have no metric {metric!r}; they have "
-            f"{', '.join(map(str, in_order(scores['metric'])))}."
-        )
+    rows = of_metric(scores, metric, ("metric", "value", *columns))
     for column in one:
         if column in rows and rows[column].nunique() > 1:
             found = ", ".join(map(str, in_order(rows[column])))

@@ -158,7 +158,9 @@ scores = pd.DataFrame(
     ]
 )
 print(scores.groupby("method", sort=False)["value"].agg(["mean", "std", "count"]).round(2))
-plotting.transfer(scores, "kappa", "Cohen's kappa")
+_, ax = plt.subplots(layout="constrained")
+ax.plot(scores["value"], scores["method"], "o")
+ax.set_xlabel("Cohen's kappa")
 # sphinx_gallery_alt = "Kappa of seven encoders and baselines as dots; band power is far ahead"
 plt.show()
 

@@ -60,9 +60,7 @@ def predict(task, x):
 
 prediction, target, error = predict(task, signals(held_out))
 window = error.argsort()[len(error) // 2]
-order = target[window, :, 0].argsort()
-by_time = np.ix_(order, order)
-plotting.shift_matrices(prediction[window].numpy()[by_time], target[window].numpy()[by_time])
+plotting.shift_matrices(prediction[window].numpy(), target[window].numpy())
 # sphinx_gallery_alt = "Predicted shifts near zero, true shifts from dark to bright, and the"
 # sphinx_gallery_alt = "errors between them"
 plt.show()
@@ -135,7 +133,10 @@ _, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
 for ax, (name, labels) in zip(axes, panels, strict=True):
     points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(encoders[name].transform(X))
-    plotting.embedding(points, labels, ax=ax).set(title=name)
+    for label in np.unique(labels):
+        ax.scatter(*points[labels == label].T, s=12, alpha=0.75, lw=0, label=label)
+    ax.set(title=name, xlabel="dimension 1", ylabel="dimension 2")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 # sphinx_gallery_alt = "Three clouds of dots without clusters: by stage, by subject, and of an"
 # sphinx_gallery_alt = "untrained encoder"
 plt.show()
@@ -175,8 +176,12 @@ for seed in range(3):
     print(f"posterior attention: eyes closed {shares[0]:.2f}, open {shares[1]:.2f}")
     weights += means / 3
 
-for ax, state in zip(plotting.spatial_attention(weights, info), ("closed", "open"), strict=True):
+fig, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
+scale = dict(cmap="cividis", vlim=(0, weights.max()), contours=0, show=False)
+for ax, of_channels, state in zip(axes, weights, ("closed", "open"), strict=True):
+    image, _ = mne.viz.plot_topomap(of_channels, info, axes=ax, **scale)
     ax.set_title(f"eyes {state}")
+fig.colorbar(image, ax=axes, label="attention", shrink=0.7)
 # sphinx_gallery_alt = "Two heads: with eyes closed the attention is at the back, with eyes open"
 # sphinx_gallery_alt = "it is even"
 plt.show()

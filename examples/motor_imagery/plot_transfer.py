@@ -88,12 +88,10 @@ scores = transfer(
 print(summarize(scores, over="seeds").round(2).to_string(index=False))
 
 # %%
-# Each small dot is one seed, with the kappa over all windows of the test subjects. The spread is
-# over seeds, not over people.
+# Each dot is a held-out person, with the mean over both seeds.
 
-ax = plotting.transfer(scores, "kappa", "Cohen's kappa")
-ax.axvline(0, color="0.7", lw=0.8)
-# sphinx_gallery_alt = "Cohen's kappa of three methods: one dot for each seed, and their means"
+plotting.subject_dots(scores, "kappa", "Cohen's kappa")
+# sphinx_gallery_alt = "Cohen's kappa of three methods: a dot for each person, and their means"
 plt.show()
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/transfer.png"

@@ -83,9 +83,8 @@ with make_cluster("slurm") as cluster:
 # The scores themselves: six people are too few for a difference between the methods.
 
 print(describe_differences(paired_tests(on_dask)))
-_, ax = plt.subplots(figsize=(9, 3.4), layout="constrained")
-plotting.paired_bars(on_dask, "kappa", "Cohen's kappa", ax=ax)
-# sphinx_gallery_alt = "Cohen's kappa of six people: a bar for scratch, one for band power"
+plotting.subject_dots(on_dask, "kappa", "Cohen's kappa")
+# sphinx_gallery_alt = "Cohen's kappa of six people: a dot for scratch, one for band power"
 plt.show()
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/folds_on_dask.png"

@@ -25,9 +25,10 @@ import matplotlib.pyplot as plt
 import mne
 import numpy as np
 import pandas as pd
+from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import balanced_accuracy_score
 
-from braindecode_pars import PARSClassifier, as_sklearn, datasets, plotting
+from braindecode_pars import PARSClassifier, as_sklearn, datasets
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.predictions import to_annotations
 
@@ -102,7 +103,9 @@ scores.T.assign(mean=scores.mean()).round(2)
 # curve below, most windows have a probability near 1, and are right. Of the few windows with .7 to
 # .9, only about two thirds are right: there the probabilities of the network are too high.
 
-plotting.calibration_curve(y_test, classifier.predict_proba(X_test), [0, 1])
+probabilities = classifier.predict_proba(X_test)
+is_right = probabilities.argmax(axis=1) == y_test
+CalibrationDisplay.from_predictions(is_right, probabilities.max(axis=1), n_bins=10)
 # sphinx_gallery_alt = "A calibration curve near the diagonal, with most windows at a probability"
 # sphinx_gallery_alt = "of one"
 plt.show()

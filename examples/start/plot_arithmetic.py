@@ -26,6 +26,7 @@ The recordings come with the package: the data set of Zyma et al. (2019), ODC-BY
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.calibration import CalibrationDisplay
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -69,7 +70,8 @@ network = methods["pretrained"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 plotting.confusion_matrix(y[test], network.predict(X[test]), ["rest", "arithmetic"], ax=left)
 probabilities = network.predict_proba(X[test])
-plotting.calibration_curve(y[test], probabilities, [0, 1], ax=right)
+is_right = probabilities.argmax(axis=1) == y[test]
+CalibrationDisplay.from_predictions(is_right, probabilities.max(axis=1), n_bins=10, ax=right)
 # sphinx_gallery_alt = "A confusion matrix, .65 on its diagonal; a curve below the ideal line"
 plt.show()
 

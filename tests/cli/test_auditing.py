@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from braindecode_pars import PatchEncoder, datasets
 from braindecode_pars.cli import app, auditing
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.signal_store import SignalStore
 
 PATCH = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
 TABLE = {
@@ -81,16 +80,6 @@ def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
     assert "Measured" not in output
 
 
-def test_a_store_of_other_recordings(monkeypatch, tmp_path):
-    nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2, sfreq=100)
-    SignalStore.create(tmp_path / "store", nights, verbose=0)
-    ship(monkeypatch, tmp_path / "package")
-    with pytest.warns(UserWarning, match="was pretrained on windows of test subjects 1, 2;"):
-        output = run(NAME, "--audit", "--data", tmp_path / "store")
-    assert "store: 2 people, 144 signals of 72 windows of 10 s" in output
-
-
-def test_mistakes_are_one_sentence(tmp_path):
+def test_mistakes_are_one_sentence():
     assert "needs the name or the folder" in run("--audit", code=2)
-    assert "--data is for --audit" in run("small", "--data", tmp_path, code=2)
     assert "is not the folder" in run("large", "--audit", code=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import mne
 import numpy as np
 import pandas as pd
@@ -16,11 +14,11 @@ from typer.testing import CliRunner
 from braindecode_pars.cli import app
 from braindecode_pars.cli.evaluation_report import (
     load,
-    load_arguments,
     recipe_of,
     settings_of,
     title,
 )
+from braindecode_pars.cli.terminal import values
 from braindecode_pars.datasets import ysyw
 from braindecode_pars.signal_store import SignalStore
 
@@ -40,13 +38,6 @@ def test_a_python_file_with_load(tmp_path):
     assert title(str(file)) == "my_corpus_of_nights"
     with pytest.raises(ValueError, match="'minutes'; it has path, hours"):
         load(str(file), None, {"minutes": 3})
-
-
-def test_an_installed_module_with_load():
-    with pytest.raises(ValueError, match=r"json\.decoder"):
-        load("json.decoder", None, {})
-    with pytest.raises(ValueError, match="'windows'; it has subjects"):
-        load("braindecode_pars.datasets.eegmat", Path("data"), {"windows": 3})
 
 
 def test_a_folder_of_own_recordings(tmp_path):
@@ -77,7 +68,7 @@ def test_labels_of_own_files_as_options(tmp_path):
         ["labels={subject}_{label}", 'classes=["rest", "task"]'],
         ["labels=labels.csv", r"subject=([^/]+)_\w+\."],
     ):
-        windows = load(str(tmp_path), None, load_arguments([*labels, *settings], None))
+        windows = load(str(tmp_path), None, values([*labels, *settings], "--load"))
         assert windows.description["subject"].tolist() == ["P1", "P1"]
         assert [target for _, target, _ in windows] == [0] * 6 + [1] * 6
 
@@ -145,11 +136,11 @@ def test_a_store_is_the_data_of_a_command(made, tmp_path):
 
 def test_the_paper_s_noise_of_eesm17_is_that_of_its_store(made, monkeypatch):
     path, _ = made
-    assert "augmentation" not in settings_of(None, None, published=True, dataset=str(path))
+    assert "augmentation" not in settings_of(None, published=True, dataset=str(path))
     monkeypatch.setattr(
         "braindecode_pars.cli.evaluation_report.recipe_of", lambda dataset: "eesm17"
     )
-    assert settings_of(None, None, published=True, dataset=str(path))["augmentation"]
+    assert settings_of(None, published=True, dataset=str(path))["augmentation"]
 
 
 def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):

@@ -7,7 +7,6 @@ import importlib
 import shutil
 
 import numpy as np
-import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset
 from sklearn.linear_model import LogisticRegression
@@ -73,10 +72,10 @@ def test_every_setting_of_the_grids_makes_a_task(name):
                 assert getattr(task, setting) == value
 
 
-def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, tmp_path):
+def test_scores_have_a_column_for_each_setting(nights, tmp_path):
     tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
     clf = PARSClassifier(pretrain_epochs=2, finetune_epochs=1, **tiny)
-    scores, curves = ablation(
+    scores = ablation(
         clf,
         with_split(nights, SPLIT),
         {"sampling": ("random", "grid"), "embed_dim": (16,)},
@@ -84,7 +83,6 @@ def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, t
         n_train_subjects=2,
         out=tmp_path,
         verbose=0,
-        return_curves=True,
     )
     assert scores.columns.tolist() == [*SCORES, "sampling", "embed_dim"]
     assert scores["method"].unique().tolist() == [
@@ -94,16 +92,6 @@ def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, t
     assert scores["sampling"].tolist() == ["random", "random", "grid", "grid"]
     assert scores["subject"].tolist() == [4, "all"] * 2
     assert set(scores["n_train_subjects"]) == {2}
-    assert curves.groupby(["sampling", "phase"])["epoch"].max().to_dict() == {
-        ("grid", "fine-tuning"): 1,
-        ("grid", "pretraining"): 2,
-        ("random", "fine-tuning"): 1,
-        ("random", "pretraining"): 2,
-    }
-    pretraining = curves[curves["phase"] == "pretraining"]
-    assert pretraining[["train_loss", "train_loss_relative"]].notna().all(axis=None)
-    written = pd.read_csv(tmp_path / "curves.csv", keep_default_na=True)
-    assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
 
 
 @pytest.mark.parametrize("n_valid", [3, 5])
@@ -189,7 +177,7 @@ def run(windows, **arguments):
 
 
 def test_each_setting_is_pretrained_once_and_resumed(nights, pretrained, tmp_path):
-    _, curves = run(nights, out=tmp_path, return_curves=True)
+    run(nights, out=tmp_path)
     assert [e.pretext_params["position_mask_ratio"] for e in pretrained] == [0.4, 0.8]
     # All subjects but the test subject, also those whose labels are not used.
     assert all(e.encoder_card_.seen_subjects == {1, 2, 3} for e in pretrained)
@@ -200,13 +188,6 @@ def test_each_setting_is_pretrained_once_and_resumed(nights, pretrained, tmp_pat
     for fitted in pretrained:
         saved = load_encoder(by_ratio[fitted.pretext_params["position_mask_ratio"]]).encoder
         assert same_weights(saved, fitted.encoder_)
-    # The losses of the pretraining are beside those of each fit.
-    phases = curves.groupby(["position_mask_ratio", "seed", "phase"]).size()
-    assert set(phases) == {1}
-    assert len(phases) == 2 * 2 * 2
-    written = pd.read_csv(tmp_path / "curves.csv")
-    assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
-
     # Other seeds need no pretraining. In memory, the result is the same.
     again = run(nights, out=tmp_path, seeds=[2])
     assert len(pretrained) == 2
@@ -226,11 +207,6 @@ def test_reserved_test_subjects_are_never_used(nights, pretrained):
     scores = run(windows, test_subjects=None, seeds=[0])
     assert set(scores["subject"]) == {3, "all"}  # the validation subject
     assert all(e.encoder_card_.seen_subjects == {1, 2} for e in pretrained)
-
-
-def test_every_fit_pretrains_on_request(nights, pretrained):
-    run(nights, share_pretraining=False, seeds=[0])
-    assert pretrained == []
 
 
 def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):

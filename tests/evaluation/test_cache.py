@@ -143,9 +143,8 @@ def test_scores_of_another_version_are_refused(tmp_path):
     # Version 0.2.0 wrote the settings and a folder of folds beside the scores.
     (tmp_path / "old/folds").mkdir(parents=True)
     (tmp_path / "old/settings.json").write_text(json.dumps(SETTINGS | {"version": 2}))
-    with pytest.raises(ValueError, match="another folder") as caught:
+    with pytest.raises(ValueError, match="is not the folder of an evaluation"):
         FoldStore.open(tmp_path / "old", **SETTINGS)
-    assert str(caught.value).count(".\n") == 0
 
 
 def test_a_cache_can_be_deleted(tmp_path):

@@ -91,14 +91,13 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert share["amplitude"] > 0.9
     first = sentences.splitlines()[0]
     assert first.startswith("With 3 training subjects, slopes is ahead of chance by +0.")
-    gone, rest = first.split(": it is ", 1)
-    assert "not there without voltages below 7 Hz (" in gone
+    gone, rest = first.split(". slopes itself is not above chance level without ")
+    assert "not there without slow voltages (" in gone
     assert "waveform and timing (" in gone
-    assert "nor without the order of patches of 1 s (" in gone
+    assert "nor without the order of patches (" in gone
     assert "a line in each window (" in gone
-    assert rest.startswith("slow, a drift within the window")
-    assert ". slopes itself is not above chance level without voltages below 7 Hz, a line" in rest
-    assert "It remains without the amplitudes of channels and windows (+" in rest
+    assert rest.startswith("slow voltages, a line")
+    assert "It remains without the amplitudes of channels and windows (+" in gone
     assert "No gain over chance is established for powers with 3 (" in sentences
     assert "eyes, sweat, movement and the brain" in sentences
     assert "Frontal" not in sentences
@@ -115,8 +114,8 @@ def test_a_gain_in_amplitude_is_found_to_be_in_amplitude():
     assert abs(share["amplitude"]) < 0.1
     assert share.drop("amplitude").min() > 0.9
     first = sentences.splitlines()[0]
-    assert ": it is in the amplitude. powers itself is not above chance level without the" in first
-    assert "It remains without voltages below 7 Hz (" in first
+    assert "powers itself is not above chance level without the amplitudes of" in first
+    assert "It remains without slow voltages (" in first
     assert "cannot be trusted" not in sentences
 
 
@@ -253,7 +252,7 @@ def test_gains_are_means_of_crossed_differences(values):
             [expected.mean, expected.ci_low, expected.ci_high, expected.p]
         )
     assert row["share"] == pytest.approx(without.mean() / gain.mean())
-    assert (row["reason"], row["n_subjects"], row["n_draws"]) == ("", 8, 5)
+    assert (row["n_subjects"], row["n_draws"]) == (8, 5)
     expected = crossed_mean(values["slow", "A"])
     assert [row["score"], row["score_low"]] == pytest.approx([expected.mean, expected.ci_low])
     assert row["chance_p"] == pytest.approx(expected.p)  # chance level of kappa is zero
@@ -302,15 +301,11 @@ def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
     assert row["gain"] == pytest.approx((values["none", "A"] - values["none", "B"])[kept].mean())
 
 
-@pytest.mark.parametrize(
-    ("shift", "reason"),
-    [(-0.2, "the gain is not significant"), (-0.4, "the method is worse")],
-)
-def test_a_share_needs_a_gain(values, shift, reason):
+@pytest.mark.parametrize("shift", [-0.2, -0.4], ids=["not significant", "worse"])
+def test_a_share_needs_a_gain(values, shift):
     values["none", "A"] += shift
     [row] = control_gains(scores_of(values), against="B").to_dict("records")
     assert np.isnan(row["share"])
-    assert row["reason"] == reason
 
 
 @pytest.mark.parametrize(
@@ -351,14 +346,4 @@ def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
 def test_each_kind_of_result_has_its_sentence(row, sentence):
     text = describe_controls(pd.DataFrame([row]))
     assert sentence in text
-    assert ("it is frontal" in text) == ("not there" in text)
     assert ("does not prove that it is the eyes" in text) == ("not there" in text)
-
-
-def test_eog_channels_are_not_called_frontal():
-    gains = pd.DataFrame([gain_of("eyes", 0.0, 0.1, 0.9, 0.001, chance_p=0.6)])
-    gains.attrs["lacks"] = {"eyes": "what EOG1, EOG2 predict"}
-    text = describe_controls(gains)
-    assert "without what EOG1, EOG2 predict" in text
-    assert "): it is in the EOG channels. A itself is not above chance level without what" in text
-    assert "Frontal" not in text

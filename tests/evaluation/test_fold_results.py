@@ -6,7 +6,6 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
@@ -15,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.evaluation.folds import history_of
 from braindecode_pars.evaluation.metrics import (
     saved_probabilities,
     score_rows,
@@ -31,7 +29,6 @@ RESULT = dict(
     probabilities=dict(classes=[0, 1], columns=[(1 - ABNORMAL).tolist(), ABNORMAL.tolist()]),
     subjects=["7"] * 30 + ["8"] * 30,
     seen={},
-    history=None,
 )
 
 
@@ -145,36 +142,3 @@ def test_probabilities_of_another_number_of_classes_are_missing():
     model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((3, 5)) / 5)
     assert saved(model, 3)[0] == []
     assert "(3, 5) for 3 windows and 2 classes" in saved(model, 3)[1]["missing"]
-
-
-HISTORY = pd.DataFrame(
-    {
-        "phase": ["pretraining", "fine-tuning"],
-        "epoch": [1, 1],
-        "train_loss": [0.5, 1.5],
-        "valid_loss": [np.nan, 1.25],
-        "train_loss_relative_mae": [0.9, np.nan],
-        "batches": [[1], [2]],
-    }
-)
-
-
-def test_a_history_is_found_inside_a_pipeline():
-    pipe = SimpleNamespace(steps=[("scale", 1), ("clf", SimpleNamespace(history_=HISTORY))])
-    first, second = history_of(pipe)
-    assert first == {
-        "phase": "pretraining",
-        "epoch": 1,
-        "train_loss": 0.5,
-        "valid_loss": None,
-        "train_loss_relative_mae": 0.9,
-    }
-    assert second["valid_loss"] == 1.25
-    assert history_of(SimpleNamespace(steps=[("clf", 1)])) == []
-
-
-def test_a_history_of_skorch_has_one_phase():
-    rows = [{"epoch": 1, "train_loss": 0.5, "batches": [{"train_loss": 0.5}], "dur": 0.1}]
-    assert history_of(SimpleNamespace(history_=rows)) == [
-        {"phase": "training", "epoch": 1, "train_loss": 0.5}
-    ]

@@ -262,8 +262,6 @@ def test_invalid_scores_raise():
         paired_tests(scores[scores["method"] == "A"])
     with pytest.raises(ValueError, match=r"\(5, 9\)"):
         paired_tests(pd.concat([scores, scores.assign(n_train_subjects=9)]))
-    with pytest.raises(ValueError, match=r"level .* 5"):
-        describe_differences(paired_tests(scores), level=5)
 
 
 def crossed(n_subjects: int = 12, n_draws: int = 10, **sds: float) -> pd.DataFrame:

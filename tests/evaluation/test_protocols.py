@@ -88,7 +88,7 @@ def test_the_figure_of_scores_has_the_chance_level_of_the_labelled_classes(night
         unlabeled_label=-1,
         verbose=0,
     )
-    ax = plotting.paired_bars(scores, "balanced_accuracy")
+    ax = plotting.subject_dots(scores, "balanced_accuracy")
     assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
     plt.close(ax.figure)
 

@@ -203,9 +203,6 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
         (leak,) = leaks
         assert leak.startswith("leaky was pretrained on windows of test subjects 1, 2;")
     pd.testing.assert_frame_equal(*tables)
-    # With two processes each has half of the threads, which sum floats in another order.
-    curves = [pd.read_csv(tmp_path / n / "curves.csv") for n in "12"]
-    pd.testing.assert_frame_equal(*curves, rtol=1e-3)
 
 
 class Torch(ClassifierMixin, BaseEstimator):

@@ -776,7 +776,6 @@ target(
     of_store("crops"),
     dict(signals=np.arange(3), starts=np.zeros(3, int), n_times=100),
     signals=arrays(),
-    starts=arrays(),
 )
 
 
@@ -940,26 +939,11 @@ def draws(name, good, **odd):
 for name, made, more in (
     ("ablation_lines", grid_scores, dict(x="mask", lines="n")),
     ("label_efficiency", efficiency_scores, {}),
-    ("paired_bars", scores, {}),
     ("subject_dots", scores, {}),
-    ("transfer", scores, {}),
 ):
     draws(name, lambda f, made=made, more=more: dict(scores=made(), **more), scores=frames(made))
 draws("training_curves", lambda f: dict(history=phases()), history=frames(phases))
 draws("confusion_matrix", dict(true=TRUE, predicted=TRUE), true=labels, predicted=labels)
-P = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
-draws(
-    "calibration_curve",
-    dict(true=list("baab"), probabilities=P, classes=["a", "b"]),
-    true=labels,
-    probabilities=arrays(),
-)
-draws(
-    "embedding",
-    dict(points=np.random.default_rng(0).normal(size=(12, 2)), labels=LABELS),
-    points=arrays(),
-    labels=labels,
-)
 draws(
     "hypnodensity",
     lambda f: dict(predictions=predicted()),
@@ -978,19 +962,7 @@ draws(
     dict(prediction=np.zeros((2, 3, 3)), target=np.zeros((2, 3, 3))),
     prediction=arrays(),
     target=arrays(),
-    starts=arrays(),
 )
-draws(
-    "spatial_attention",
-    lambda f: dict(weights=np.ones((2, 2)) / 2, info=positioned().info),
-    weights=arrays(),
-)
-
-
-def positioned():
-    raw = small.recording(0)
-    raw.set_montage("standard_1005")
-    return raw
 
 
 # Cases -----------------------------------------------------------------------------------------

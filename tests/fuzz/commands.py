@@ -147,8 +147,6 @@ REFUSED = [
     ["pretrain", "STORE", "--out", "OUT", "--config", "DEEP"],
     ["pretrain", "STORE", "--out", "OUT", "--config", "UNKNOWN"],
     ["demo", "--out", "FILE"],
-    ["demo", "--pretext", "nothing", "--out", "OUT"],
-    ["demo", "--on", "nothing", "--out", "OUT"],
     ["demo", "--seed", "x", "--out", "OUT"],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]
@@ -179,9 +177,31 @@ REFUSED = [
     ["evaluate", "label-efficiency", *SIMULATED, "--n", "9", "--out", "OUT"],
     ["evaluate", "label-efficiency", *SIMULATED, "--n", "1", "--test-subject", "x", "--out", "OUT"],
     ["evaluate", "ablation", *SIMULATED, "--grid", "nothing", "--out", "OUT"],
-    ["evaluate", "transfer", "--encoder", "NOWHERE", "--dataset", "eegmat=EMPTY", "--out", "OUT"],
+    [
+        "evaluate",
+        "transfer",
+        "--encoder",
+        "NOWHERE",
+        "--dataset",
+        "eegmat",
+        "--data",
+        "EMPTY",
+        "--out",
+        "OUT",
+    ],
     ["evaluate", "transfer", "--encoder", "ENCODER", "--dataset", "eegmat", "--out", "OUT"],
-    ["evaluate", "transfer", "--encoder", "ENCODER", "--dataset", "x=EMPTY", "--out", "OUT"],
+    [
+        "evaluate",
+        "transfer",
+        "--encoder",
+        "ENCODER",
+        "--dataset",
+        "x",
+        "--data",
+        "EMPTY",
+        "--out",
+        "OUT",
+    ],
 ]
 FOREIGN = {"config.json": b"{}", "store.json": b"{}", "settings.json": b"[1]", "notes": b"mine"}
 

@@ -61,8 +61,6 @@ def test_a_line_without_scores_keeps_its_entry(of_decoders):
 def test_mistakes_in_settings_of_lines(of_decoders):
     with pytest.raises(ValueError, match="decoder"):
         draw(of_decoders, x="decoder")
-    with pytest.raises(TypeError, match="cross_attention"):
-        draw(of_decoders, x="decoder", lines="position_mask_ratio")
     with pytest.raises(ValueError, match="min_gap"):
         draw(of_decoders, lines="min_gap")
     of_decoders["sampling"] = None

@@ -47,7 +47,7 @@ def test_phases_are_drawn_side_by_side():
     np.testing.assert_allclose(curves(fine_tuning), [[1.6, 1.0, 0.5], [1.6, 1.1, 1.3]])
     styles = {line.get_linestyle() for line in fine_tuning.lines if len(line.get_xdata()) == 3}
     assert len(styles) == 2
-    assert legend(fine_tuning) == ["training", "validation", "lowest validation loss"]
+    assert legend(fine_tuning) == ["training", "validation"]
 
 
 def test_the_chance_level_is_a_line_at_one_for_relative_losses():
@@ -56,12 +56,6 @@ def test_the_chance_level_is_a_line_at_one_for_relative_losses():
     assert [text.get_text() for text in pretraining.texts] == ["chance"]
     assert pretraining.get_ylim()[1] > 1
     assert not fine_tuning.texts
-
-
-def test_the_lowest_validation_loss_is_marked():
-    _, fine_tuning = plotting.training_curves(history())
-    [mark] = [line.get_xydata() for line in fine_tuning.lines if len(line.get_xdata()) == 1]
-    np.testing.assert_allclose(mark, [[2, 1.1]])
 
 
 def test_parts_of_a_task_are_lines_of_their_own():
@@ -82,7 +76,8 @@ def test_methods_and_seeds_are_lines_and_the_legend_has_each_method_once():
     firsts = [curve[0] for curve in curves(pretraining)]
     np.testing.assert_allclose(firsts, [1.0, 1.01, 1.1, 1.11])
     assert legend(pretraining) == ["PARS", "MAE"]
-    assert legend(fine_tuning)[:2] == ["PARS", "MAE"]
+    lines = ["PARS, training", "PARS, validation", "MAE, training", "MAE, validation"]
+    assert legend(fine_tuning) == lines
     markers = {line.get_marker() for line in pretraining.lines if len(line.get_xdata()) == 3}
     assert len(markers) == 2
 
@@ -99,7 +94,7 @@ def test_a_method_that_was_not_pretrained_has_no_line_there():
     pretraining, fine_tuning = plotting.training_curves(both)
     assert len(curves(pretraining)) == 1
     assert legend(pretraining) == ["PARS"]
-    assert legend(fine_tuning)[:2] == ["PARS", "scratch"]
+    assert legend(fine_tuning)[1:3] == ["PARS, validation", "scratch, training"]
 
 
 def test_one_phase_without_validation_is_one_panel():
@@ -141,7 +136,7 @@ def drawn(ax):
     return np.ma.filled(ax.images[0].get_array(), np.nan)
 
 
-def test_matrices_without_starts_are_not_sorted():
+def test_matrices_and_errors_are_drawn():
     target = np.linspace(-1, 1, 5)[:, None] - np.linspace(-1, 1, 5)[None] / 2
     prediction = target + np.where(np.eye(5), 0.1, -0.1)
     axes = plotting.shift_matrices(prediction, target)
@@ -153,16 +148,13 @@ def test_matrices_without_starts_are_not_sorted():
     np.testing.assert_allclose(points, np.c_[target.ravel(), prediction.ravel()])
 
 
-def test_patches_are_sorted_and_those_not_masked_are_blank():
-    target = SHIFTS[:3, :3]  # the positions of the first three are masked
-    expected = SHIFTS.copy()
-    expected[3:] = expected[:, 3:] = np.nan
-    expected = expected[np.ix_(BY_TIME, BY_TIME)]
-    axes = plotting.shift_matrices(0.5 * target, target, starts=STARTS)
+def test_patches_are_sorted_by_time():
+    expected = SHIFTS[np.ix_(BY_TIME, BY_TIME)]
+    axes = plotting.shift_matrices(0.5 * SHIFTS, SHIFTS)
     np.testing.assert_allclose(drawn(axes[0]), 0.5 * expected)
     np.testing.assert_allclose(drawn(axes[1]), expected)
     np.testing.assert_allclose(drawn(axes[2]), 0.5 * np.abs(expected))
-    assert len(axes[3].collections[0].get_offsets()) == 9
+    assert len(axes[3].collections[0].get_offsets()) == 25
 
 
 def test_axes_may_be_given():
@@ -170,16 +162,8 @@ def test_axes_may_be_given():
     assert list(plotting.shift_matrices(SHIFTS, SHIFTS, axes)) == list(axes)
 
 
-@pytest.mark.parametrize(
-    ("shape", "given"),
-    [
-        ((2, 3, 3), {}),
-        ((2, 3), {}),
-        ((3, 3), dict(starts=STARTS[None])),
-        ((6, 6), dict(starts=STARTS)),
-    ],
-)
-def test_matrices_that_do_not_fit(shape, given):
-    with pytest.raises(ValueError, match=re.escape(str(given["starts"].shape if given else shape))):
-        plotting.shift_matrices(np.zeros(shape), np.zeros(shape), **given)
+@pytest.mark.parametrize("shape", [(2, 3, 3), (2, 3)])
+def test_matrices_that_do_not_fit(shape):
+    with pytest.raises(ValueError, match=re.escape(str(shape))):
+        plotting.shift_matrices(np.zeros(shape), np.zeros(shape))
     assert plt.get_fignums() == []

@@ -12,9 +12,7 @@ from braindecode_pars.plotting.score_figures import in_order, over_seeds, per_se
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
-    "paired_bars": plotting.paired_bars,
     "subject_dots": plotting.subject_dots,
-    "transfer": plotting.transfer,
     "ablation_lines": lambda scores, metric="kappa": plotting.ablation_lines(
         scores, x="n_train_subjects", lines="method", metric=metric
     ),
@@ -47,9 +45,7 @@ def test_a_list_raises(figure):
         figure([0.5, 0.6])
 
 
-@pytest.mark.parametrize(
-    "name", ["label_efficiency", "paired_bars", "subject_dots", "ablation_lines"]
-)
+@pytest.mark.parametrize("name", ["label_efficiency", "subject_dots", "ablation_lines"])
 def test_several_data_sets_are_not_averaged(name, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
     with pytest.raises(ValueError, match="night, day"):
@@ -148,9 +144,3 @@ def test_figures_draw_the_known_chance_level(name, metric, level, make_scores):
 def test_without_the_number_of_classes_chance_is_unknown(name, make_scores):
     scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", subject=["1", "2"])
     assert levels(FIGURES[name](scores, "balanced_accuracy")) == []
-
-
-def test_each_data_set_of_a_transfer_has_its_own_chance_level(make_scores):
-    scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", dataset=["a", "b", "c"])
-    scores.attrs["n_classes"] = {"a": 2, "c": 4}
-    assert levels(plotting.transfer(scores, "balanced_accuracy")) == [0.5, 0.25]
