@@ -16,6 +16,7 @@ from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     FewLabelsClassifier,
+    HMMSmoothing,
     LinearProbe,
     NetworkClassifier,
     PARSClassifier,
@@ -36,7 +37,7 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
 
-__all__ = ["CENTRED", "METHODS", "make_methods"]
+__all__ = ["CENTRED", "METHODS", "SMOOTHED", "make_methods"]
 
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
@@ -63,6 +64,8 @@ _HOW_TO = (
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
+#: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
+SMOOTHED = ", smoothed over time (transductive)"
 
 
 @checked()
@@ -71,6 +74,7 @@ def make_methods(
     *,
     encoder: str | Path | Mapping[str, str | Path] | None = None,
     subject_centering: bool = False,
+    smoothing: bool = False,
     equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
@@ -117,6 +121,10 @@ def make_methods(
         covariance of the signals of networks
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
+    smoothing : bool
+        Whether every method is there once more, with predictions that are smoothed over time
+        (:class:`~braindecode_pars.estimators.HMMSmoothing`), for windows in a row. Their names end
+        with :data:`SMOOTHED`.
     equal_sizes : bool
         Whether the other methods take the sizes of the encoder, and encoders of different sizes are
         refused. With False the other methods have those of ``settings`` or the defaults; the
@@ -205,6 +213,8 @@ def make_methods(
                 f"An encoder is called {shown!r}, like another method; give it another name."
             )
         methods[shown] = classifier
+    if smoothing:
+        methods |= {shown + SMOOTHED: HMMSmoothing(own) for shown, own in methods.items()}
     return methods
 
 

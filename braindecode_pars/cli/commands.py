@@ -463,6 +463,22 @@ def predict(
             max=0.99,
         ),
     ] = 0.0,
+    smooth: Annotated[
+        bool,
+        typer.Option(
+            "--smooth",
+            help="Smooth over time by the transitions between labels in training. Tables have raw "
+            "and smoothed predictions; events, figure and summary are of the smoothed ones.",
+        ),
+    ] = False,
+    rescale: Annotated[
+        bool,
+        typer.Option(
+            "--rescale",
+            help="Multiply each recording by one factor, which is printed, to the amplitudes of "
+            "the training: for another unit or gain, as of wearables.",
+        ),
+    ] = False,
     device: Annotated[
         str, typer.Option(help="Torch device; auto uses CUDA, then MPS, then the CPU.")
     ] = "auto",
@@ -478,16 +494,24 @@ def predict(
     """Predict recordings: a table, events and a figure of each, and one summary.
 
     Each recording gets a CSV table, an events file of BIDS with its JSON file, and a figure of its
-    classes and probabilities over time. summary.csv has the time in each class; for sleep stages
-    also the sleep efficiency, latencies and the other statistics of YASA. Finished recordings are
-    not predicted again, unless they, the model or the options have changed.
+    classes and probabilities over time, as an image and as a page to scroll along. summary.csv has
+    the time in each class; for sleep stages also the sleep efficiency, latencies and the other
+    statistics of YASA. Finished recordings are not predicted again, unless they, the model or the
+    options have changed.
     """
     kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):
         from braindecode_pars.cli.predicting import predict_recordings
 
         n_failed = predict_recordings(
-            model, recordings, out, overlap=overlap, device=device, overwrite=overwrite
+            model,
+            recordings,
+            out,
+            overlap=overlap,
+            smooth=smooth,
+            rescale=rescale,
+            device=device,
+            overwrite=overwrite,
         )
     if n_failed:
         raise typer.Exit(1)

@@ -110,6 +110,7 @@ def evaluate(
         typer.Option(
             "--set",
             help="Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, "
+            "smoothing=true (of every method also the predictions smoothed over time), "
             "or C=0.01 of logistic regressions (C=null: chosen by held-out subjects). May be "
             "repeated.",
             metavar="KEY=VALUE",

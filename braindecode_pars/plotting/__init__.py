@@ -10,6 +10,7 @@ from braindecode_pars.plotting.channel_figures import embedding, spatial_attenti
 from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
 from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
 from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
+from braindecode_pars.plotting.night_page import night_page
 from braindecode_pars.plotting.score_figures import (
     ablation_lines,
     label_efficiency,
@@ -30,6 +31,7 @@ __all__ = [
     "hypnogram",
     "label_efficiency",
     "night",
+    "night_page",
     "paired_bars",
     "shift_matrices",
     "spatial_attention",
