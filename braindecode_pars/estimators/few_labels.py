@@ -333,12 +333,8 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(
-            self,
-            X,
-            any_montage=bool(self.chs_info_),
-            groups=groups if self.recenter_ else None,
-        )
+        groups = groups if self.recenter_ else None
+        windows = read_to_predict(self, X, any_montage=bool(self.chs_info_), groups=groups)
         subjects = self._subjects(windows)
         features = self._features(self._measured(windows), subjects)
         of_views = []

@@ -83,23 +83,20 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
         Raises
         ------
         TypeError
-            When ``classifier`` predicts no probabilities.
+            When ``classifier`` is no estimator.
         ValueError
             When the place of a window is unknown, as in arrays, or no two windows touch. Also all
             errors of the classifier.
         """
-        given = self.classifier
-        if isinstance(given, type) or not hasattr(given, "fit") or not hasattr(given, "predict"):
-            raise TypeError(f"classifier={given!r} is not a classifier; pass one.")
         windows = as_windows(X, y)
         _check_places(windows)
         with fresh_fit(self):
-            self.classifier_ = clone(given).fit(windows, windows.labels)
+            self.classifier_ = clone(self.classifier).fit(windows, windows.labels)
             self.classes_ = self.classifier_.classes_
             code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
             codes = np.array([code_of.get(label, -1) for label in windows.labels.tolist()])
             labelled = windows.with_labels(codes)[codes >= 0]
-            params = given.get_params().items()
+            params = self.classifier.get_params().items()
             weights = [value for name, value in params if name.split("__")[-1] == "class_weight"]
             found = Transitions.of(labelled, self.classes_, weights[-1] if weights else None)
             if found is None:

@@ -106,7 +106,7 @@ def _content(tables: dict[str, pd.DataFrame], order: Sequence[str] | None) -> di
     stops = spans.onset + spans.duration
     return dict(
         recording=tables["raw"].attrs.get("recording", ""),
-        findings=_findings(tables["raw"].attrs.get("findings", {})),
+        findings=tables["raw"].attrs.get("findings", {}),
         classes=list(zip(names, [s["facecolor"] for s in area_styles(names)], strict=True)),
         minutes={kind: _minutes(table, names) for kind, table in tables.items()},
         spans=[
@@ -190,17 +190,3 @@ def _minutes(table: pd.DataFrame, names: Sequence[str]) -> list[float]:
     label = rows["label"].where(rows["label"].isin(list(names)), "")
     minutes = rows.groupby(label)["duration"].sum() / 60
     return [float(minutes.get(name, 0.0)) for name in (*names, "")]
-
-
-def _findings(findings: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return names and values of findings as texts; counts of windows are none."""
-
-    def text(value: Any) -> str:
-        if isinstance(value, dict):
-            return "; ".join(f"{name}: {text(own)}" for name, own in value.items())
-        if isinstance(value, list):
-            return ", ".join(map(text, value))
-        return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-    counts = ("windows", "windows_not_predicted")
-    return [(k.replace("_", " "), text(v)) for k, v in findings.items() if k not in counts]

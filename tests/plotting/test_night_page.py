@@ -15,6 +15,12 @@ from braindecode_pars.plotting.class_figures import area_styles
 NAMES = ["N1", "W", "R"]
 P = np.array([[0.1, 0.7, 0.2], [0.25, 0.5, 0.25], [np.nan] * 3, [0.6, 0.0, 0.4]])
 SMOOTH = np.array([[0.0, 1.0, 0.0], [0.75, 0.25, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
+FINDINGS = {
+    "missing_channels": ["C3", "C4"],
+    "unusual_amplitudes": {"found": {"F3": 0.00123456}, "trained": [1e-6, 2e-5]},
+    "rescaled_by": 0.0333333,
+    "windows": 4,
+}
 
 
 def predictions(smooth=False, names=NAMES):
@@ -27,7 +33,7 @@ def predictions(smooth=False, names=NAMES):
         frame["label_smoothed"] = ["W", "N1", None, "N1"]
         for i, name in enumerate(names):
             frame[f"smoothed_{name}"] = SMOOTH[:, i]
-    frame.attrs = dict(recording="night1.edf", findings={"missing_channels": ["C3"], "windows": 4})
+    frame.attrs = dict(recording="night1.edf", findings=FINDINGS)
     return frame
 
 
@@ -100,7 +106,11 @@ def test_the_page_needs_nothing_else_and_has_the_numbers_as_text(tmp_path):
         ("0:00:20", "0:00:40", "N1"),
         ("0:01:20", "0:01:40", "N1"),
     ]
-    assert "<li>missing channels: C3</li>" in text
+    assert re.findall(r"<li>(\w.*?)</li>", text) == [
+        "missing channels: C3, C4",
+        "unusual amplitudes: found F3 0.00123; trained 1e-06, 2e-05",
+        "rescaled by: 0.0333",
+    ]
     assert "windows: 4" not in text
 
 
