@@ -131,7 +131,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         ``finetune_subjects``.
     load_report_ : LoadReport
         Tensors of the encoder that were loaded. Only present when it came from a folder.
-    sfreq_, preprocessing_, amplitudes_, n_chans_, n_times_, chs_info_
+    sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
     Notes
