@@ -15,6 +15,7 @@ from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     FewLabelsClassifier,
+    HMMSmoothing,
     LinearProbe,
     NetworkClassifier,
     PARSClassifier,
@@ -35,7 +36,7 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
 
-__all__ = ["CENTRED", "METHODS", "make_methods"]
+__all__ = ["CENTRED", "METHODS", "SMOOTHED", "make_methods"]
 
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
@@ -57,6 +58,8 @@ _LINEAR = {"probe", "random-encoder", "tangent-space", "tangent-space-8-30", *_O
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
+#: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
+SMOOTHED = ", smoothed over time (transductive)"
 
 
 @checked()
@@ -65,6 +68,7 @@ def make_methods(
     *,
     encoder: str | Path | Mapping[str, str | Path] | None = None,
     subject_centering: bool = False,
+    smoothing: bool = False,
     equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
@@ -111,6 +115,10 @@ def make_methods(
         covariance of the signals of networks
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
+    smoothing : bool
+        Whether every method is there once more, with predictions that are smoothed over time
+        (:class:`~braindecode_pars.estimators.HMMSmoothing`), for windows in a row. Their names end
+        with :data:`SMOOTHED`.
     equal_sizes : bool
         Whether the other methods take the sizes of the first encoder, where ``settings`` have no
         others. With False they have the defaults. The protocols refuse encoders of different sizes
@@ -195,7 +203,10 @@ def make_methods(
         raise ValueError(
             f"An encoder is called {twice[0]!r}, like another method; give it another name."
         )
-    return dict(found)
+    methods = dict(found)
+    if smoothing:
+        methods |= {shown + SMOOTHED: HMMSmoothing(own) for shown, own in found}
+    return methods
 
 
 def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:

@@ -17,10 +17,11 @@ import mne
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import entr
 
 from braindecode_pars._common.checks import checked, positive
 from braindecode_pars._common.files import replace_files, to_json
-from braindecode_pars._common.tables import PROBABILITY, with_numbers
+from braindecode_pars._common.tables import PROBABILITY, SMOOTHED, SMOOTHED_LABEL, with_numbers
 
 
 @checked()
@@ -71,6 +72,48 @@ def classes_of(frame: pd.DataFrame) -> list[str]:
     columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
     named = [name.removeprefix(PROBABILITY) for name in columns]
     return named or sorted({label for label in frame["label"] if not pd.isna(label)})
+
+
+@checked()
+def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the predictions that are smoothed over time, as a table of their own.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw`` with ``smooth=True``.
+
+    Returns
+    -------
+    DataFrame
+        The same rows, for all functions that take predictions: ``label``, ``probability_LABEL`` and
+        ``entropy`` are those of the smoothed predictions.
+
+    Raises
+    ------
+    TypeError
+        When ``frame`` is not a DataFrame.
+    ValueError
+        When the predictions are not smoothed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import smoothed
+    >>> frame = pd.DataFrame(dict(onset=[0.0, 30.0], duration=30.0, label=["W", "N1"]))
+    >>> frame = frame.assign(label_smoothed=["W", "W"], smoothed_W=[1.0, 0.5], smoothed_N1=[0, 0.5])
+    >>> smoothed(frame)["label"].tolist()
+    ['W', 'W']
+    """
+    columns = [name for name in frame if str(name).startswith(SMOOTHED)]
+    if SMOOTHED_LABEL not in frame or not columns:
+        raise ValueError("The predictions are not smoothed; pass smooth=True to predict_raw.")
+    replaced: dict[str, Any] = {
+        PROBABILITY + name.removeprefix(SMOOTHED): frame[name] for name in columns
+    }
+    entropy = entr(frame[columns].to_numpy(float)).sum(axis=1)
+    kept = frame.drop(columns=[SMOOTHED_LABEL, *columns])
+    return kept.assign(label=frame[SMOOTHED_LABEL], **replaced, entropy=entropy)
 
 
 @checked()

@@ -411,6 +411,20 @@ def test_the_numbers_about_few_steps_are_the_stored_ones():
         assert f"{low} to {high}" in page
 
 
+def test_the_numbers_about_smoothing_are_the_stored_ones():
+    stored = pd.read_csv(ROOT / "docs" / "measured" / "smoothing.csv", comment="#")
+    kappa = stored[stored["metric"] == "kappa"].set_index(["windows", "n_train_subjects"])
+    page = (GUIDE / "sleep.rst").read_text(encoding="utf-8")
+    rows = re.findall(r"\* - (.*)\n +- (\d) people\n +- (.*)\n +- (.*)\n +- (.*)\n", page)
+    assert len(rows) == 4
+    for windows, n, *cells in rows:
+        row = kappa.loc[windows, int(n)]
+        assert cells == [
+            f"{row[f'{name}_mean']:{sign}.3f} ± {row[f'{name}_std']:.3f}"
+            for name, sign in (("raw", ""), ("smoothed", ""), ("difference", "+"))
+        ]
+
+
 @pytest.mark.slow
 def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
     """In a copy of the repository, with the files under the names that the page gives them."""

@@ -23,6 +23,8 @@ LOSSES = ["train_loss", "valid_loss", RELATIVE]
 
 #: Predictions of a recording have one column ``probability_LABEL`` for each class.
 PROBABILITY = "probability_"
+#: Those that are smoothed over time have further columns, with one for each class.
+SMOOTHED_LABEL, SMOOTHED = "label_smoothed", "smoothed_"
 
 
 def chance_level(scores: Any, metric: str, dataset: Any) -> float | None:

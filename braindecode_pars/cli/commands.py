@@ -400,15 +400,18 @@ def predict(
     *,
     out: Path,
     overlap: Annotated[float, typer.Option(min=0, max=0.99)] = 0.0,
+    smooth: bool = False,
+    rescale: bool = False,
     device: str = "auto",
     overwrite: bool = False,
 ) -> None:
     """Predict recordings: a table, events and a figure of each, and one summary.
 
     Each recording gets a CSV table, an events file of BIDS with its JSON file, and a figure of its
-    classes and probabilities over time. summary.csv has the time in each class; for sleep stages
-    also the sleep efficiency, latencies and the other statistics of YASA. Finished recordings are
-    not predicted again, unless they, the model or the options have changed.
+    classes and probabilities over time, as an image and as a page to scroll along. summary.csv has
+    the time in each class; for sleep stages also the sleep efficiency, latencies and the other
+    statistics of YASA. Finished recordings are not predicted again, unless they, the model or the
+    options have changed.
 
     Options
     -------
@@ -421,6 +424,12 @@ def predict(
     overlap
         Share of a window that the next one repeats; predictions of windows that overlap are
         averaged.
+    smooth
+        Smooth over time by the transitions between labels in training. Tables have raw and smoothed
+        predictions; events, figure and summary are of the smoothed ones.
+    rescale
+        Multiply each recording by one factor, which is printed, to the amplitudes of the training:
+        for another unit or gain, as of wearables.
     device
         Torch device; auto uses CUDA, then MPS, then the CPU.
     overwrite
@@ -432,7 +441,14 @@ def predict(
         from braindecode_pars.cli.predicting import predict_recordings
 
         n_failed = predict_recordings(
-            model, recordings, out, overlap=overlap, device=device, overwrite=overwrite
+            model,
+            recordings,
+            out,
+            overlap=overlap,
+            smooth=smooth,
+            rescale=rescale,
+            device=device,
+            overwrite=overwrite,
         )
     if n_failed:
         raise typer.Exit(1)

@@ -100,8 +100,9 @@ def evaluate(
         other methods have the sizes of --set or the defaults. Without it they have those of the
         encoder.
     settings : KEY=VALUE
-        Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true, or C=0.01
-        of logistic regressions (C=null: chosen by held-out subjects). May be repeated.
+        Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true,
+        smoothing=true (of every method also the predictions smoothed over time), or C=0.01 of
+        logistic regressions (C=null: chosen by held-out subjects). May be repeated.
     published
         Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise; for
         ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's validation subjects

@@ -40,12 +40,15 @@ from braindecode_pars._common.model_files import (
 )
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import without_ending
+from braindecode_pars._common.tables import SMOOTHED_LABEL
 from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.estimators.predict_raw import check_transitions
 from braindecode_pars.plotting.style import save_figure
 from braindecode_pars.predictions import (
     are_stages,
     has_bids_entities,
     sleep_statistics,
+    smoothed,
     to_bids_events,
 )
 from braindecode_pars.recordings.readers import ENDINGS
@@ -67,6 +70,8 @@ def predict_recordings(
     overlap: float,
     device: str,
     overwrite: bool = False,
+    smooth: bool = False,
+    rescale: bool = False,
 ) -> int:
     """Predict recordings, and write and print a summary; return how many could not be predicted.
 
@@ -78,7 +83,7 @@ def predict_recordings(
         Recordings, and folders of recordings.
     out : Path
         Folder of the results.
-    overlap : float
+    overlap, smooth, rescale
         As in ``predict_raw``.
     device : str
         Device of the model.
@@ -98,8 +103,11 @@ def predict_recordings(
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
         is_vote = FEW_LABELS in kinds_in(model_folder(model))
         clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
+    if smooth:
+        check_transitions(clf)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
-    settings = dict(model=checksum_of_file(weights), overlap=overlap, version=__version__)
+    options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
+    settings = dict(model=checksum_of_file(weights), **options, version=__version__)
     summary = Summary(out)
     rows: list[dict[str, Any]] = []
     with prediction_folder(out):
@@ -111,7 +119,10 @@ def predict_recordings(
         bar = ProgressBar(tasks, desc="predicting", unit=" recordings")
         try:
             for target, results, row in bar:
-                row = _predict(clf, results, bar) if row is None else {**row, "problem": None}
+                if row is None:
+                    row = _predict(clf, results, options, bar)
+                else:
+                    row = {**row, "problem": None}
                 rows.append({"recording": str(target), **row})
         finally:  # also after Ctrl-C
             bar.close()
@@ -135,8 +146,8 @@ def predict_recordings(
     if n_failed < len(table):
         console.print(
             f"Written to {out}: summary.csv, which names the findings, and for each predicted "
-            "recording a table (_predictions.csv), events (_events.tsv) and a figure "
-            "(_hypnodensity.png)."
+            "recording a table (_predictions.csv), events (_events.tsv), a figure "
+            "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html)."
         )
     return n_failed
 
@@ -148,10 +159,12 @@ def _finished(results: Results, overwrite: bool) -> dict[str, Any] | None:
         return None
 
 
-def _predict(clf: Classifier, results: Results, bar: ProgressBar) -> dict[str, Any]:
+def _predict(
+    clf: Classifier, results: Results, options: dict[str, Any], bar: ProgressBar
+) -> dict[str, Any]:
     """Predict a recording, and return its row of the summary.
 
-    Warnings are printed with the name of the recording.
+    Warnings and the factor of its amplitudes are printed with the name of the recording.
     """
     name = results.recording.name
     try:
@@ -159,7 +172,10 @@ def _predict(clf: Classifier, results: Results, bar: ProgressBar) -> dict[str, A
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            frame = clf.predict_raw(results.recording, overlap=results.settings["overlap"])
+            frame = clf.predict_raw(results.recording, **options)
+        if factor := frame.attrs["findings"].get("rescaled_by"):
+            text = f"{name}: multiplied by {factor:.3g}, to the amplitudes of the training."
+            bar.write(text, file=sys.stderr)
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             bar.write(f"{name}: {message}", file=sys.stderr)
         row = summary_row(frame)
@@ -288,7 +304,7 @@ class Results:
         """
         record, state = _content(self.record), self.state()
         if record is None:
-            names = ("_predictions.csv", "_hypnodensity.png")
+            names = ("_predictions.csv", "_hypnodensity.png", "_hypnodensity.html")
             files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
             there = [file for file in files if file.exists()]
             if there and not overwrite:
@@ -321,6 +337,8 @@ class Results:
     def write(self, frame: pd.DataFrame, row: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         """Write all results of predictions, or none.
 
+        Of predictions that are smoothed, the table and the page also have the raw ones.
+
         Parameters
         ----------
         frame : DataFrame
@@ -333,8 +351,9 @@ class Results:
         """
         with written_aside(self.path.parent) as aside:
             frame.round(6).to_csv(aside / self._file("_predictions.csv").name, index=False)
-            to_bids_events(frame, aside / self._events.name)
-            _draw(frame, aside / self._file("_hypnodensity.png").name)
+            to_bids_events(_final(frame), aside / self._events.name)
+            _draw(_final(frame), aside / self._file("_hypnodensity.png").name)
+            plotting.night_page(frame, aside / self._file("_hypnodensity.html").name)
             content = {
                 "recording": state,
                 "settings": dict(self.settings),
@@ -343,6 +362,11 @@ class Results:
                 "files": {file.name: checksum_of_file(file) for file in aside.iterdir()},
             }
             write_checked(aside / self.record.name, as_read(content))
+
+
+def _final(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the smoothed predictions where there are any, else the predictions."""
+    return smoothed(frame) if SMOOTHED_LABEL in frame else frame
 
 
 def _draw(frame: pd.DataFrame, file: Path) -> None:
@@ -376,9 +400,9 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     -------
     dict of str to Any
         Counts of windows, minutes in each class, for sleep stages the sleep statistics, and number
-        and names of the findings.
+        and names of the findings. Where predictions are smoothed, these are counted.
     """
-    classes = frame.attrs["classes"]
+    frame, classes = _final(frame), frame.attrs["classes"]
     minutes = frame.groupby("label")["duration"].sum() / 60
     findings = [name for name in frame.attrs.get("findings", {}) if name not in _COUNTS]
     row = {

@@ -8,12 +8,14 @@ from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.few_labels import FewLabelsClassifier
 from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.network import NetworkClassifier
+from braindecode_pars.estimators.smoothing import HMMSmoothing
 from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
 
 __all__ = [
     "ChannelNoise",
     "EuclideanAlignment",
     "FewLabelsClassifier",
+    "HMMSmoothing",
     "LinearProbe",
     "NetworkClassifier",
     "PARSClassifier",

@@ -35,6 +35,7 @@ from braindecode_pars.estimators.fine_tuning import (
 from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.recentring import recentred_logits, recentres
 from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.windows_estimator import (
     LogitClassifier,
     Seeds,
@@ -51,6 +52,7 @@ from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.models.network_files import network_from_file
 from braindecode_pars.pretrained.cards import read_card, unique_subjects
 from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
+from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
 from braindecode_pars.windows.table import Windows
 
@@ -241,6 +243,9 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     amplitudes_ : AmplitudeRange | None
         Usual amplitudes of the training windows: 5th and 95th percentile (``low``, ``high``) of the
         standard deviations of a channel in a window. ``predict_raw`` compares a recording with it.
+    transitions_ : Transitions | None
+        Which labels follow each other in the training windows, for ``predict_raw(smooth=True)``.
+        None when no two windows touch in time, and in models that version 0.2.0 saved.
     n_chans_, n_times_ : int
         Number of channels and of samples in a training window.
     chs_info_ : list of dict | None
@@ -520,9 +525,10 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         check_is_fitted(self)
         module = self.net_.module_.eval()
         by_subject = recentres(module)
-        windows = read_to_predict(
-            self, X, any_montage=not by_subject, groups=groups if by_subject else None
-        )
+        X = as_windows(X, groups=groups if by_subject else None)
+        # The means of a subject are those of channels.
+        any_montage = not by_subject or len(X.montages) == 1
+        windows = read_to_predict(self, X, any_montage=any_montage)
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
         if by_subject:
@@ -557,6 +563,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             },
             "preprocessing": self.preprocessing_.known(),
             "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
+            "transitions": self.transitions_ and self.transitions_.to_json(),
             "pretraining": asdict(self.encoder_card_),
             "history": {
                 "pretraining": list(map(history_row, self.pretraining_history_)),
@@ -577,6 +584,7 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         self.chs_info_ = montages[described["windows"]["montage"]]
         amplitudes = described["amplitudes"]
         self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
+        self.transitions_ = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
         self.encoder_card_ = read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = weights.n_chans, weights.n_times
         self.load_report_ = weights.load_report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import choice, optional
+from braindecode_pars._common.checks import choice, listed, optional
 from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.model_files import FEW_LABELS, ModelFile
 from braindecode_pars.estimators.costs import TrainingCost
@@ -29,6 +28,7 @@ from braindecode_pars.estimators.linear_probe import (
 )
 from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
 from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
@@ -50,7 +50,7 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
 from braindecode_pars.windows.labels import cross_entropy_weights
 from braindecode_pars.windows.once import computed_once
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
 
@@ -131,14 +131,19 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         ``finetune_subjects``.
     load_report_ : LoadReport
         Tensors of the encoder that were loaded. Only present when it came from a folder.
-    sfreq_, preprocessing_, amplitudes_, n_chans_, n_times_, chs_info_
+    sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
     Notes
     -----
-    The fit has no random draws. Windows to predict need all channels of those of ``fit``, and their
-    unit: unlike the encoder, the tangent space and band power see amplitudes. They may have another
-    length, but the power of a band in windows of less than two seconds is another one.
+    The fit has no random draws. Windows to predict need the unit of those of ``fit``: unlike the
+    encoder, the tangent space and band power see amplitudes. They may have another length, but the
+    power of a band in windows of less than two seconds is another one.
+
+    When windows to predict lack channels, the others vote. A logistic regression adds up a part of
+    each channel, and the features of a missing one are set to their mean in ``fit``, so that it
+    adds nothing. For the tangent space, rows and columns of the covariance that are missing are
+    those to expect by the channels that are there and the mean covariance of ``fit``.
 
     References
     ----------
@@ -267,36 +272,53 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         """Return embeddings, covariances and log band powers of windows."""
 
         def key() -> Hashable:
-            channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+            channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
             return type(self), encoder_digest(self.encoder_), channels, self.sfreq_
 
         return computed_once(key, windows, self._of_windows)
 
     def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
-        """Compute them; each window is read once."""
+        """Compute them; each window is read once. Those of missing channels are NaN."""
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
         covariance, band_power = SpatialCovariance(), LogBandPower()
-        parts = defaultdict(list)
+        parts: dict[str, list] = {"encoder": [], "tangent_space": [], "band_power": []}
+        n_fitted, n_read = int(self.n_chans_ or 0), 0
         with torch.inference_mode():
             for batch in batches(windows, encoder.patch_size, device):
-                if batch.shape[1] != self.n_chans_:
-                    raise ValueError(
-                        f"The windows have {batch.shape[1]} channels, those of fit had "
-                        f"{self.n_chans_}."
-                    )
-                embedded = check_finite(embed_signals(encoder, batch.flatten(0, 1))).cpu()
+                there = self._channels_there(windows.montage_of(n_read), batch.shape[1])
+                n, n_read = len(batch), n_read + len(batch)
+                embedded = check_finite(embed_signals(encoder, batch.flatten(0, 1))).cpu().numpy()
                 signals = batch.cpu().numpy().astype(float)
-                parts["encoder"].append(embedded.reshape(len(batch), -1).numpy().astype(float))
-                parts["tangent_space"].append(covariance._features(signals, None))
-                parts["band_power"].append(band_power._features(signals, self.sfreq_))
+                powers = band_power._features(signals, self.sfreq_)
+                for view, own in (("encoder", embedded), ("band_power", powers)):
+                    whole = np.full((n, n_fitted, own.size // (n * len(there))), np.nan)
+                    whole[:, there] = own.reshape(n, len(there), -1)
+                    parts[view].append(whole.reshape(n, -1))
+                whole = np.full((n, n_fitted, n_fitted), np.nan)
+                whole[:, there[:, None], there] = covariance._features(signals, None)
+                parts["tangent_space"].append(whole)
         return {view: np.concatenate(found) for view, found in parts.items()}
+
+    def _channels_there(self, montage: Montage, n_chans: int) -> np.ndarray:
+        """Return which channels of ``fit`` windows have, as indices."""
+        fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
+        if not fitted or not montage.names:
+            if n_chans != self.n_chans_:
+                raise ValueError(
+                    f"The windows have {n_chans} channels, those of fit had {self.n_chans_}."
+                )
+            return np.arange(n_chans)
+        if not set(montage.names) <= set(fitted):  # all others, since none was found
+            raise ValueError(f"The windows have none of the channels of fit ({listed(fitted)}).")
+        return np.array([fitted.index(name) for name in montage.names])
 
     def _features(
         self, measured: dict[str, np.ndarray], subjects: np.ndarray | None
     ) -> dict[str, np.ndarray]:
         """Return the features of each view, centred if there are subjects."""
-        tangents = self.tangent_space_.transform(measured["tangent_space"])
+        whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
+        tangents = self.tangent_space_.transform(whole)
         features = {**measured, "tangent_space": tangents}
         if subjects is None:
             return features
@@ -311,10 +333,15 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(self, X, groups=groups if self.recenter_ else None)
+        groups = groups if self.recenter_ else None
+        windows = read_to_predict(self, X, any_montage=bool(self.chs_info_), groups=groups)
         subjects = self._subjects(windows)
         features = self._features(self._measured(windows), subjects)
-        of_views = [self.views_[view].predict_proba(own) for view, own in features.items()]
+        of_views = []
+        for view, own in features.items():
+            scaler, regression = self.views_[view]
+            # Zero is the mean of fit: the vote of a missing channel.
+            of_views.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
         # Their softmax is the mean again.
         logits = np.log(np.maximum(np.mean(of_views, axis=0), np.finfo(np.float32).tiny))
         return torch.from_numpy(logits).float()
@@ -377,6 +404,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             },
             "preprocessing": self.preprocessing_.known(),
             "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
+            "transitions": self.transitions_ and self.transitions_.to_json(),
         }
         arrays = {"tangent_space.reference": self.tangent_space_.reference_}
         for view, (scaler, regression) in self.views_.items():
@@ -411,6 +439,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         self.chs_info_ = windows["channels"] or None
         amplitudes = described["amplitudes"]
         self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
+        self.transitions_ = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
         self.recenter_, self.C_ = described["recenter"], described["C"]
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
@@ -427,6 +456,49 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
                 n_features_in_=len(mean),
             )
             self.views_[view] = clf
+
+
+def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    r"""Return covariances with what is to expect of missing channels.
+
+    With the channels :math:`o` that are there and the missing ones :math:`m`, the expectation of
+    the missing signals under the reference :math:`R` is :math:`W x_o` with
+    :math:`W = R_{mo} R_{oo}^{-1}`, and what remains has the covariance
+    :math:`R_{mm} - W R_{om}`.
+
+    Parameters
+    ----------
+    covariances : ndarray, shape (n_windows, n_chans, n_chans)
+        Covariances, with NaN in the rows and columns of missing channels.
+    reference : ndarray, shape (n_chans, n_chans)
+        Covariance of all channels.
+
+    Returns
+    -------
+    ndarray, shape (n_windows, n_chans, n_chans)
+        Covariances without NaN; entries that were there are unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.estimators.few_labels import completed
+    >>> nan = np.nan
+    >>> completed(np.array([[[2, nan], [nan, nan]]]), np.array([[1, 0.5], [0.5, 1]])).tolist()
+    [[[2.0, 1.0], [1.0, 1.25]]]
+    """
+    filled = covariances.copy()
+    present = ~np.isnan(np.diagonal(covariances, axis1=1, axis2=2))
+    for there in np.unique(present[~present.all(axis=1)], axis=0):
+        rows = np.flatnonzero((present == there).all(axis=1))
+        within, across = reference[np.ix_(there, there)], reference[np.ix_(there, ~there)]
+        expected = np.eye(len(there))[:, there]
+        expected[~there] = np.linalg.solve(within, across).T
+        own = covariances[np.ix_(rows, there, there)]
+        filled[rows] = expected @ own @ expected.T
+        filled[np.ix_(rows, ~there, ~there)] += (
+            reference[np.ix_(~there, ~there)] - expected[~there] @ across
+        )
+    return filled
 
 
 def _subject_numbers(windows: Windows) -> np.ndarray:

@@ -75,7 +75,7 @@ verbose
         Trained net.
     history_ : pandas.DataFrame
         Losses, one row per epoch.
-    sfreq_, preprocessing_, amplitudes_, n_chans_, n_times_, chs_info_
+    sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
     Examples

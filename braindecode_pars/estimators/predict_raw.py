@@ -28,6 +28,8 @@ from braindecode_pars._common.channel_names import (
 )
 from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, is_of_corpus, possible_subjects
+from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
@@ -55,11 +57,16 @@ from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
-def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.DataFrame:
+def predict_raw(
+    clf: Any, raw: Any, *, overlap: float, preprocess: bool, smooth: bool, rescale: bool
+) -> pd.DataFrame:
     """Predict a recording with a fitted classifier; see ``WindowsClassifier.predict_raw``."""
     share().check("overlap", overlap, "predict_raw")
-    boolean().check("preprocess", preprocess, "predict_raw")
+    for name, value in dict(preprocess=preprocess, smooth=smooth, rescale=rescale).items():
+        boolean().check(name, value, "predict_raw")
     check_is_fitted(clf)
+    if smooth:
+        check_transitions(clf)
     if clf.sfreq_ is None:
         raise ValueError(
             "The sampling rate of the windows in fit is unknown, so no recording can be cut into "
@@ -86,14 +93,17 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
             f"All channels of the model that the recording has are flat ({names}{missing}). It has "
             f"{listed(odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
         )
-    findings = recording_findings(recording, clf, possible_names(given, raw))
+    rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
+    findings = recording_findings(recording, clf, possible_names(given, raw)) | rescaled
     # Predict. There is one row for each window of the grid.
     probabilities = clf.predict_proba(recording.windows(starts, length))
     n_rows = recording.n_times // length
     rows = grid_average(probabilities, starts, length, n_rows)
     rows[~recording.may_predict(np.arange(n_rows) * length, length)] = np.nan
     findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
-    frame = prediction_frame(rows, seconds, clf._class_texts)
+    frame = prediction_frame(rows, seconds, clf._class_texts).assign(n_chans=len(recording.found))
+    if smooth:
+        frame = frame.assign(**smoothed_columns(rows, clf.transitions_, clf._class_texts))
     channels = {derivation.name: derivation.formula for derivation in recording.found}
     frame.attrs |= dict(recording=name, channels=channels, findings=findings)
     return frame
@@ -125,19 +135,66 @@ def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[st
     >>> frame["label"].tolist(), frame["onset"].tolist()
     (['N1', None], [0.0, 30.0])
     """
-    best = np.where(np.isnan(probabilities[:, 0]), -1, probabilities.argmax(axis=1))
-    labels = np.array([*classes, None], object)[best]
     frame = pd.DataFrame(
         {
             "onset": np.arange(len(probabilities)) * seconds,
             "duration": seconds,
-            "label": pd.Series(labels, dtype=object),  # pandas 3 would make NaN of None
+            "label": _texts(probabilities, probabilities.argmax(axis=1), classes),
             **{f"probability_{name}": probabilities[:, i] for i, name in enumerate(classes)},
             "entropy": entr(probabilities).sum(axis=1),
         }
     )
     frame.attrs["classes"] = classes
     return frame
+
+
+def smoothed_columns(
+    probabilities: np.ndarray, transitions: Transitions, classes: list[str]
+) -> dict[str, Any]:
+    """Return the further columns of predictions that are smoothed over time.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (n_windows, n_classes)
+        Probabilities of windows side by side; NaN for a window that was not predicted, which has no
+        smoothed prediction either.
+    transitions : Transitions
+        Transitions between the classes.
+    classes : list of str
+        Names of the classes.
+
+    Returns
+    -------
+    dict of str to array
+        ``label_smoothed``, and ``smoothed_CLASS`` for each class.
+    """
+    smoothed, path = transitions.smooth(probabilities)
+    smoothed[np.isnan(probabilities)] = np.nan
+    columns = {f"{SMOOTHED}{name}": smoothed[:, i] for i, name in enumerate(classes)}
+    return {SMOOTHED_LABEL: _texts(probabilities, path, classes), **columns}
+
+
+def _texts(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) -> pd.Series:
+    """Return the names of classes by their indices; None in a window that was not predicted."""
+    known = np.where(np.isnan(probabilities[:, 0]), -1, codes)
+    # pandas 3 would make NaN of None
+    return pd.Series(np.array([*classes, None], object)[known], dtype=object)
+
+
+def check_transitions(clf: Any) -> None:
+    """Check that a classifier knows the transitions of its training.
+
+    Raises
+    ------
+    ValueError
+        When it does not.
+    """
+    if clf.transitions_ is None:
+        raise ValueError(
+            "This model knows no transitions between labels, which smoothing needs: no two windows "
+            "of its training touch in time, or it was saved by version 0.2.0. Fit again, on "
+            "windows side by side."
+        )
 
 
 def window_starts(n_times: int, length: int, overlap: float = 0.0) -> np.ndarray:
@@ -485,18 +542,57 @@ def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Find
         )
 
 
-def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
-    """Return the channels whose amplitude is a factor of five or more outside the training's."""
-    usual, length = clf.amplitudes_, clf.n_times_
+def rescale_signals(recording: RecordingToPredict, clf: Any) -> float:
+    """Multiply the signals so that their median amplitude is in the middle of the training's range.
+
+    The middle is the geometric mean of both ends. Channels keep their ratios; flat ones, which the
+    filters leave with rounding errors, do not count.
+
+    Parameters
+    ----------
+    recording : RecordingToPredict
+        A prepared recording. Its signals are changed in place.
+    clf : fitted classifier
+        Model that predicts it.
+
+    Returns
+    -------
+    float
+        The factor.
+
+    Raises
+    ------
+    ValueError
+        When the amplitudes of the training are not known, or no window can be predicted.
+    """
+    usual, found = clf.amplitudes_, np.array([*_amplitudes(recording, clf.n_times_).values()])
+    if usual is None or not len(found):
+        raise ValueError("The amplitudes of the training windows are unknown; leave rescale out.")
+    middle = float(np.sqrt(usual.low * usual.high))
+    factor = middle / float(np.median(found[found * _FLAT > found.max()]))
+    recording.signals[...] *= np.float32(factor)
+    return factor
+
+
+def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
+    """Return the median standard deviation of each channel in windows that can be predicted."""
     starts = window_starts(recording.n_times, length)
     starts = starts[recording.may_predict(starts, length)]
     starts = starts[spread_out(len(starts), N_WINDOWS_IN_RANGE)]
-    if usual is None or not len(starts):
-        return Finding("unusual_amplitudes", None)
-    amplitudes = {
+    if not len(starts):
+        return {}
+    return {
         derivation.name: float(np.median([signal[i : i + length].std() for i in starts]))
         for derivation, signal in zip(recording.found, recording.signals, strict=True)
     }
+
+
+def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
+    """Return the channels whose amplitude is a factor of five or more outside the training's."""
+    usual = clf.amplitudes_
+    if usual is None:
+        return Finding("unusual_amplitudes", None)
+    amplitudes = _amplitudes(recording, clf.n_times_)
     odd = {
         name: amplitude
         for name, amplitude in amplitudes.items()

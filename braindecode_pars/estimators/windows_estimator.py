@@ -32,6 +32,7 @@ from braindecode_pars._common.seeding import random_stream, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.predict_raw import predict_raw
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.models import PARSNet
 from braindecode_pars.recordings.cutting import are_good, is_bad
 from braindecode_pars.recordings.preprocessing import (
@@ -172,9 +173,10 @@ def read_labelled(
     *,
     any_montage: bool = False,
 ) -> Windows:
-    """Return the windows of ``fit`` of a classifier, and set ``classes_`` and ``class_names_``.
+    """Return the windows of ``fit`` of a classifier, and set what their labels tell.
 
-    A label is the index of its class, and -1 in unlabelled windows.
+    That is ``classes_``, ``class_names_`` and ``transitions_``. A label is the index of its class,
+    and -1 in unlabelled windows.
     """
     windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
     labelled = where_labelled(windows, estimator.unlabeled_label)
@@ -189,7 +191,11 @@ def read_labelled(
         # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
     estimator.class_names_ = class_names(estimator.classes_, windows.label_names)
-    return windows.with_labels(codes)
+    windows = windows.with_labels(codes)
+    estimator.transitions_ = Transitions.of(
+        windows[codes >= 0], estimator.classes_, estimator.class_weight
+    )
+    return windows
 
 
 def remember_windows(estimator: Any, windows: Windows) -> None:
@@ -389,11 +395,12 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
             are used, in the order of ``fit``.
 
             A PARSClassifier takes windows of any length of at least one patch. When some channels
-            are missing, it uses the others; when all are missing, all EEG channels. Both give a
-            warning. A model with electrode positions uses those of the windows at hand, and warns
-            when none of their channels is a known electrode; windows without channel names are
-            assumed to have the channels of ``fit``. With ``recenter="subject"``, all channels of
-            ``fit`` must be there, and the windows should be all windows of their subjects.
+            are missing, it uses the others, as a FewLabelsClassifier does; when all are missing,
+            all EEG channels. Both give a warning. A model with electrode positions uses those of
+            the windows at hand, and warns when none of their channels is a known electrode; windows
+            without channel names are assumed to have the channels of ``fit``. With
+            ``recenter="subject"``, all windows must have the same channels, and should be all
+            windows of their subjects.
         groups : array-like, shape (n_windows,) | None
             Subject of each window, for ``recenter="subject"``; ignored otherwise. None uses the
             subjects of the windows.
@@ -434,7 +441,13 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
         return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
 
     def predict_raw(
-        self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True
+        self,
+        raw: Any,
+        *,
+        overlap: float = 0.0,
+        preprocess: bool = True,
+        smooth: bool = False,
+        rescale: bool = False,
     ) -> pd.DataFrame:
         """Predict a continuous recording, window after window.
 
@@ -455,6 +468,15 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
             Whether the recording is resampled, referenced, filtered and scaled as the training
             recordings were, by ``preprocessing_``. With False its samples are used as they are;
             its sampling rate must then be that of the model.
+        smooth : bool
+            Whether the rows are also smoothed over time, by a hidden Markov model whose transitions
+            are counted on the labels of ``fit``
+            (:class:`~braindecode_pars.estimators.transitions.Transitions`). It is for labels with
+            an order in time, such as sleep stages and seizures.
+        rescale : bool
+            Whether the signals are multiplied by one factor, so that their median amplitude is in
+            the middle of ``amplitudes_``: for recordings of another unit or gain, as those of
+            wearables.
 
         Returns
         -------
@@ -470,6 +492,12 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
             - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN in
               a window that is not predicted, as in ``entropy``.
             - ``entropy``: of these probabilities, in nats.
+            - ``n_chans``: number of channels of ``fit`` that the recording has. The prediction is
+              that of these channels.
+            - With ``smooth``, ``label_smoothed``: the window's class in the most probable sequence;
+              and ``smoothed_LABEL``: probability of each class, given all windows.
+              :func:`~braindecode_pars.predictions.smoothed` returns the table of these predictions
+              alone.
 
             ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, how the
             ``channels`` were found, and ``findings``: what makes predictions doubtful.
@@ -482,7 +510,8 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
             When a file cannot be read; when the recording has none of the channels of ``fit``, or
             not all of them and the model cannot do without; when no window can be predicted; when
             samples are NaN; when the sampling rate of ``fit`` is unknown. For
-            ``recenter="subject"``, when fewer than ten windows can be predicted.
+            ``recenter="subject"``, when fewer than ten windows can be predicted. With ``smooth``,
+            when the model knows no transitions.
 
         Warns
         -----
@@ -503,7 +532,9 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
         >>> len(frame), frame["onset"][1]
         (24, np.float64(30.0))
         """
-        return predict_raw(self, raw, overlap=overlap, preprocess=preprocess)
+        return predict_raw(
+            self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
+        )
 
     def score(
         self,

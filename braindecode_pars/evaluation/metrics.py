@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from braindecode_pars._common.checks import check_probabilities, checked, choice, listed
 from braindecode_pars._common.tables import POOLED, check_table, with_numbers
 from braindecode_pars.estimators.linear_probe import LinearProbe
+from braindecode_pars.estimators.smoothing import HMMSmoothing
 from braindecode_pars.estimators.windows_estimator import WindowsClassifier
 from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
@@ -378,6 +379,8 @@ def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | Non
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
         return predictions(fitted[-1], fitted[:-1].transform(windows))
+    if type(fitted) is HMMSmoothing:
+        return fitted._predictions(windows)
     if type(fitted) is LinearProbe:
         return predictions(fitted.classifier_, fitted._features(windows))
     if isinstance(fitted, WindowsClassifier):

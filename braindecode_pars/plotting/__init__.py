@@ -9,6 +9,7 @@ colour.
 from braindecode_pars.plotting.class_figures import confusion_matrix
 from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
 from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
+from braindecode_pars.plotting.night_page import night_page
 from braindecode_pars.plotting.score_figures import (
     ablation_lines,
     label_efficiency,
@@ -25,6 +26,7 @@ __all__ = [
     "hypnogram",
     "label_efficiency",
     "night",
+    "night_page",
     "shift_matrices",
     "subject_dots",
     "training_curves",

@@ -140,7 +140,8 @@ def hypnodensity(
     predictions : DataFrame
         Predictions of a recording, as from ``predict_raw``: the columns ``onset`` and ``duration``
         in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and parts
-        of the recording without a row, stay blank.
+        of the recording without a row, stay blank. For those that are smoothed over time, pass
+        :func:`~braindecode_pars.predictions.smoothed` of them.
     true : ndarray, shape (n_windows,) | None
         True classes, by their names. None, NaN and -1 stand for an unknown class.
     order : sequence of str | None
@@ -153,7 +154,8 @@ def hypnodensity(
     Returns
     -------
     ndarray of Axes, shape (2,)
-        Most probable class of each window above, probabilities below.
+        Label of each window above, or its most probable class where ``label`` is none of the
+        classes; probabilities below.
 
     Raises
     ------
@@ -190,17 +192,12 @@ def hypnodensity(
     >>> [text.get_text() for text in axes[1].get_legend().get_texts()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    names, values, edges, rows = _read(predictions)
-    order = in_figure_order(names, order)
-    # Pieces of time: the windows, and NaN where there is none
-    values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
-    pieces = np.where(rows[:, None] < 0, np.nan, values[rows])
-    known = np.isfinite(pieces).all(axis=1)
-    shown = [np.where(known, np.nan_to_num(pieces).argmax(axis=1), np.nan)]
+    order, edges, rows, pieces, drawn = read_predictions(predictions, order)
+    shown = [drawn]
     if true is not None:
         expected = _rows(true, order)
-        if len(expected) != len(values):
-            raise ValueError(f"There are {len(expected)} true classes, {len(values)} windows.")
+        if len(expected) != len(predictions):
+            raise ValueError(f"There are {len(expected)} true classes, {len(predictions)} windows.")
         shown.insert(0, np.where(rows < 0, np.nan, expected[rows]))
 
     # Each class needs a line of text beside the upper axes, and some in the legend below.
@@ -227,8 +224,31 @@ def _draw_areas(ax: Axes, edges: np.ndarray, order: Sequence[str], pieces: np.nd
     remove_frame(ax)
 
 
-def _read(predictions: pd.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """Return names, probabilities, edges of pieces in seconds, and the row of each piece."""
+def read_predictions(
+    predictions: pd.DataFrame, order: Sequence[str] | None = None
+) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what figures draw of predictions, in pieces of time that follow each other.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        Predictions of a recording.
+    order : sequence of str | None
+        As in :func:`hypnodensity`.
+
+    Returns
+    -------
+    order : list of str
+        Names from top to bottom.
+    edges : ndarray, shape (n_pieces + 1,)
+        Start of each piece and end of the last, in seconds.
+    rows : ndarray of int, shape (n_pieces,)
+        Row of each piece in the table; -1 where the table has none.
+    pieces : ndarray, shape (n_pieces, n_classes)
+        Probabilities, NaN where there are none.
+    drawn : ndarray, shape (n_pieces,)
+        Index of the class in ``order``, NaN where there is none.
+    """
     frame = check_predictions(predictions)
     columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
     if not columns:
@@ -236,7 +256,15 @@ def _read(predictions: pd.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray,
     values = numbers_of("probabilities", frame[columns])
     check_probabilities(values, allow_nan=True)
     edges, rows = _pieces(frame["onset"].to_numpy(float), frame["duration"].to_numpy(float))
-    return [name.removeprefix(PROBABILITY) for name in columns], values, edges, rows
+    names = [name.removeprefix(PROBABILITY) for name in columns]
+    order = in_figure_order(names, order)
+    values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
+    labels = frame["label"].map({name: i for i, name in enumerate(order)}).to_numpy(float)
+    labels = np.where(np.isnan(labels), np.nan_to_num(values).argmax(axis=1), labels)
+    # Pieces of time: the windows, and NaN where there is none
+    pieces = np.where(rows[:, None] < 0, np.nan, values[rows])
+    drawn = np.where(np.isfinite(pieces).all(axis=1), labels[rows], np.nan)
+    return order, edges, rows, pieces, drawn
 
 
 def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

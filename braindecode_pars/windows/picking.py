@@ -181,7 +181,11 @@ def pick_as_fitted(
             "recordings have, with channels=."
         )
     if problem:
-        warn_user(f"{problem} The other channels of the fit are used, or all if there are none.")
+        used = sorted({len(fitted) - own.count(None) for own in found})
+        warn_user(
+            f"{problem} The other channels of the fit ({listed([*map(str, used)])} of "
+            f"{len(fitted)}) are used, or all if there are none."
+        )
     montages = windows.montages
     _warn_of_references(fitted, montages, found)
     return windows.with_montages(

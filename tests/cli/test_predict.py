@@ -158,6 +158,7 @@ def test_finished_results_are_found_again(results, frame):
     assert names(results) == [
         "a_events.json",
         "a_events.tsv",
+        "a_hypnodensity.html",
         "a_hypnodensity.png",
         "a_predictions.csv",
         "a_predictions.json",
@@ -189,7 +190,7 @@ def test_results_that_were_removed_are_not_finished(results, frame, name):
     assert results.finished() is None
 
 
-@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_hypnodensity.png"])
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_hypnodensity.html"])
 @pytest.mark.parametrize("model", ["abc", "def"])
 @pytest.mark.parametrize("has_record", [True, False])
 def test_results_that_were_changed_by_hand_are_kept(results, frame, name, model, has_record):
@@ -269,8 +270,9 @@ class StandIn:
 
     def __init__(self):
         self.predicted = []
+        self.transitions_ = "known"
 
-    def predict_raw(self, file, overlap):
+    def predict_raw(self, file, overlap, smooth, rescale):
         if "bad" in file.name:
             raise ZeroDivisionError(f"{file.name} is bad.")
         if "stop" in file.name:
@@ -284,7 +286,10 @@ class StandIn:
         columns = {"probability_W": probabilities, "probability_R": 1 - probabilities}
         times = dict(onset=[0.0, 30, 60], duration=30.0)
         frame = pd.DataFrame({**times, "label": ["R", "W", "W"], **columns})
-        frame.attrs = dict(recording=file.name, classes=["W", "R"], findings={"flat": ["C3"]})
+        findings = {"flat": ["C3"], **({"rescaled_by": 0.0333} if rescale else {})}
+        frame.attrs = dict(recording=file.name, classes=["W", "R"], findings=findings)
+        if smooth:
+            frame = frame.assign(label_smoothed="R", smoothed_W=0.25, smoothed_R=0.75)
         return frame
 
 
@@ -301,12 +306,12 @@ def call(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 1}, {}))
 
-    def predict(*names, overlap=0.0, overwrite=False):
+    def predict(*names, overlap=0.0, overwrite=False, **further):
         for name in names:
             if not (tmp_path / name).exists():
                 (tmp_path / name).write_bytes(name.encode())
         paths = [tmp_path / name for name in names]
-        options = dict(overlap=overlap, device="cpu", overwrite=overwrite)
+        options = dict(overlap=overlap, device="cpu", overwrite=overwrite, **further)
         return predict_recordings(str(tmp_path / "model"), paths, tmp_path / "out", **options)
 
     return predict
@@ -410,6 +415,27 @@ def test_warnings_name_their_recording_and_findings_are_counted(clf, call, tmp_p
     call("odd.edf")
     assert "odd.edf: Channel C3 is flat." in capsys.readouterr().err
     assert summary(tmp_path).loc["odd", ["n_findings", "findings"]].tolist() == [1, "flat"]
+
+
+def test_smoothed_results_have_the_raw_ones_in_the_table(clf, call, tmp_path):
+    call("a.edf")
+    call("a.edf", smooth=True)
+    assert len(clf.predicted) == 2  # another option, so again
+    table = pd.read_csv(tmp_path / "out" / "a_predictions.csv")
+    assert table["label"].tolist() == ["R", "W", "W"]
+    assert table["label_smoothed"].tolist() == ["R", "R", "R"]
+    events = pd.read_csv(tmp_path / "out" / "a_events.tsv", sep="\t")
+    assert events["trial_type"].tolist() == ["R", "R", "R"]
+    assert events["probability_R"].tolist() == [0.75] * 3
+    assert summary(tmp_path).loc["a", ["minutes_R", "SE"]].tolist() == [1.5, 100]
+    clf.transitions_ = None
+    with pytest.raises(ValueError, match="no transitions"):
+        call("a.edf", smooth=True)
+
+
+def test_the_factor_of_amplitudes_is_printed(clf, call, capsys):
+    call("a.edf", rescale=True)
+    assert "a.edf: multiplied by 0.0333, " in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -244,9 +244,55 @@ def test_common_channels_are_used_and_needed(donor, nights):
     same.raw.reorder_channels(["C4", "F3", "C3"])
     whole, reordered = clf.predict_proba(nights.datasets[1]), clf.predict_proba(same)
     np.testing.assert_allclose(reordered, whole, atol=1e-6)
-    same.raw.drop_channels(["C4"])
-    with pytest.raises(ValueError, match="C4 is missing"):
+    same.raw.drop_channels(["C4", "C3"])
+    with (
+        pytest.warns(UserWarning, match=r"C3, C4 are missing"),
+        pytest.raises(ValueError, match=r"none of the channels of fit \(C3, C4\)"),
+    ):
         clf.predict(same)
+
+
+@pytest.mark.parametrize("recenter", [None, "subject"])
+def test_the_channels_that_are_there_vote(donor, data, recenter):
+    """A plain recomputation: the others have the features that they have on average in fit."""
+    X, y, groups = data
+    train, test = groups != 4, groups == 4
+    clf = vote(donor, C=0.1, recenter=recenter).fit(X[train], y[train])
+    given = None if recenter is None else groups
+    encoder, tangents, powers = features_of(donor, X, train, test, given)
+    of_views = []
+    for own, other in (encoder, powers):
+        other = other.reshape(24, 3, -1).copy()
+        other[:, 1] = own.mean(axis=0).reshape(3, -1)[1]
+        of_views.append(probabilities_of(own, y[train], other.reshape(24, -1), 0.1))
+    # The covariance of all channels, when C4 follows from the others as in the mean covariance.
+    reference, whole = clf.tangent_space_.reference_, np.zeros((24, 3, 3))
+    there, missing = [0, 2], 1
+    own_channels = SpatialCovariance(channels=["C3", "F3"]).fit(X).transform(X[test])
+    weights = np.linalg.inv(reference[np.ix_(there, there)]) @ reference[there, missing]
+    rest = reference[missing, missing] - weights @ reference[there, missing]
+    for covariance, own in zip(whole, own_channels, strict=True):
+        covariance[np.ix_(there, there)] = own
+        covariance[missing, there] = covariance[there, missing] = own @ weights
+        covariance[missing, missing] = weights @ own @ weights + rest
+    other = clf.tangent_space_.transform(whole)
+    other = other if recenter is None else other - other.mean(axis=0)
+    of_views.append(probabilities_of(tangents[0], y[train], other, 0.1))
+    lacking = X[test].with_montages([X.montages[0].pick([2, 0])])
+    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\) are used"):
+        found = clf.predict_proba(lacking)
+    np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
+
+
+def test_windows_with_and_without_a_channel_in_one_call(donor, nights):
+    clf = vote(donor, C=0.1).fit(nights)
+    lacking = copy.deepcopy(nights.datasets[1])
+    lacking.raw.drop_channels(["C4"])
+    with pytest.warns(UserWarning, match=r"C4 is missing .* 24 of 48 windows.*\(2, 3 of 3\)"):
+        found = clf.predict_proba(BaseConcatDataset([nights.datasets[0], lacking]))
+    np.testing.assert_allclose(found[:24], clf.predict_proba(nights.datasets[0]), atol=1e-6)
+    with pytest.warns(UserWarning, match="C4 is missing"):
+        np.testing.assert_allclose(found[24:], clf.predict_proba(lacking), atol=1e-6)
 
 
 def test_scikit_learn_and_the_protocols(donor, nights, data):
@@ -403,5 +449,23 @@ def test_a_recording_is_one_subject(fitted, nights, tmp_path):
     short = mne.io.RawArray(raw.get_data()[:, :9100], raw.info, verbose="error")
     with pytest.raises(ValueError, match=r"has 3 windows; recenter='subject' needs at least 10"):
         fitted.predict_raw(short)
-    with pytest.raises(ValueError, match=r"F3 is missing.* fit on the channels"):
-        fitted.predict_raw(raw.copy().drop_channels(["F3"]))
+    with pytest.warns(UserWarning, match="F3 is missing"):
+        frame = fitted.predict_raw(raw.copy().drop_channels(["F3"]))
+    assert frame.attrs["findings"]["missing_channels"] == ["F3"]
+    assert (frame["n_chans"] == 2).all()
+
+
+@pytest.mark.parametrize("gain", [30.0, 1e3])
+def test_rescaling_undoes_a_gain(donor, nights, gain):
+    """This classifier sees amplitudes, unlike an encoder."""
+    fitted = vote(donor, C=0.1, recenter=None).fit(nights)
+    raw = nights.datasets[0].raw
+    factor = fitted.predict_raw(raw, rescale=True).attrs["findings"]["rescaled_by"]
+    right = mne.io.RawArray(factor * raw.get_data(), raw.info, verbose="error")
+    other = mne.io.RawArray(gain * raw.get_data(), raw.info, verbose="error")
+    expected = fitted.predict_raw(right).filter(like="probability_").to_numpy()
+    found = fitted.predict_raw(other, rescale=True).filter(like="probability_").to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    with pytest.warns(UserWarning, match="far outside"):
+        wrong = fitted.predict_raw(other).filter(like="probability_").to_numpy()
+    assert np.abs(wrong - expected).max() > 0.2

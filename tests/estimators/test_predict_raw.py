@@ -88,7 +88,9 @@ def test_a_row_is_a_window_that_braindecode_cuts(clf):
 def test_columns_and_attributes(clf):
     frame = clf.predict_raw(recording())
     classes = [f"probability_{stage}" for stage in STAGES]
-    assert frame.columns.tolist() == ["onset", "duration", "label", *classes, "entropy"]
+    names = ["onset", "duration", "label", *classes, "entropy", "n_chans"]
+    assert frame.columns.tolist() == names
+    assert (frame["n_chans"] == 3).all()
     assert frame.attrs["recording"] == "recording"
     assert frame.attrs["classes"] == list(STAGES)
     assert json.loads(json.dumps(frame.attrs)) == frame.attrs
@@ -249,9 +251,10 @@ def test_an_error_about_flat_channels_names_those_that_are_missing(clf):
 
 def test_missing_channels(clf):
     raw = recording(["C4", "F3", "Pz"])
-    with pytest.warns(UserWarning, match="C3 is missing"):
+    with pytest.warns(UserWarning, match=r"C3 is missing.*other channels of the fit \(2 of 3\)"):
         frame = clf.predict_raw(raw)
     assert frame.attrs["findings"]["missing_channels"] == ["C3"]
+    assert (frame["n_chans"] == 2).all()
     with pytest.raises(ValueError, match="C3, C4, F3"):
         clf.predict_raw(recording(["O1", "O2"]))
     raw = recording()
@@ -359,3 +362,25 @@ def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
     )
     frame = fitted.predict_raw(raw)
     np.testing.assert_allclose(probabilities(frame), fitted.predict_proba(windows), atol=1e-5)
+
+
+def test_a_recording_of_another_gain_is_rescaled(clf, nights):
+    """The middle is the geometric mean; a flat channel with rounding errors does not count."""
+    clf = with_attributes(clf, preprocessing_=Preprocessing())
+    raw = recording(sfreq=100.0)
+    raw._data[2] *= 1e-12
+    amplitudes = [
+        [raw.get_data()[c, i : i + 3000].std() for c in (0, 1)] for i in range(0, 18000, 3000)
+    ]
+    middle = np.sqrt(clf.amplitudes_.low * clf.amplitudes_.high)
+    factor = middle / np.median(np.median(amplitudes, axis=0))
+    for gain in (1.0, 30.0, 1e3, 1e-3):
+        other = mne.io.RawArray(gain * raw.get_data(), raw.info, verbose="error")
+        before = other.get_data().copy()
+        frame = clf.predict_raw(other, rescale=True)
+        assert frame.attrs["findings"]["rescaled_by"] == pytest.approx(factor / gain, rel=1e-5)
+        assert "unusual_amplitudes" not in frame.attrs["findings"]
+        np.testing.assert_array_equal(other.get_data(), before)
+    unknown = with_attributes(clf, amplitudes_=None)
+    with pytest.raises(ValueError, match="amplitudes of the training windows are unknown"):
+        unknown.predict_raw(raw, rescale=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -158,3 +159,23 @@ def test_recentring_removes_what_a_subject_has_in_all_windows():
         accuracies[recenter] = clf.score(X[~train], y[~train], groups=subjects[~train])
     assert accuracies["subject"] > 0.9
     assert accuracies[None] < 0.75
+
+
+def test_the_channels_that_are_there_are_recentred(fitted, windows):
+    """As the network does with a mask of the channels."""
+    X, _, groups = windows
+    lacking = X.with_montages([X.montages[0].pick([0, 1])])
+    with pytest.warns(UserWarning, match=r"F3 is missing .*\(2 of 3\) are used"):
+        found = fitted.predict_proba(lacking)
+    every = torch.from_numpy(np.stack([*X]))
+    mask = torch.tensor([True, True, False]).expand(len(every), 3)
+    with torch.inference_mode():
+        logits = fitted.net_.module_(every, ch_mask=mask, subjects=torch.from_numpy(groups))
+    np.testing.assert_allclose(found, logits.softmax(dim=1), atol=1e-5)
+    mixed = X.with_subjects(groups)  # a recording of its own for each subject
+    montage = mixed.montages[0]
+    channels = mixed.recordings["channels"].copy()
+    channels.iloc[0] = montage.pick([0, 1])
+    several = dataclasses.replace(mixed, recordings=mixed.recordings.assign(channels=channels))
+    with pytest.raises(ValueError, match="F3 is missing"):
+        fitted.predict(several)

@@ -1,0 +1,135 @@
+"""The page of a night: its coordinates, texts, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars import plotting
+from braindecode_pars.plotting.class_figures import area_styles
+
+NAMES = ["N1", "W", "R"]
+P = np.array([[0.1, 0.7, 0.2], [0.25, 0.5, 0.25], [np.nan] * 3, [0.6, 0.0, 0.4]])
+SMOOTH = np.array([[0.0, 1.0, 0.0], [0.75, 0.25, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
+FINDINGS = {
+    "missing_channels": ["C3", "C4"],
+    "unusual_amplitudes": {"found": {"F3": 0.00123456}, "trained": [1e-6, 2e-5]},
+    "rescaled_by": 0.0333333,
+    "windows": 4,
+}
+
+
+def predictions(smooth=False, names=NAMES):
+    """Four windows of 20 s; one is not predicted, and there is no row for the time before it."""
+    frame = pd.DataFrame(dict(onset=[0.0, 20, 60, 80], duration=20.0, label=["W", "W", None, "N1"]))
+    frame["label"] = frame["label"].replace(dict(zip(NAMES, names, strict=True)))
+    for i, name in enumerate(names):
+        frame[f"probability_{name}"] = P[:, i]
+    if smooth:
+        frame["label_smoothed"] = ["W", "N1", None, "N1"]
+        for i, name in enumerate(names):
+            frame[f"smoothed_{name}"] = SMOOTH[:, i]
+    frame.attrs = dict(recording="night1.edf", findings=FINDINGS)
+    return frame
+
+
+def parse(tmp_path, frame, **options):
+    text = plotting.night_page(frame, tmp_path / "new" / "night.html", **options).read_text("utf-8")
+    svg = re.search(r'<svg role="img".*?</svg>', text, re.DOTALL)[0]
+    return text, ElementTree.fromstring(svg)
+
+
+def paths(svg, name):
+    return [path.get("d") for path in svg.iter("path") if name in (path.get("class") or "").split()]
+
+
+def test_a_window_is_six_pixels_and_has_its_time_and_probabilities(tmp_path):
+    _, svg = parse(tmp_path, predictions(smooth=True))
+    windows = [each for each in svg.iter("rect") if each.find("title") is not None]
+    assert [float(each.get("x")) for each in windows] == [0, 6, 18, 24]
+    assert {float(each.get("width")) for each in windows} == {6}
+    titles = [each.find("title").text for each in windows]
+    assert titles[1] == (
+        "0:00:20 W, raw: W 50 %, R 25 %, N1 25 %\nN1, smoothed: W 25 %, R 0 %, N1 75 %"
+    )
+    assert titles[2] == "0:01:00 not predicted"
+
+
+def test_hypnograms_are_broken_where_nothing_is_known(tmp_path):
+    _, svg = parse(tmp_path, predictions(smooth=True))
+    wake, n1 = 8 + 12, 8 + 12 + 2 * 24  # the rows are W, R and N1
+    assert paths(svg, "raw") == [f"M0,{wake}H6V{wake}H12M24,{n1}H30"]
+    assert paths(svg, "smoothed") == [f"M0,{wake}H6V{n1}H12M24,{n1}H30"]
+    assert len(paths(svg, "main")) == 1
+    _, svg = parse(tmp_path, predictions())
+    assert paths(svg, "main") == paths(svg, "raw")
+
+
+@pytest.mark.parametrize("order", [None, ["N1", "R", "W"]])
+def test_areas_are_stacked_from_the_top(tmp_path, order):
+    _, svg = parse(tmp_path, predictions(smooth=True), order=order)
+    shown = order or ["W", "R", "N1"]
+    panels = [g for g in svg.iter("g") if "translate" in (g.get("transform") or "")]
+    for panel, values in zip(panels, (P, SMOOTH), strict=True):
+        areas = [path for path in panel.iter("path") if path.get("fill")]
+        colours = [style["facecolor"] for style in area_styles(shown)]
+        assert [path.get("fill") for path in areas] == colours
+        heights = np.zeros((5, 3))
+        for k, path in enumerate(areas):
+            for x, top, bottom in re.findall(r"M([\d.]+),([\d.]+)H[\d.]+V([\d.]+)", path.get("d")):
+                heights[round(float(x) / 6), k] = (float(bottom) - float(top)) / 120
+        expected = np.nan_to_num(values[:, [NAMES.index(name) for name in shown]])
+        np.testing.assert_allclose(heights[[0, 1, 3, 4]], expected, atol=1e-3)
+        assert not heights[2].any()
+
+
+def test_the_page_needs_nothing_else_and_has_the_numbers_as_text(tmp_path):
+    text, svg = parse(tmp_path, predictions(smooth=True))
+    assert not re.search(r"<script|https?://|<link|<img|@import|url\(", text)
+    assert 'tabindex="0"' in text
+    assert "prefers-color-scheme: dark" in text
+    assert "Minutes of each class: W 0.3, R 0.0, N1 0.7." in svg.get("aria-label")
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', text)
+    assert rows == [
+        ("W", "0.7", "0.3"),
+        ("R", "0.0", "0.0"),
+        ("N1", "0.3", "0.7"),
+        ("not predicted", "0.3", "0.3"),
+    ]
+    changes = re.findall(r'<tr><td>(.*?)</td><td>(.*?)</td><td class="word">(.*?)</td>', text)
+    assert changes == [
+        ("0:00:00", "0:00:20", "W"),
+        ("0:00:20", "0:00:40", "N1"),
+        ("0:01:20", "0:01:40", "N1"),
+    ]
+    assert re.findall(r"<li>(\w.*?)</li>", text) == [
+        "missing channels: C3, C4",
+        "unusual amplitudes: found F3 0.00123; trained 1e-06, 2e-05",
+        "rescaled by: 0.0333",
+    ]
+    assert "windows: 4" not in text
+
+
+def test_names_are_escaped(tmp_path):
+    text, svg = parse(tmp_path, predictions(names=["<b>", "left & right", "an 'other' long name"]))
+    assert "<b>" not in text
+    assert len([*svg.iter("rect")]) == 4
+
+
+def test_what_is_no_table_of_predictions_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="lack"):
+        plotting.night_page(pd.DataFrame(dict(onset=[0.0])), tmp_path / "night.html")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_label_is_drawn_as_it_is(tmp_path):
+    """The label of a sequence need not be the most probable class of its window."""
+    frame = predictions().assign(label=["R", "W", None, "N1"])
+    top, _ = plotting.hypnodensity(frame)
+    assert top.patches[0].get_data().values.tolist()[:2] == [-1, 0]
+    _, svg = parse(tmp_path, frame)
+    assert paths(svg, "raw")[0].startswith(f"M0,{8 + 36}H6V{8 + 12}H12")
