@@ -1,4 +1,4 @@
-"""The paper's metrics, scores of a fold, and their mean and spread."""
+"""The paper's metrics, computed by torchmetrics; scores of a fold, and their mean and spread."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    cohen_kappa_score,
-    f1_score,
-    recall_score,
-    roc_auc_score,
-)
 from sklearn.pipeline import Pipeline
+from torch import Tensor
+from torchmetrics.functional.classification import (
+    binary_auroc,
+    binary_average_precision,
+    multiclass_accuracy,
+    multiclass_cohen_kappa,
+    multiclass_f1_score,
+    multiclass_recall,
+)
 
 from braindecode_pars._common.checks import check_probabilities, checked, choice, listed
 from braindecode_pars._common.tables import POOLED, check_table, with_numbers
@@ -29,24 +31,27 @@ from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
 
 
-def _balanced_accuracy(true: np.ndarray, predicted: np.ndarray) -> float:
-    # scikit-learn's own function warns of predicted classes that are not among the true ones.
-    return recall_score(true, predicted, labels=np.unique(true), average="macro")
+def _balanced_accuracy(predicted: Tensor, true: Tensor, num_classes: int) -> Tensor:
+    """Mean recall of the classes that occur among the true labels."""
+    # torchmetrics' own mean counts the recall of an absent class as 0.
+    recall = multiclass_recall(predicted, true, num_classes=num_classes, average="none")
+    return recall[true.unique()].mean()
 
 
-#: Metrics of predicted labels.
-_OF_LABELS: dict[str, Callable[..., float]] = {
-    "kappa": cohen_kappa_score,
+#: Metrics of predicted labels; each takes predicted and true class numbers.
+_OF_LABELS: dict[str, Callable[..., Tensor]] = {
+    "kappa": multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
-    "accuracy": accuracy_score,
-    "f1": partial(f1_score, average="macro"),
-    "f1_weighted": partial(f1_score, average="weighted"),
+    "accuracy": partial(multiclass_accuracy, average="micro"),
+    "f1": partial(multiclass_f1_score, average="macro"),
+    "f1_weighted": partial(multiclass_f1_score, average="weighted"),
 }
 #: Metrics of the probability of one class, and whether it is the true one.
-_OF_PROBABILITIES: dict[str, Callable[..., float]] = {
-    "auroc": roc_auc_score,
-    "average_precision": average_precision_score,
+_OF_PROBABILITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "auroc": binary_auroc,
+    "average_precision": binary_average_precision,
 }
+
 #: Names of the metrics that need the probability of each class.
 PROBABILITY_METRICS = tuple(_OF_PROBABILITIES)
 
@@ -143,6 +148,11 @@ def score_predictions(
         when the metric needs probabilities and there are none, their shape differs from
         ``(n_windows, n_classes)``, or the values of a row are not in [0, 1] with the sum 1.
 
+    References
+    ----------
+    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The paper and this
+    package compute their metrics with TorchMetrics.
+
     Examples
     --------
     >>> from braindecode_pars.evaluation import score_predictions
@@ -163,9 +173,11 @@ def score_predictions(
         return _of_probabilities(y_true, metric, probabilities, classes)
     if undefined_because(y_true, metric):
         return float("nan")
-    # As numbers, because labels and predictions may have different types.
-    _, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
-    return float(_OF_LABELS[metric](*np.split(codes, 2)))
+    found, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+    true, predicted = torch.from_numpy(codes).split(len(y_true))
+    # torchmetrics requires at least two classes, but there may be only one. One additional class
+    # changes no score, because torchmetrics' means exclude classes that never occur.
+    return _OF_LABELS[metric](predicted, true, num_classes=len(found) + 1).item()
 
 
 def checked_labels(labels: Any, which: str) -> np.ndarray:
@@ -200,13 +212,16 @@ def _of_probabilities(
         needed = (len(y_true), len(classes))
         raise ValueError(f"The probabilities have shape {values.shape}, not {needed}.")
     check_probabilities(values)
+    # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
+    columns = torch.as_tensor(values).clamp(0, 1)
     if undefined_because(y_true, metric, classes):
         return float("nan")
+    code_of = {label: code for code, label in enumerate(classes)}
+    true = torch.tensor([code_of[label] for label in y_true.tolist()])
     # One class against the others; the curve of the first of two follows from that of the second.
-    occur = set(y_true.tolist())
-    codes = [1] if len(classes) == 2 else [c for c, k in enumerate(classes) if k in occur]
+    codes = [1] if len(classes) == 2 else true.unique().tolist()
     of_class = _OF_PROBABILITIES[metric]
-    return float(np.mean([of_class(y_true == classes[c], values[:, c]) for c in codes]))
+    return torch.stack([of_class(columns[:, c], (true == c).long()) for c in codes]).mean().item()
 
 
 _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
