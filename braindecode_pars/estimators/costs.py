@@ -73,10 +73,10 @@ class TrainingCost(NamedTuple):
     flops: float
 
 
-def classifier_cost(
+def fine_tuning_cost(
     start: EncoderStart, net: FineTuningNet, train: Windows, n_windows: int
 ) -> TrainingCost:
-    """Return the cost of a fit of a PARSClassifier.
+    """Return the cost of a fit of a PARSClassifier or a PARSRegressor.
 
     Parameters
     ----------
