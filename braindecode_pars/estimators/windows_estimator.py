@@ -147,21 +147,31 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
 
 
 def read_windows(
-    estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    *,
+    any_montage: bool = False,
 ) -> Windows:
-    """Return the windows of ``fit`` as Windows, with the picked channels.
+    """Return the windows of ``fit`` as Windows, with the picked channels and with weights.
 
     Raises
     ------
     ValueError
-        When there are none, or ``sfreq`` and ``preprocessing`` have different rates.
+        When there are none, weights are malformed, or ``sfreq`` and ``preprocessing`` have
+        different rates.
     """
     given, sfreq = Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
     whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
     check_same_rate(given, sfreq, *whose, "leave one of them out")
     windows = as_windows(X, y, groups, given if sfreq is None else sfreq)
     windows.check_not_empty()
-    return pick_for_fit(windows, estimator.channels, any_montage=any_montage)
+    windows = pick_for_fit(windows, estimator.channels, any_montage=any_montage)
+    if sample_weight is None:
+        return windows
+    return windows.with_weights(check_weights(sample_weight, len(windows)))
 
 
 def read_labelled(
@@ -177,9 +187,7 @@ def read_labelled(
 
     A label is the index of its class, and -1 in unlabelled windows.
     """
-    windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
-    if sample_weight is not None:
-        windows = windows.with_weights(check_weights(sample_weight, len(windows)))
+    windows = read_windows(estimator, X, y, groups, sample_weight, any_montage=any_montage)
     labelled = where_labelled(windows, estimator.unlabeled_label)
     y = windows.labels[labelled]
     check_class_labels(y)

@@ -17,22 +17,24 @@ from torch import Tensor
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
-    CLASSIFIERS,
     EMBEDDER,
     ENCODER,
     FEW_LABELS,
+    PREDICTORS,
     README,
+    REGRESSOR,
     write_model,
 )
 from braindecode_pars._common.subjects import CORPORA, salt_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
 _IMPORTS = "from braindecode_pars import PARSClassifier, PARSEmbedder"
-_IMPORT = {FEW_LABELS: "from braindecode_pars import FewLabelsClassifier"}
+_IMPORT = {kind: f"from braindecode_pars import {kind}" for kind in (FEW_LABELS, REGRESSOR)}
 _PREDICT = '.from_pretrained("{source}").predict(windows)  # prepared as below'
 _USE = {
     CLASSIFIER: f"PARSClassifier{_PREDICT}",
     FEW_LABELS: f"FewLabelsClassifier{_PREDICT}",
+    REGRESSOR: f"PARSRegressor{_PREDICT}",
     EMBEDDER: 'PARSEmbedder.from_pretrained("{source}").transform(windows)  # prepared as below',
     ENCODER: 'PARSClassifier(encoder="{source}").fit(windows)  # fine-tunes it',
 }
@@ -40,6 +42,7 @@ _TASK = {
     CLASSIFIER: "It classifies windows of EEG into {classes}.",
     FEW_LABELS: "It classifies windows of EEG into {classes}. Three logistic regressions vote: on "
     "features of a frozen encoder, on the tangent space of covariances, and on log band power.",
+    REGRESSOR: "It predicts a number for each window of EEG.",
     EMBEDDER: "It embeds windows of EEG: one vector for each, for linear probes and figures.",
     ENCODER: "It encodes single channels of EEG, to be fine-tuned or frozen in a classifier.",
 }
@@ -86,8 +89,8 @@ def model_card(
     source : str
         Where the model can be loaded from, for the example.
     licence : str | None
-        Licence of the model. None is that of the card, except for a classifier: the card of its
-        encoder does not know it.
+        Licence of the model. None is that of the card, except for a classifier or regressor: the
+        card of its encoder does not know it.
     about : str | None
         What the model is for, and what others should know; None is the description of the card.
     scores : DataFrame | None
@@ -111,11 +114,12 @@ def model_card(
     pipeline_tag: "feature-extraction"
     <BLANKLINE>
     """
-    estimator = description.get("classifier") or description.get("embedder") or {}
+    entries = ("classifier", "regressor", "embedder")
+    estimator: Mapping[str, Any] = next(filter(None, map(description.get, entries)), {})
     card = description.get("pretraining") or estimator.get("pretraining") or {}
     facts = card.get("about") or {}
     title, of_encoder = f"{kind} for EEG", []
-    if kind not in CLASSIFIERS:
+    if kind not in PREDICTORS:
         title = facts.get("name") or title
         licence, about = licence or facts.get("licence"), about or facts.get("description")
     elif facts.get("licence"):
@@ -181,7 +185,7 @@ def _header(kind: str, task: str | None, licence: str | None) -> str:
     tags = ["eeg", "braindecode", "self-supervised-learning", kind]
     entries["tags"] = [*tags, task] if task else tags
     # The Hub has no task of classifying signals.
-    entries["pipeline_tag"] = "other" if kind in CLASSIFIERS else "feature-extraction"
+    entries["pipeline_tag"] = "other" if kind in PREDICTORS else "feature-extraction"
     # A JSON value is YAML, too.
     lines = [f"{key}: {json.dumps(value)}" for key, value in entries.items()]
     return "\n".join(["---", *lines, "---"])
