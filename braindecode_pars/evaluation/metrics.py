@@ -287,7 +287,9 @@ def regression_scores(y_true: ArrayLike, y_pred: ArrayLike, subjects: Any) -> di
     spearman_within      0.8
     dtype: float64
     """
-    windows = pd.DataFrame({"true": y_true, "predicted": y_pred, "subject": subjects})
+    # As arrays, because pandas would match the rows of Series by their index.
+    columns = dict(true=y_true, predicted=y_pred, subject=subjects)
+    windows = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
     if windows["subject"].isna().any():
         raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
     whole = _errors(windows)

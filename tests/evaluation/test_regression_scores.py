@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import rankdata
 from sklearn.dummy import DummyRegressor
@@ -44,6 +45,13 @@ def test_scores_are_those_of_the_formulas(numbers):
     expected = slow_scores(true, predicted)
     expected |= {f"{name}_subjects": value for name, value in slow_scores(*means).items()}
     assert found == pytest.approx(expected | {"spearman_within": np.mean(within)})
+
+
+def test_rows_of_series_are_matched_by_their_place(numbers):
+    true, predicted, subjects = numbers
+    index = pd.Index(subjects, name="subject")
+    series = pd.Series(true, index), pd.Series(predicted, range(23, -1, -1)), index
+    assert regression_scores(*series) == regression_scores(true, predicted, subjects)
 
 
 def test_an_age_has_no_rank_within_a_subject(numbers):
