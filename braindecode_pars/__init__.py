@@ -28,6 +28,7 @@ _load, __dir__, __all__ = lazy_loader.attach(
             "FewLabelsClassifier",
             "PARSClassifier",
             "PARSEmbedder",
+            "PARSRegressor",
             "SubjectCentering",
         ],
         "models": ["PARSNet"],

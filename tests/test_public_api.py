@@ -30,6 +30,7 @@ def test_names():
         PARSClassifier,
         PARSEmbedder,
         PARSNet,
+        PARSRegressor,
         PatchEncoder,
         as_sklearn,
         datasets,
@@ -54,7 +55,7 @@ def parameters(callable_):
 
 
 def test_signatures():
-    from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder, datasets
+    from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, PatchEncoder, datasets
     from braindecode_pars.callbacks import Pretraining
     from braindecode_pars.pretext import PARS
 
@@ -93,8 +94,14 @@ def test_signatures():
         "sfreq",
         "random_state",
     ]
-    for parameter in list(inspect.signature(PARSClassifier).parameters.values())[1:]:
-        assert parameter.kind is parameter.KEYWORD_ONLY
+    for estimator in (PARSClassifier, PARSRegressor):
+        for parameter in list(inspect.signature(estimator).parameters.values())[1:]:
+            assert parameter.kind is parameter.KEYWORD_ONLY
+    shared = {*parameters(PARSClassifier)} & {*parameters(PARSRegressor)}
+    assert {*parameters(PARSRegressor)} - shared == {"loss"}
+    assert {*parameters(PARSClassifier)} - shared == {
+        *("class_weight", "label_smoothing", "unlabeled_label")
+    }
 
 
 def public_modules():

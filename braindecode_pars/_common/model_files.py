@@ -289,9 +289,9 @@ def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryv
 
 #: Kinds of models.
 ENCODER, EMBEDDER, NETWORK, CLASSIFIER = "PatchEncoder", "PARSEmbedder", "PARSNet", "PARSClassifier"
-FEW_LABELS = "FewLabelsClassifier"
-#: Kinds that classify windows.
-CLASSIFIERS = (CLASSIFIER, FEW_LABELS)
+FEW_LABELS, REGRESSOR = "FewLabelsClassifier", "PARSRegressor"
+#: Kinds that predict labels of windows, and kinds with a network that was fine-tuned.
+PREDICTORS, NETWORKS = (CLASSIFIER, FEW_LABELS, REGRESSOR), (NETWORK, CLASSIFIER, REGRESSOR)
 #: Model file of each kind, and the readable copy beside it. The names of a network are those of
 #: the Hugging Face Hub.
 MODEL_FILES = {
@@ -299,6 +299,7 @@ MODEL_FILES = {
     EMBEDDER: ("encoder.safetensors", "encoder.json"),
     NETWORK: ("model.safetensors", "config.json"),
     CLASSIFIER: ("model.safetensors", "config.json"),
+    REGRESSOR: ("model.safetensors", "config.json"),
     FEW_LABELS: ("model.safetensors", "config.json"),
 }
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")

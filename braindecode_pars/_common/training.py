@@ -300,7 +300,9 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
         )
 
 
-def warn_of_validation(losses: Sequence[float], chance: float) -> None:
+def warn_of_validation(
+    losses: Sequence[float], chance: float, constant: str = "the same probabilities"
+) -> None:
     """Warn when the validation loss was lowest at first, and when it was never below chance.
 
     Parameters
@@ -308,7 +310,9 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
     losses : sequence of float
         Validation loss of each epoch. Without any, there is no warning.
     chance : float
-        Validation loss of the same probabilities for every window.
+        Validation loss of the same prediction for every window.
+    constant : str
+        What this prediction is, for the warning.
     """
     if len(losses) > 1 and losses[0] <= min(losses[1:]):
         warn_user(
@@ -318,9 +322,9 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
         )
     if min(losses, default=-math.inf) >= chance:
         warn_user(
-            f"The validation loss was never below {chance:.3f}, that of the same probabilities for "
-            "every window. Labels may be better than chance all the same: look at a score. If they "
-            "are not, check the labels, or train for more epochs or on more subjects.",
+            f"The validation loss was never below {chance:.3f}, that of {constant} for every "
+            "window. Labels may be better than chance all the same: look at a score. If they are "
+            "not, check the labels, or train for more epochs or on more subjects.",
             ConvergenceWarning,
         )
 

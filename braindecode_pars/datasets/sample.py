@@ -22,6 +22,12 @@ from braindecode_pars.recordings.preprocessing import remember_steps
 #: Conditions, in the order of the targets.
 CONDITIONS = ("rest", "arithmetic")
 
+#: Age of each subject in years, in the table of the corpus.
+AGES = (
+    *(21, 18, 19, 17, 17, 16, 18, 18, 26, 16, 17, 18),
+    *(17, 24, 17, 17, 17, 17, 17, 22, 17, 20, 19, 16),
+)
+
 #: Length of a recording in seconds.
 SECONDS = 60.0
 
@@ -60,7 +66,7 @@ def mental_arithmetic(
     -------
     BaseConcatDataset of EEGWindowsDataset
         Signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions have ``subject``
-        and ``condition``, as those of EEGMAT.
+        and ``condition``, as those of EEGMAT, and ``age`` in years.
 
     Raises
     ------
@@ -94,8 +100,8 @@ def mental_arithmetic(
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()
     recordings = (
-        Recording(FILE, dict(subject=s, corpus="eegmat", condition=c))
-        for s in known
+        Recording(FILE, dict(subject=s, corpus="eegmat", condition=c, age=age))
+        for s, age in zip(known, AGES, strict=True)
         for c in CONDITIONS
     )
     chosen = choose_subjects(recordings, subjects, "The sample")

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: pretraining, then classification or embedding."""
+"""scikit-learn estimators: pretraining, then classification, regression or embedding."""
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.estimators.augmentation import ChannelNoise
@@ -8,6 +8,7 @@ from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.few_labels import FewLabelsClassifier
 from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.network import NetworkClassifier
+from braindecode_pars.estimators.regressor import PARSRegressor
 from braindecode_pars.estimators.smoothing import HMMSmoothing
 from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
 
@@ -20,6 +21,7 @@ __all__ = [
     "NetworkClassifier",
     "PARSClassifier",
     "PARSEmbedder",
+    "PARSRegressor",
     "SubjectCentering",
     "TrainingCost",
 ]

@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import CLASSIFIER, ModelFile
-from braindecode_pars._common.training import history_frame, history_row
-from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.costs import TrainingCost, classifier_cost
-from braindecode_pars.estimators.embedder import PARSEmbedder
-from braindecode_pars.estimators.encoder_start import (
-    EncoderEstimator,
-    EncoderStart,
-    encoder_start,
-    further_windows,
-)
-from braindecode_pars.estimators.fine_tuning import (
-    FineTuningNet,
-    fine_tune,
-    fine_tuning_net,
-    fine_tuning_of,
-    warn_of_fine_tuning,
-)
-from braindecode_pars.estimators.parameters import AUTO
-from braindecode_pars.estimators.recentring import recentred_logits, recentres
-from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
+from braindecode_pars._common.model_files import CLASSIFIER
+from braindecode_pars.estimators.pars_estimator import PARSEstimator
+from braindecode_pars.estimators.sharing import labels_to_json
 from braindecode_pars.estimators.transitions import Transitions
-from braindecode_pars.estimators.windows_estimator import (
-    LogitClassifier,
-    Seeds,
-    batches,
-    check_finite,
-    positions_for,
-    read_labelled,
-    read_to_predict,
-    training,
-    without_training,
-)
-from braindecode_pars.models import PARSNet
-from braindecode_pars.models.electrodes import electrode_positions
-from braindecode_pars.models.network_files import network_from_file
-from braindecode_pars.pretrained.cards import read_card, unique_subjects
-from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
+from braindecode_pars.estimators.windows_estimator import LogitClassifier, read_labelled
+from braindecode_pars.windows.held_out import hold_out
 from braindecode_pars.windows.table import Windows
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSClassifier(LogitClassifier, EncoderEstimator):
+class PARSClassifier(LogitClassifier, PARSEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
     This scikit-learn classifier runs the whole method of the paper: a pretext task on single
@@ -274,16 +232,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     ('pars', {1, 2, 3})
     """
 
-    freeze_encoder: str | bool = "auto"
-    channel_drop_prob: float = 0.5
-    electrode_position: str | bool = "auto"
-    amplitude: bool = True
-    head: str | None = None
-    recenter: str | None = None
-    head_epochs: str | int = "auto"
-    encoder_lr_factor: str | float | tuple[float, float] = "auto"
-    drop_prob: float = 0.0
-
     _kind = CLASSIFIER
 
     def fit(
@@ -343,286 +291,36 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             steps, a pretraining loss at chance, a validation loss that never fell, or a class that
             is predicted for no training window.
         """
-        with training(self) as seeds:
-            start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
-            self.amplitudes_ = amplitude_range(train)
-            start.pretrain(self.encoder_, parts, seeds.pretraining)
-            # The card is written first, so that it is complete after Ctrl-C.
-            card = self.encoder_card_
-            people = [part.people for part in (train, valid) if part is not None]
-            self.encoder_card_ = replace(
-                card,
-                sfreq=self.sfreq_,
-                finetune_subjects=unique_subjects(card.finetune_subjects, *people),
-            )
-            fine_tune(self.net_, train, valid)
-            warn_of_fine_tuning(self, train, valid)
-        return self
+        return self._fit(X, y, groups, unlabeled)
 
-    def _begin(
-        self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        unlabeled: Any = None,
-        *,
-        seeds: Seeds,
-    ) -> tuple[EncoderStart, Windows, Windows | None, list[Windows]]:
-        """Read the windows and build the net.
-
-        Returns
-        -------
-        start : EncoderStart
-            The encoder of the net before its training.
-        train, valid : Windows, Windows | None
-            Labelled windows, of which the second ones are held out.
-        parts : list of Windows
-            What to pretrain on: the training windows, and unlabelled ones of people who are not
-            held out.
-        """
-        # Positions are those of one montage, and so are the means of a subject.
-        has_filters = self.head in ("spatial_filter", "both")
-        has_positions = self.electrode_position not in (False, AUTO) or has_filters
-        any_montage = not has_positions and self.recenter is None
+    def _read(
+        self, X: Any, y: Any, groups: Any, *, any_montage: bool
+    ) -> tuple[Windows, np.ndarray]:
         windows = read_labelled(self, X, y, groups, any_montage=any_montage)
-        start = encoder_start(self, windows)
-        others = further_windows(self, unlabeled, windows)
-        labelled = windows.labels >= 0
-        if not labelled.all():
-            others = [windows[~labelled], *others]
-        train, valid = hold_out(windows[labelled], self.validation, seeds.split)
-        head = self._head()
-        self.net_: FineTuningNet = fine_tuning_net(
-            self,
-            PARSNet,
-            train,
-            valid,
-            seed=seeds.augmentation,
-            n_outputs=len(self.classes_),
-            n_chans=self.n_chans_,
-            chs_info=self.chs_info_ or None,
-            n_times=self.n_times_,
-            sfreq=self.sfreq_,
-            channel_drop_prob=self.channel_drop_prob,
-            electrode_position=self._has_electrode_code(),
-            amplitude=self.amplitude,
-            head=head,
-            recenter=self.recenter,
-            **start.sizes,
-        )
-        self.fine_tuning_["head"] = head
-        if self.verbose and self.encoder is not None:
-            self._log_fine_tuning(unique_subjects(train.people))
-        kept = (without_held_out_splits(part, self.validation) for part in others)
-        kept = (drop_held_out(part, train, valid) for part in kept)
-        return start, train, valid, [train, *(part for part in kept if part is not None)]
+        return windows, windows.labels >= 0
 
-    def _head(self) -> str:
-        """Return the head that the network gets."""
-        head = fine_tuning_of(vars(self), None)["head"]
-        if head != AUTO:
-            return head
-        # An empty list where recordings have different channels.
-        return "spatial_filter" if n_known_electrodes(self.chs_info_ or []) else "attention"
-
-    def _log_fine_tuning(self, people: list | None) -> None:
-        told = dict(self.fine_tuning_)
-        if told["freeze_encoder"]:  # the others have no effect
-            told = {name: told[name] for name in ("freeze_encoder", "head")}
-        settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
-        number = "an unknown number of" if people is None else len(people)
-        log.info("A given encoder and labels of %s people: %s.", number, settings)
-
-    def _has_electrode_code(self) -> bool:
-        """Whether a code of the electrode position is added to the tokens."""
-        if self.electrode_position == AUTO:
-            names = self.chs_info_ or []
-            n_known = n_known_electrodes(names)
-            if self.verbose:
-                found = "on" if n_known else "off"
-                text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
-                log.info(text, found, n_known, len(names))
-            return n_known > 0
-        if self.electrode_position and not self.chs_info_:
-            raise ValueError(
-                "electrode_position=True needs channel names, with the same names and order in "
-                "every recording."
-            )
-        return bool(self.electrode_position)
-
-    def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
-        """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
-
-        Labels are not used. ``fit`` holds validation windows out of its own pretraining; here every
-        window is used.
-
-        Parameters
-        ----------
-        X, groups, unlabeled
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        PARSEmbedder
-            Fitted embedder, which ``PARSClassifier(encoder=...)`` accepts.
-
-        Raises
-        ------
-        TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
-            As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
-        """
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in PARSEmbedder().get_params(deep=False) if name in own}
-        return PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
-
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
-        """Return what ``fit`` would cost, without training.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        TrainingCost
-            Trained parameters, steps, tokens and floating-point operations. Validation does not
-            count.
-
-        Raises
-        ------
-        TypeError, ValueError, FileNotFoundError
-            As :meth:`fit`, before it trains.
-        """
-        with without_training(self) as (clf, seeds):
-            start, train, _, parts = clf._begin(X, y, groups=groups, seeds=seeds)
-            return classifier_cost(start, clf.net_, train, sum(map(len, parts)))
+    def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
+        return hold_out(windows, self.validation, seed)
 
     @property
-    def encoder_(self) -> PatchEncoder:
-        """The fine-tuned encoder."""
-        return self.net_.module_.encoder
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses, one row per epoch, over both phases.
-
-        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
-        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
-        ``restored`` is True for the epoch whose state the model has: that with the lowest
-        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
-        another. Where it is never True, as without validation, the model has the last state. A task
-        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
-        A value is NaN when its phase has no such loss.
-        :func:`~braindecode_pars.plotting.training_curves` plots this table.
-        """
-        check_is_fitted(self)
-        return history_frame(
-            {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
-        )
+    def _n_outputs(self) -> int:
+        return len(self.classes_)
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
-        check_is_fitted(self)
-        module = self.net_.module_.eval()
-        by_subject = recentres(module)
-        X = as_windows(X, groups=groups if by_subject else None)
-        # The means of a subject are those of channels.
-        any_montage = not by_subject or len(X.montages) == 1
-        windows = read_to_predict(self, X, any_montage=any_montage)
-        if module.positions is not None:
-            warn_of_unknown_electrodes(windows, self.n_chans_)
-        if by_subject:
-            with torch.inference_mode():
-                return check_finite(recentred_logits(module, windows))
-        device = module.final_layer.weight.device
-        logits: list[Tensor] = []
-        with torch.inference_mode():
-            for batch in batches(windows, module.encoder.patch_size, device):
-                # Windows of other channels have other positions.
-                chs_info = windows.montage_of(sum(map(len, logits))).chs_info
-                positions = positions_for(module, chs_info, batch.shape[1])
-                logits.append(module(batch, **positions).cpu())
-        return check_finite(torch.cat(logits))
+        return self._outputs(X, groups)
 
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _labels_to_json(self) -> dict[str, Any]:
         weights = self.net_.criterion_.weight
-        # None: unknown channels; an empty list: recordings with different channels.
-        montage = "one" if self.chs_info_ else "several"
-        module = self.net_.module_
-        # The description of the PARSNet, and of everything else.
-        description = module.description()
-        description["classifier"] = {
-            "parameters": parameters_to_json(self),
+        return {
             "classes": labels_to_json(self.classes_),
             "class_names": self.class_names_ and list(self.class_names_.values()),
-            "fine_tuning": self.fine_tuning_,
             "class_weights": None if weights is None else weights.tolist(),
-            "windows": {
-                "sfreq": self.sfreq_,
-                "montage": "unknown" if self.chs_info_ is None else montage,
-            },
-            "preprocessing": self.preprocessing_.known(),
-            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
             "transitions": self.transitions_ and self.transitions_.to_json(),
-            "pretraining": asdict(self.encoder_card_),
-            "history": {
-                "pretraining": list(map(history_row, self.pretraining_history_)),
-                "fine-tuning": list(map(history_row, self.net_.history)),
-            },
         }
-        return description, module.state_dict()
-
-    @classmethod
-    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> PARSNet:
-        return network_from_file(PARSNet, model, folder, strict=strict)
 
     def _restore(self, described: dict[str, Any], weights: Any) -> None:
         classes, names = described["classes"], described["class_names"]
         self.classes_ = np.asarray(classes["values"], np.dtype(classes["dtype"]))
         self.class_names_ = names and dict(zip(self.classes_.tolist(), names, strict=True))
-        montages = {"one": weights._chs_info, "several": [], "unknown": None}
-        self.chs_info_ = montages[described["windows"]["montage"]]
-        amplitudes = described["amplitudes"]
-        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
         self.transitions_ = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
-        self.encoder_card_ = read_card(described["pretraining"])
-        self.n_chans_, self.n_times_ = weights.n_chans, weights.n_times
-        self.load_report_ = weights.load_report
-        # The net around the loaded module, which is not trained again.
-        self.pretraining_history_ = described["history"]["pretraining"]
-        if "fine_tuning" in described:  # not in models of 0.2.0, whose parameters have no "auto"
-            chosen = described["fine_tuning"].items()
-            self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
-        of_classes = described["class_weights"] and torch.FloatTensor(described["class_weights"])
-        self.net_ = fine_tuning_net(self, weights, class_weights=of_classes)
-        self.fine_tuning_["head"] = weights.head
-        self.net_.history.extend(described["history"]["fine-tuning"])
-
-
-def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
-    """Warn of windows to predict in which no electrode position is known.
-
-    ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
-    have the channels of the fit, if they have as many.
-    """
-    unknown: list[int] = []
-    for number, montage in enumerate(windows.montages):
-        of_montage = np.flatnonzero(windows.montage_numbers == number).tolist()
-        if montage.chs_info is None:
-            is_known = len(windows[of_montage[0]]) == n_chans
-        else:
-            is_known = n_known_electrodes(montage.chs_info) > 0
-        unknown += [] if is_known else of_montage
-    if unknown:
-        names = windows.montage_of(unknown[0]).names
-        found = listed(names, most=3) or f"{len(windows[unknown[0]])} without names"
-        warn_user(
-            f"No electrode position is known in {len(unknown)} of {len(windows)} windows: none of "
-            f"their channels ({found}) is an electrode of the 10-05 system or has a location. "
-            "Rename them, or set a montage."
-        )
-
-
-def n_known_electrodes(chs_info: list[dict]) -> int:
-    """Return how many channels have a known position."""
-    return int(np.isfinite(electrode_positions(chs_info)).all(axis=1).sum())
+        super()._restore(described, weights)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
+from skorch import NeuralNet
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
@@ -22,11 +23,7 @@ from braindecode_pars._common.checks import boolean, checked
 from braindecode_pars._common.computing import Count, count_steps, n_parameters, training_step
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart
-from braindecode_pars.estimators.fine_tuning import (
-    FineTuningNet,
-    frozen_epochs,
-    steps_of_fine_tuning,
-)
+from braindecode_pars.estimators.fine_tuning import frozen_epochs, steps_of_fine_tuning
 from braindecode_pars.estimators.recentring import recentres
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
@@ -72,16 +69,16 @@ class TrainingCost(NamedTuple):
     flops: float
 
 
-def classifier_cost(
-    start: EncoderStart, net: FineTuningNet, train: Windows, n_windows: int
+def fine_tuning_cost(
+    start: EncoderStart, net: NeuralNet, train: Windows, n_windows: int
 ) -> TrainingCost:
-    """Return the cost of a fit of a PARSClassifier.
+    """Return the cost of a fit of a PARSClassifier or a PARSRegressor.
 
     Parameters
     ----------
     start : EncoderStart
         The encoder at the start of the fit.
-    net : FineTuningNet
+    net : FineTuningNet | RegressionNet
         Initialised net.
     train : Windows
         Windows of fine-tuning.
@@ -116,7 +113,7 @@ def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
     return TrainingCost(parameters, steps, 0, *_sum(counts))
 
 
-def network_cost(net: FineTuningNet, train: Windows) -> TrainingCost:
+def network_cost(net: NeuralNet, train: Windows) -> TrainingCost:
     """Return the cost of a fit of a NetworkClassifier."""
     step = _supervised_step(net.module_.train(), *train.check())
     n_steps = net.max_epochs * steps_of_fine_tuning(net, train)

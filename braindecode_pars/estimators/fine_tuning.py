@@ -1,7 +1,7 @@
-"""Fine-tuning on labelled windows, shared by all classifiers.
+"""Fine-tuning on labelled windows, shared by all classifiers and the regressor.
 
-The encoder is frozen, thawed later, or trained at a lower rate. Cross-entropy has class weights, in
-a batch and exactly over an epoch. What fine-tuning has not learned is warned of.
+The encoder is frozen, thawed later, or trained at a lower rate. The losses have weights, in a batch
+and exactly over an epoch. What fine-tuning has not learned is warned of.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,9 +17,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from braindecode.augmentation import AugmentedDataLoader
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from skorch import NeuralNet, NeuralNetClassifier
+from skorch import NeuralNet, NeuralNetClassifier, NeuralNetRegressor
 from skorch.callbacks import (
     Callback,
     EarlyStopping,
@@ -65,6 +65,10 @@ class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
+class RegressionNet(NoSilentFailure, OwnDraws, Precision, NeuralNetRegressor):
+    """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
+
+
 def fine_tuning_net(
     estimator: BaseEstimator,
     module: type[nn.Module] | nn.Module,
@@ -74,13 +78,13 @@ def fine_tuning_net(
     seed: int = 0,
     class_weights: Tensor | None = None,
     **module_arguments: Any,
-) -> FineTuningNet:
+) -> NeuralNet:
     """Build and initialise a net with the parameters of an estimator.
 
     Parameters
     ----------
-    estimator : PARSClassifier | NetworkClassifier
-        Estimator with the parameters and ``classes_``.
+    estimator : PARSClassifier | NetworkClassifier | PARSRegressor
+        Estimator with the parameters, and ``classes_`` if it has classes.
     module : type[nn.Module] | nn.Module
         Class or instance of the network. An instance is trained in place.
     train, valid : Windows | None
@@ -95,7 +99,7 @@ def fine_tuning_net(
 
     Returns
     -------
-    FineTuningNet
+    FineTuningNet | RegressionNet
         An initialised net, not yet trained. The estimator has ``fine_tuning_`` then, if it has an
         encoder.
     """
@@ -103,9 +107,6 @@ def fine_tuning_net(
     # torch refuses numbers of NumPy.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
     if train is not None:
-        class_weights = cross_entropy_weights(
-            train.labels, estimator.classes_, params["class_weight"]
-        )
         n_steps = math.ceil(len(train) / batch_size)
         epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
     if "freeze_encoder" in params:
@@ -113,15 +114,13 @@ def fine_tuning_net(
             people = None if train is None else unique_subjects(train.people)
             estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
         params |= estimator.fine_tuning_
+    net, objective = _objective(estimator, train, class_weights)
     loader: dict[str, Any] = {"iterator_train": WindowLoader}
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
         loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
-    return FineTuningNet(
+    return net(
         module,
-        criterion=CrossEntropy,
-        criterion__weight=class_weights,
-        criterion__label_smoothing=float(params["label_smoothing"]),
         optimizer=torch.optim.AdamW,
         optimizer__param_groups=param_groups(params, _n_layers(module, module_arguments)),
         optimizer__weight_decay=params["weight_decay"],
@@ -130,7 +129,6 @@ def fine_tuning_net(
         iterator_train__shuffle=True,
         iterator_valid=WindowLoader,
         train_split=None,
-        classes=np.arange(len(estimator.classes_)),
         max_epochs=epochs or EPOCHS,
         callbacks=_callbacks(params, restore_best=valid is not None),
         callbacks__train_loss=EpochLoss("train_loss", on_train=True),
@@ -139,9 +137,27 @@ def fine_tuning_net(
         device=find_device(params["device"]),
         precision=params.get("precision", "float32"),
         compile=params.get("compile", False),
+        **objective,
         **loader,
         **{f"module__{name}": value for name, value in module_arguments.items()},
     ).initialize()
+
+
+def _objective(
+    estimator: Any, train: Windows | None, class_weights: Tensor | None
+) -> tuple[type[NeuralNet], dict[str, Any]]:
+    """Return the class of the net, and the arguments that are those of its loss."""
+    if is_regressor(estimator):
+        return RegressionNet, dict(criterion=TargetError, criterion__loss=estimator.loss)
+    classes = estimator.classes_
+    if train is not None:
+        class_weights = cross_entropy_weights(train.labels, classes, estimator.class_weight)
+    return FineTuningNet, dict(
+        criterion=CrossEntropy,
+        criterion__weight=class_weights,
+        criterion__label_smoothing=float(estimator.label_smoothing),
+        classes=np.arange(len(classes)),
+    )
 
 
 def _n_layers(module: type[nn.Module] | nn.Module, arguments: dict[str, Any]) -> int:
@@ -152,14 +168,14 @@ def _n_layers(module: type[nn.Module] | nn.Module, arguments: dict[str, Any]) ->
     return len(getattr(encoder, "blocks", ()))
 
 
-def fine_tune(net: FineTuningNet, train: Windows, valid: Windows | None) -> None:
+def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
     """Train a net on labelled windows, in place.
 
     If its module recentres by subject, a batch has several windows of each of a few subjects.
 
     Parameters
     ----------
-    net : FineTuningNet
+    net : FineTuningNet | RegressionNet
         Initialised net.
     train, valid : Windows, Windows | None
         Labelled windows; ``valid`` is None without validation.
@@ -173,14 +189,14 @@ def fine_tune(net: FineTuningNet, train: Windows, valid: Windows | None) -> None
         net.partial_fit(examples, None)  # fit would initialise the net again
 
 
-def steps_of_fine_tuning(net: FineTuningNet, train: Windows) -> int:
+def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
     with _data(net, train, None) as examples:
         return steps_in_epoch(net, examples)
 
 
 @contextmanager
-def _data(net: FineTuningNet, train: Windows, valid: Windows | None) -> Iterator[Any]:
+def _data(net: NeuralNet, train: Windows, valid: Windows | None) -> Iterator[Any]:
     """Yield the examples that a net trains on; the net has the validation split meanwhile."""
     examples: Any = Examples(train)
     held_out: Any = None if valid is None else Examples(valid)
@@ -378,20 +394,32 @@ _N_PREDICTED = 512
 
 
 def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -> None:
-    """Warn when a classifier may have learned nothing, or never predicts one of its classes.
+    """Warn when an estimator may have learned nothing, or never predicts one of its classes.
 
     Parameters
     ----------
-    estimator : PARSClassifier | NetworkClassifier
-        Classifier at the end of its ``fit``.
+    estimator : PARSClassifier | NetworkClassifier | PARSRegressor
+        Estimator at the end of its ``fit``.
     train, valid : Windows, Windows | None
-        Training and validation windows, with labels as indices into ``classes_``.
+        Training and validation windows, with labels as the net learns them.
     """
+    numbers = is_regressor(estimator)
     if valid is not None:
-        weight = estimator.net_.criterion_.weight
+        criterion = estimator.net_.criterion_
         losses = [row["valid_loss"] for row in estimator.net_.history if "valid_loss" in row]
-        warn_of_validation(losses, _chance_loss(train, valid, len(estimator.classes_), weight))
-    _warn_of_absent_classes(estimator, train)
+        if numbers:
+            warn_of_validation(losses, _loss_of_mean(valid, criterion), "the mean target")
+        else:
+            chance = _chance_loss(train, valid, len(estimator.classes_), criterion.weight)
+            warn_of_validation(losses, chance)
+    if not numbers:
+        _warn_of_absent_classes(estimator, train)
+
+
+def _loss_of_mean(valid: Windows, criterion: TargetError) -> float:
+    """Return the validation loss of the mean of the training targets, which is 0."""
+    targets = torch.as_tensor(Examples(valid).y)
+    return criterion(torch.zeros(len(targets), 1), targets).item()
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
@@ -458,8 +486,42 @@ class CrossEntropy(nn.CrossEntropyLoss):
         return self.weight[labels.to(self.weight.device)].sum().item()
 
 
+#: Loss -> function of outputs and targets. Huber's is linear beyond one standard deviation.
+LOSSES: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "huber": F.huber_loss}
+
+
+class TargetError(nn.Module):
+    r"""Squared or Huber error of standardised targets.
+
+    For windows with errors :math:`d_i`, the loss is the mean of :math:`e(d_i)`, with
+    :math:`e(d) = d^2` or Huber's
+
+    .. math::
+        e(d) = \begin{cases} d^2 / 2 & |d| \le 1 \\ |d| - 1 / 2 & |d| > 1 \end{cases}
+
+    (Huber 1964, Annals of Mathematical Statistics 35).
+
+    Parameters
+    ----------
+    loss : "mse" | "huber"
+        Which error.
+    """
+
+    def __init__(self, loss: str):
+        super().__init__()
+        self.loss = loss
+
+    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss: (batch, 1), (batch,) -> ()."""
+        return LOSSES[self.loss](outputs[:, 0].to(targets.dtype), targets)
+
+    def total_weight(self, targets: Tensor) -> float:
+        """Return the denominator of the loss: the number of windows."""
+        return float(len(targets))
+
+
 class EpochLoss(PassthroughScoring):
-    """Loss of an epoch with :class:`CrossEntropy`, as if all windows were in one batch.
+    """Loss of an epoch with a loss of this module, as if all windows were in one batch.
 
     skorch's mean over batches counts each batch by its number of windows. A batch with a rare class
     has a larger total weight than others, so that mean depends on which windows share a batch.

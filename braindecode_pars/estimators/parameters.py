@@ -129,6 +129,7 @@ RULES = {
         )
     ),
     "precision": choice("float32", "bfloat16"),
+    "loss": choice("mse", "huber"),
     "device": instance("the name of a device, or a torch.device", str, torch.device),
     "random_state": checks.Rule(
         "an integer of at least 0, a numpy.random.RandomState, or None",

@@ -26,7 +26,9 @@ from braindecode_pars._common.model_files import (
     CLASSIFIER,
     EMBEDDER,
     FEW_LABELS,
+    NETWORKS,
     PREFIX,
+    REGRESSOR,
     ModelFile,
     check_may_save,
     model_folder,
@@ -42,7 +44,9 @@ from braindecode_pars.pretrained.model_card import write_shared
 from braindecode_pars.recordings.preprocessing import Preprocessing
 
 #: Entry of the description that an estimator adds to that of its network.
-ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedder"}
+ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedder"} | {
+    REGRESSOR: "regressor"
+}
 
 #: Columns of scores that name people, in lower case.
 _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
@@ -54,7 +58,7 @@ def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
     # The text of an object may be the path of a folder.
     left_out = estimator["parameters"]["left_out"]
     left_out |= dict.fromkeys(left_out, "...")
-    part = estimator if kind == CLASSIFIER else description
+    part = estimator if kind in NETWORKS else description
     part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
     return description
 

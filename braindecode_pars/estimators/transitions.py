@@ -102,8 +102,8 @@ class Transitions:
         counts = np.ones((len(classes), len(classes)))
         np.add.at(counts, (pairs["code_x"].to_numpy(), pairs["code_y"].to_numpy()), 1)
         shares = np.bincount(codes, minlength=len(classes)) + 1.0
-        weights = cross_entropy_weights(codes, classes, class_weight, windows.weights)
-        prior = np.bincount(codes, windows.weights, len(classes)).astype(float)
+        weights = cross_entropy_weights(codes, classes, class_weight)
+        prior = np.bincount(codes, minlength=len(classes)).astype(float)
         prior *= 1 if weights is None else weights.numpy()
         prior[prior == 0] = 1  # a class whose windows have no weight
         return cls(

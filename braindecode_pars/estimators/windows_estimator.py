@@ -148,7 +148,12 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
 
 
 def read_windows(
-    estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    *,
+    any_montage: bool = False,
 ) -> Windows:
     """Return the windows of ``fit`` as Windows, with the picked channels.
 
@@ -596,21 +601,27 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LogitClassifier(WindowsClassifier, TrainedEstimator):
-    """A classifier that trains ``net_`` and predicts from its logits."""
+class FineTunedEstimator(TrainedEstimator):
+    """An estimator that trains ``net_`` on labelled windows."""
 
     finetune_epochs: int | None = None
     finetune_batch_size: int = 32
     finetune_lr: float = 1e-3
     finetune_warmup: float | None = 0.1
     gradient_clip: float | None = 1.0
-    label_smoothing: float = 0.0
     augmentation: Any = None
-    class_weight: str | dict | None = "balanced"
     validation: float | str = 0.0
-    unlabeled_label: Any = "auto"
     callbacks: list | None = None
 
     def __sklearn_is_fitted__(self) -> bool:
         # After Ctrl-C in pretraining, the net exists but its head is untrained.
         return hasattr(self, "net_") and len(self.net_.history) > 0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogitClassifier(WindowsClassifier, FineTunedEstimator):
+    """A classifier that trains ``net_`` and predicts from its logits."""
+
+    label_smoothing: float = 0.0
+    class_weight: str | dict | None = "balanced"
+    unlabeled_label: Any = "auto"

@@ -1,4 +1,4 @@
-"""Protocols that score scikit-learn classifiers on held-out subjects.
+"""Protocols that score scikit-learn classifiers on held-out subjects, and scores of regressors.
 
 Each protocol returns one tidy DataFrame."""
 
@@ -16,7 +16,12 @@ from braindecode_pars.evaluation.changed_windows import ChangedSignals
 from braindecode_pars.evaluation.controls import controls
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.gains import control_gains, describe_controls
-from braindecode_pars.evaluation.metrics import score_predictions, score_table, summarize
+from braindecode_pars.evaluation.metrics import (
+    regression_scores,
+    score_predictions,
+    score_table,
+    summarize,
+)
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
 from braindecode_pars.evaluation.protocols import (
     compare,
@@ -50,6 +55,7 @@ __all__ = [
     "leave_one_subject_out",
     "paired_tests",
     "power",
+    "regression_scores",
     "score_predictions",
     "score_table",
     "study",

@@ -1,4 +1,4 @@
-"""The paper's metrics, computed by torchmetrics; scores of a fold, and their mean and spread."""
+"""The paper's metrics, those of regression, scores of a fold, and their mean and spread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike
+from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator
+from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.pipeline import Pipeline
 from torch import Tensor
 from torchmetrics.functional.classification import (
@@ -222,6 +224,96 @@ def _of_probabilities(
     codes = [1] if len(classes) == 2 else true.unique().tolist()
     of_class = _OF_PROBABILITIES[metric]
     return torch.stack([of_class(columns[:, c], (true == c).long()) for c in codes]).mean().item()
+
+
+def regression_scores(y_true: ArrayLike, y_pred: ArrayLike, subjects: Any) -> dict[str, float]:
+    """Score predicted numbers, over windows and over subjects.
+
+    The protocols score one held-out subject at a time, in whom an age does not vary. So predict
+    each window by a fit without its subject, and score all predictions together, as below.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, shape (n_windows,)
+        True and predicted numbers.
+    subjects : array-like, shape (n_windows,)
+        Subject of each window.
+
+    Returns
+    -------
+    dict of str to float
+        - ``r2``, ``spearman``, ``mae``: coefficient of determination, rank correlation and mean
+          absolute error over windows. They count subjects by their windows.
+        - ``r2_subjects``, ``spearman_subjects``, ``mae_subjects``: the same of the mean prediction
+          and the mean target of each subject. For an age these are the scores to report.
+        - ``spearman_within``: mean over subjects of the rank correlation of the subject's windows,
+          where targets and predictions vary.
+
+        A score is NaN where it is undefined: r2 if all targets are the same, a correlation if all
+        targets or all predictions are.
+
+    Raises
+    ------
+    ValueError
+        When lengths differ, or a number or a subject is missing.
+
+    Notes
+    -----
+    In a cross-validation, predictions that know nothing correlate negatively with the targets: the
+    mean of the others is lower, the higher the target that is held out. With one subject in a fold,
+    the mean of the training targets has a rank correlation over subjects of -1. Compare r2 and the
+    error with those of ``DummyRegressor``, and correlations with those of permuted targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import RidgeCV
+    >>> from sklearn.model_selection import GroupKFold, cross_val_predict
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> from braindecode_pars.evaluation import LogBandPower, regression_scores
+    >>> X, stages, subjects = as_sklearn(datasets.simulated.sleep(4, hours=0.4, n_chans=2))
+    >>> depth = np.array([0.0, 1.0, 2.0, 3.0, 1.0])[stages]
+    >>> ridge = make_pipeline(LogBandPower(), StandardScaler(), RidgeCV(np.logspace(-2, 4, 13)))
+    >>> predicted = cross_val_predict(ridge, X, depth, groups=subjects, cv=GroupKFold(4))
+    >>> pd.Series(regression_scores(depth, predicted, subjects)).round(1)
+    r2                   0.8
+    spearman             0.8
+    mae                  0.4
+    r2_subjects          0.3
+    spearman_subjects    0.8
+    mae_subjects         0.2
+    spearman_within      0.8
+    dtype: float64
+    """
+    # As arrays, because pandas would match the rows of Series by their index.
+    columns = dict(true=y_true, predicted=y_pred, subject=subjects)
+    windows = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+    if windows["subject"].isna().any():
+        raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
+    whole = _errors(windows)
+    of_subject = windows.groupby("subject", sort=False)
+    means = _errors(of_subject.mean())
+    within = pd.Series([_spearman(own) for _, own in of_subject], dtype=float)
+    return {
+        **whole,
+        **{f"{name}_subjects": value for name, value in means.items()},
+        "spearman_within": float(within.mean()),
+    }
+
+
+def _errors(rows: pd.DataFrame) -> dict[str, float]:
+    true, predicted = rows["true"], rows["predicted"]
+    mae = float(mean_absolute_error(true, predicted))  # refuses missing numbers
+    r2 = float(r2_score(true, predicted)) if np.ptp(true) > 0 else float("nan")
+    return {"r2": r2, "spearman": _spearman(rows), "mae": mae}
+
+
+def _spearman(rows: pd.DataFrame) -> float:
+    pair = rows[["true", "predicted"]]
+    return float(spearmanr(pair)[0]) if np.ptp(pair, axis=0).all() else float("nan")
 
 
 _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]

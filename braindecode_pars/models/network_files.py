@@ -18,10 +18,10 @@ from torch import nn
 
 from braindecode_pars._common.checks import check_same_rate
 from braindecode_pars._common.model_files import (
-    CLASSIFIER,
     FEW_LABELS,
     MODEL_FILES,
     NETWORK,
+    NETWORKS,
     README,
     LoadReport,
     ModelFile,
@@ -185,7 +185,7 @@ class SavedInFolder(_Model):
         # Find the folder and load the model in it.
         folder = model_folder(pretrained_model_name_or_path, download=True, **download)
         model = read_model(folder, *MODEL_FILES)
-        if model.kind in (NETWORK, CLASSIFIER):
+        if model.kind in NETWORKS:
             net = network_from_file(cls, model, folder, strict=strict, **arguments)
             if n_outputs not in (None, net.n_outputs):
                 net.reset_head(n_outputs)
@@ -233,7 +233,7 @@ def encoder_from_file(
 
     ``network`` is the class of the networks in such files.
     """
-    if model.kind in (NETWORK, CLASSIFIER):
+    if model.kind in NETWORKS:
         net = network_from_file(network, model, source, strict=strict)
         report = net.load_report
         if report is None or not any(name.startswith("encoder.") for name in report.loaded):

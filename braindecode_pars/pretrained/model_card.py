@@ -19,11 +19,12 @@ from torch import Tensor
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
-    CLASSIFIERS,
     EMBEDDER,
     ENCODER,
     FEW_LABELS,
+    PREDICTORS,
     README,
+    REGRESSOR,
     write_model,
 )
 from braindecode_pars._common.subjects import CORPORA, salt_of
@@ -33,6 +34,7 @@ _TASK = {
     CLASSIFIER: "It classifies windows of EEG into {classes}.",
     FEW_LABELS: "It classifies windows of EEG into {classes}. Three logistic regressions vote: on "
     "features of a frozen encoder, on the tangent space of covariances, and on log band power.",
+    REGRESSOR: "It predicts a number for each window of EEG.",
     EMBEDDER: "It embeds windows of EEG: one vector for each, for linear probes and figures.",
     ENCODER: "It encodes single channels of EEG, to be fine-tuned or frozen in a classifier.",
 }
@@ -68,8 +70,8 @@ def model_card(
     source : str
         Where the model can be loaded from, for the example.
     licence : str | None
-        Licence of the model. None is that of the card, except for a classifier: the card of its
-        encoder does not know it.
+        Licence of the model. None is that of the card, except for a classifier or regressor: the
+        card of its encoder does not know it.
     about : str | None
         What the model is for, and what others should know; None is the description of the card.
     scores : DataFrame | None
@@ -93,11 +95,12 @@ def model_card(
     pipeline_tag: "feature-extraction"
     <BLANKLINE>
     """
-    estimator = description.get("classifier") or description.get("embedder") or {}
+    entries = ("classifier", "regressor", "embedder")
+    estimator: Mapping[str, Any] = next(filter(None, map(description.get, entries)), {})
     card = description.get("pretraining") or estimator.get("pretraining") or {}
     facts = card.get("about") or {}
     title, of_encoder = f"{kind} for EEG", ""
-    if kind not in CLASSIFIERS:
+    if kind not in PREDICTORS:
         title = facts.get("name") or title
         licence, about = licence or facts.get("licence"), about or facts.get("description")
     elif facts.get("licence"):
@@ -114,7 +117,7 @@ def model_card(
         title=title,
         about=f"\n{about}\n" if about else "",
         task="\n".join(_task(kind, estimator, card)),
-        names=kind if kind == FEW_LABELS else f"{CLASSIFIER}, {EMBEDDER}",
+        names=kind if kind in (FEW_LABELS, REGRESSOR) else f"{CLASSIFIER}, {EMBEDDER}",
         use=use,
         data="\n".join(_data(card, facts, people)),
         preprocessing="\n".join(_preprocessing(description, estimator, card)),
@@ -164,7 +167,7 @@ def _header(kind: str, task: str | None, licence: str | None) -> str:
     tags = ["eeg", "braindecode", "self-supervised-learning", kind]
     entries["tags"] = [*tags, task] if task else tags
     # The Hub has no task of classifying signals.
-    entries["pipeline_tag"] = "other" if kind in CLASSIFIERS else "feature-extraction"
+    entries["pipeline_tag"] = "other" if kind in PREDICTORS else "feature-extraction"
     # A JSON value is YAML, too.
     lines = [f"{key}: {json.dumps(value)}" for key, value in entries.items()]
     return "\n".join(["---", *lines, "---"])

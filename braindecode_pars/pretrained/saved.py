@@ -9,10 +9,9 @@ from typing import Any
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
-    CLASSIFIER,
     ENCODER,
     MODEL_FILES,
-    NETWORK,
+    NETWORKS,
     ModelFile,
     check_may_save,
     model_folder,
@@ -220,8 +219,8 @@ def pretrained_from_file(model: ModelFile, source: Path, *, strict: bool = True)
     """Return the encoder of a model file of any kind, and its card."""
     encoder, _, report = encoder_from_file(PARSNet, model, source, strict=strict)
     described = model.description
-    if model.kind in (NETWORK, CLASSIFIER):
-        trained = described.get("classifier")
+    if model.kind in NETWORKS:
+        trained = described.get("classifier") or described.get("regressor")
         card = unknown_card(encoder) if trained is None else card_from(trained, source)
     else:
         card = card_from(described, source)

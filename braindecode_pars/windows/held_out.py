@@ -22,7 +22,9 @@ from braindecode_pars.windows.table import Windows
 _DRAWS = 20
 
 
-def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, Windows | None]:
+def hold_out(
+    windows: Windows, share: float | str, seed: int, *, stratified: bool = True
+) -> tuple[Windows, Windows | None]:
     """Hold out internal validation windows: by subject where known, else stratified by label.
 
     Parameters
@@ -34,6 +36,8 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
         "split", the windows with the split "valid" are held out.
     seed : int
         Seed of the split.
+    stratified : bool
+        Whether labels are classes. If False, labels have no part in the split.
 
     Returns
     -------
@@ -59,22 +63,25 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
         return windows.take(np.flatnonzero(~is_valid)), windows.take(np.flatnonzero(is_valid))
     if share == 0:
         return windows, None
-    y = labels_of(windows)
+    y = labels_of(windows) if stratified else np.zeros(len(windows))
     n_classes = len(np.unique(y))
-    for train, valid in _splits(windows, share, seed):
+    for train, valid in _splits(windows, y, share, seed):
         # A split is useful only if every class remains in training.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
+    lost = f"one of the {n_classes} classes" if stratified else "all of them"
     warn_user(
-        f"Validation windows cannot be held out of {len(windows)} windows without taking one of "
-        f"the {n_classes} classes out of training; training continues without validation."
+        f"Validation windows cannot be held out of {len(windows)} windows without taking {lost} "
+        "out of training; training continues without validation."
     )
     return windows, None
 
 
-def _splits(windows: Windows, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _splits(
+    windows: Windows, y: np.ndarray, share: float, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Splits into training and validation windows, in random order."""
-    groups, y = _subject_numbers(windows), labels_of(windows)
+    groups = _subject_numbers(windows)
     if groups is not None and groups.max() > 0:
         n_subjects = groups.max() + 1
         n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)

@@ -1,9 +1,9 @@
-"""Labels of windows, the weights of classes in the loss, and those of windows in scores."""
+"""Labels and targets of windows, the weights of classes, and those of windows in scores."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,34 @@ def check_class_labels(y: np.ndarray) -> None:
         raise ValueError("The labels are complex numbers; pass one class for each window.")
     if y.dtype.kind == "f":
         check_classification_targets(y)
+
+
+def targets_of(windows: Windows) -> np.ndarray:
+    """Return the label of every window as a number, float of shape (n_windows,); NaN without one.
+
+    Raises
+    ------
+    ValueError
+        When there are no labels, when one is no real number, is infinite, or none is known.
+    """
+    y = windows.y
+    if y is None:
+        raise ValueError(
+            "There are no targets: pass y, one number for each window, or cut the recordings into "
+            "windows with a target. PARSEmbedder needs none."
+        )
+    wrong = [one for one in y.tolist() if not (one is None or isinstance(one, Real))]
+    if wrong:
+        raise ValueError(
+            f"{len(wrong)} targets are no numbers, such as {wrong[0]!r}; pass one real number for "
+            "each window, NaN where it is unknown. PARSClassifier takes classes."
+        )
+    targets = y.astype(float)
+    if np.isinf(targets).any():
+        raise ValueError(f"{np.isinf(targets).sum()} targets are infinite; pass NaN if unknown.")
+    if len(targets) and np.isnan(targets).all():
+        raise ValueError("All targets are NaN, that is unknown; PARSEmbedder needs none.")
+    return targets
 
 
 def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.ndarray, Any]:

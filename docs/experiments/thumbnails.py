@@ -45,6 +45,15 @@ def scikit_learn(fig: Figure) -> None:
     ax.set(xlim=(-0.3, 5.2), ylim=(-4.3, 1.1))
 
 
+def regression(fig: Figure) -> None:
+    """Dots along a rising line: predicted against true numbers."""
+    ax = _axes(fig)
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0, 3, size=60)
+    ax.plot([-0.2, 3.2], [-0.2, 3.2], color=ORANGE, lw=5)
+    ax.plot(true, true + rng.normal(0, 0.35, size=60), "o", color=BLUE, ms=9)
+
+
 def own_edf_folder(fig: Figure) -> None:
     """Traces of six channels of one of the recordings in the package."""
     _traces(_axes(fig), _recording("Subject05"), seconds=4)
@@ -169,6 +178,7 @@ def folds_on_dask(fig: Figure) -> None:
 PAGES = (
     arithmetic,
     scikit_learn,
+    regression,
     own_edf_folder,
     sleep_staging,
     seizures,

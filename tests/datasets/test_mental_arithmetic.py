@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import welch
 
@@ -39,6 +40,12 @@ def test_windows_of_24_subjects(windows):
         assert y[groups == subject].tolist() == [0] * 6 + [1] * 6
     conditions = windows.description["condition"]
     assert conditions.tolist() == list(eegmat.CARD["classes"]) * 24
+
+
+def test_ages_are_those_of_the_corpus(windows, eeg_folder):
+    table = pd.read_csv(eeg_folder / "eegmat" / "subject-info.csv", index_col="Subject")
+    description = windows.description
+    assert description["age"].tolist() == table["Age"][description["subject"]].tolist()
 
 
 def test_signals_are_volts_between_half_a_hertz_and_45(windows):

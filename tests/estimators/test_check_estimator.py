@@ -8,7 +8,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    PARSRegressor,
+    PatchEncoder,
+)
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.windows.table import Windows
 
@@ -17,7 +23,7 @@ class FlatData:
     """Mixin that turns every row into a window of one channel: (n, f) -> (n, 1, f)."""
 
     def fit(self, X, y=None, **weights):
-        if y is None and isinstance(self, (PARSClassifier, FewLabelsClassifier, LinearProbe)):
+        if y is None and not isinstance(self, PARSEmbedder):
             raise ValueError("requires y to be passed, but the target y is None")
         X = validate_data(self, X, **({} if y is None else {"y": y}))
         X, y = X if isinstance(X, tuple) else (X, None)
@@ -35,16 +41,14 @@ class FlatData:
 
 
 TINY = dict(sfreq=1.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, pretrain_epochs=1)
+SHORT = dict(finetune_epochs=5, finetune_lr=1e-2, channel_drop_prob=0.0, validation=0.0)
 
 
 class FlatClassifier(FlatData, PARSClassifier):
     def __init__(self, *, random_state=None, unlabeled_label=None, verbose=0):
         super().__init__(
             **TINY,
-            finetune_epochs=5,
-            finetune_lr=1e-2,
-            channel_drop_prob=0.0,
-            validation=0.0,
+            **SHORT,
             random_state=random_state,
             unlabeled_label=unlabeled_label,
             verbose=verbose,
@@ -62,6 +66,25 @@ class FlatClassifier(FlatData, PARSClassifier):
 
     def _logits(self, X, groups):
         return super()._logits(self.as_fitted(X), groups)
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
+
+
+class FlatRegressor(FlatData, PARSRegressor):
+    def __init__(self, *, random_state=None, verbose=0):
+        super().__init__(**TINY, **SHORT, random_state=random_state, verbose=verbose)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # as of FlatClassifier
+        return tags
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, y, sample_weight=sample_weight)
+
+    def predict(self, X):
+        return super().predict(self.as_fitted(X))
 
     def score(self, X, y, sample_weight=None):
         return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
@@ -127,7 +150,7 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [FlatClassifier(), FlatEmbedder(), FlatVote(), FlatProbe()],
+    [FlatClassifier(), FlatRegressor(), FlatEmbedder(), FlatVote(), FlatProbe()],
     expected_failed_checks=lambda one: {} if isinstance(one, (FlatVote, FlatProbe)) else EXPECTED,
 )
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")

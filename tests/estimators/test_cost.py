@@ -33,7 +33,7 @@ def fit_counted(estimator, windows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PatchEncoder, "forward", forward)
         # What the trained model predicts is no training.
-        looks = "braindecode_pars.estimators.classifier.warn_of_fine_tuning"
+        looks = "braindecode_pars.estimators.pars_estimator.warn_of_fine_tuning"
         patch.setattr(looks, lambda *_: None)
         operations = count(lambda: estimator.fit(windows)).flops
     return estimator, sum(seen), operations

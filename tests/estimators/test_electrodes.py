@@ -13,7 +13,7 @@ from support.montages import NAMES, concatenated, recording, windows_of
 from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier, paper
-from braindecode_pars.estimators.classifier import warn_of_unknown_electrodes
+from braindecode_pars.estimators.pars_estimator import warn_of_unknown_electrodes
 from braindecode_pars.estimators.windows_estimator import positions_for
 from braindecode_pars.models import electrode_positions
 from braindecode_pars.windows.door import as_windows

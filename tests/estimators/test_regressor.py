@@ -1,0 +1,282 @@
+"""PARSRegressor: targets, their standardisation, the losses, seeds, saving and refused targets."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone, is_regressor
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
+from support.convergence import said
+from support.small_estimators import FAST, classifier, same_weights
+
+from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn, datasets
+from braindecode_pars.estimators.fine_tuning import TargetError
+from braindecode_pars.pretrained import load_encoder
+
+
+def regressor(**arguments) -> PARSRegressor:
+    return PARSRegressor(**{**FAST, **arguments})
+
+
+#: A fit that learns in a second, of 100-Hz windows of two channels.
+QUICK = dict(pretext=None, sfreq=100.0, finetune_epochs=20, finetune_lr=0.01, validation=0)
+
+
+def windows_of_rhythm(y):
+    """Windows of noise with a rhythm of 10 Hz, which is stronger the larger the target."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(len(y), 2, 300))
+    phases = rng.uniform(0, 2 * np.pi, size=(len(y), 1, 1))
+    rhythm = np.sin(2 * np.pi * 10 * np.arange(300) / 100 + phases)
+    return 1e-5 * (X + np.exp((y - 170) / 20)[:, None, None] * rhythm)
+
+
+@pytest.fixture(scope="module")
+def rhythm():
+    """Windows of six subjects, and a target of each window."""
+    y = np.random.default_rng(1).normal(170, 20, size=96)
+    return windows_of_rhythm(y), y, np.arange(96) % 6
+
+
+@pytest.fixture(scope="module")
+def fitted(nights):
+    return regressor().fit(nights)
+
+
+def test_fit_and_predict_a_windows_dataset(fitted, nights):
+    y = as_sklearn(nights)[1]
+    predicted = fitted.predict(nights)
+    assert (predicted.shape, predicted.dtype) == ((96,), np.float64)
+    assert fitted.score(nights) == fitted.score(nights, y) == r2_score(y, predicted)
+    assert is_regressor(fitted)
+    assert fitted.history_["phase"].tolist() == ["pretraining", "fine-tuning"]
+    assert fitted.encoder_card_.finetune_subjects == [1, 2, 3, 4]
+
+
+def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):
+    X, y, groups = rhythm
+    folds = dict(cv=GroupKFold(2), groups=groups, scoring="r2", error_score="raise")
+    assert cross_val_score(regressor(**QUICK), X, y, **folds).min() > 0.7
+    permuted = np.random.default_rng(0).permutation(y)
+    assert cross_val_score(regressor(**QUICK), X, permuted, **folds).max() < 0.2
+
+
+def test_a_target_of_each_subject():
+    """Each is predicted by a fit without its subject."""
+    groups = np.arange(60) % 6
+    age = np.array([130.0, 145.0, 160.0, 175.0, 190.0, 205.0])[groups]
+    folds = dict(cv=GroupKFold(3, shuffle=True, random_state=0), groups=groups)
+    predicted = cross_val_predict(regressor(**QUICK), windows_of_rhythm(age), age, **folds)
+    of_subject = [predicted[groups == subject].mean() for subject in range(6)]
+    assert np.corrcoef(of_subject, range(6))[0, 1] > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_depth_of_simulated_sleep(seed):
+    """And nothing, where the depths are permuted."""
+    X, stages, groups = as_sklearn(datasets.simulated.sleep(6, hours=0.4, random_state=seed))
+    depth = np.array([0.0, 1.0, 2.0, 3.0, 1.0])[stages]
+    model = PARSRegressor(None, random_state=seed, verbose=0)
+    permuted = np.random.default_rng(seed).permutation(depth)
+    found = [
+        r2_score(y, cross_val_predict(model, X, y, groups=groups, cv=GroupKFold(3)))
+        for y in (depth, permuted)
+    ]
+    assert found[0] > 0.6
+    assert found[1] < 0.1
+
+
+def test_the_network_learns_standardised_targets_of_training_windows(rhythm):
+    X, y, groups = rhythm
+    y = y.copy()
+    y[5] = np.nan
+    model = regressor(**(QUICK | dict(validation=0.5, finetune_epochs=1)))
+    model.fit(X, y, groups=groups)
+    # Three subjects are held out: those for which mean and standard deviation are right.
+    found = []
+    for held_out in combinations(range(6), 3):
+        trained = [i for i in range(96) if groups[i] not in held_out and i != 5]
+        mean = sum(y[i] for i in trained) / len(trained)
+        variance = sum((y[i] - mean) ** 2 for i in trained) / len(trained)
+        found.append(np.allclose([mean, variance**0.5], [model.target_mean_, model.target_scale_]))
+    assert sum(found) == 1
+    outputs = model._outputs(X, None)[:, 0].double().numpy()
+    np.testing.assert_array_equal(
+        model.predict(X), model.target_mean_ + model.target_scale_ * outputs
+    )
+
+
+@pytest.mark.parametrize("loss", ["mse", "huber"])
+def test_the_loss_is_the_mean_of_the_errors(loss):
+    rng = np.random.default_rng(0)
+    outputs, targets = rng.normal(size=9), 2 * rng.normal(size=9)
+    errors = []
+    for output, target in zip(outputs, targets, strict=True):
+        error = abs(output - target)
+        huber = error**2 / 2 if error <= 1 else error - 1 / 2
+        errors.append(error**2 if loss == "mse" else huber)
+    assert max(abs(outputs - targets)) > 1 > min(abs(outputs - targets))
+    criterion = TargetError(loss)
+    found = criterion(torch.tensor(outputs)[:, None], torch.tensor(targets))
+    assert found.item() == pytest.approx(sum(errors) / 9)
+    assert criterion.total_weight(torch.tensor(targets)) == 9
+
+
+def test_the_validation_loss_is_that_of_all_its_windows_at_once(rhythm):
+    X, y, groups = rhythm
+    splits = dict(validation=0.5, finetune_batch_size=7, finetune_epochs=2, loss="huber")
+    model = regressor(**(QUICK | splits)).fit(X, y, groups=groups)
+    predicted, candidates = model.predict(X), []
+    for held_out in combinations(range(6), 3):
+        of = np.isin(groups, held_out)
+        if np.isclose(np.mean(y[~of]), model.target_mean_):
+            errors = np.abs(predicted - y)[of] / model.target_scale_
+            costs = np.where(errors <= 1, errors**2 / 2, errors - 0.5)
+            candidates.append(np.mean(costs))
+    best = model.history_.loc[model.history_["restored"], "valid_loss"].item()
+    assert candidates == [pytest.approx(best, rel=1e-4)]
+
+
+def test_the_same_seed_gives_exactly_the_same_model(fitted, nights):
+    state = torch.get_rng_state()
+    again = regressor().fit(nights)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert same_weights(again.net_.module_, fitted.net_.module_)
+    other = regressor(random_state=1).fit(nights)
+    assert not same_weights(other.net_.module_, fitted.net_.module_)
+
+
+def test_targets_do_not_change_pretraining(fitted, nights):
+    """The encoder before fine-tuning is that of a classifier of the same seed."""
+    clf = classifier(validation=0, freeze_encoder=True).fit(nights)
+    own = regressor(validation=0, freeze_encoder=True).fit(nights)
+    assert same_weights(clf.encoder_, own.encoder_)
+
+
+def test_windows_with_nan_are_pretrained_on_only(nights):
+    X, y, groups = as_sklearn(nights)
+    y = y.astype(float)
+    y[groups > 2] = np.nan
+    model = regressor(validation=0).fit(X, y)
+    assert model.encoder_card_.subjects == [1, 2, 3, 4]
+    assert model.encoder_card_.finetune_subjects == [1, 2]
+    few = X[np.flatnonzero(groups < 3)]
+    further = X[np.flatnonzero(groups > 2)]
+    more = regressor(validation=0).fit(few, y[groups < 3], unlabeled=further)
+    assert same_weights(model.net_.module_, more.net_.module_)
+    known = ~np.isnan(y)
+    assert model.score(X, y) == r2_score(y[known], model.predict(X)[known])
+    objects = np.where(known, y.astype(object), None)
+    assert same_weights(regressor(validation=0).fit(X, objects).net_.module_, model.net_.module_)
+
+
+def test_validation_windows_without_subjects_need_no_classes(rhythm):
+    """Every target occurs once."""
+    X, y, _ = rhythm
+    model = regressor(**(QUICK | dict(validation=0.25, finetune_epochs=2))).fit(X, y)
+    assert model.history_["valid_loss"].notna().all()
+    with pytest.warns(UserWarning, match="without taking all of them"):
+        regressor(**(QUICK | dict(validation=0.9))).fit(X[:2], y[:2])
+
+
+def test_a_given_encoder_is_frozen_with_few_people(fitted, nights):
+    few = regressor(encoder=fitted).fit(nights)
+    assert few.fine_tuning_["freeze_encoder"] is True
+    assert same_weights(few.encoder_, fitted.encoder_)
+    tuned = regressor(encoder=fitted, freeze_encoder=False).fit(nights)
+    assert not same_weights(tuned.encoder_, fitted.encoder_)
+    cloned = clone(few)
+    assert cloned.encoder is fitted
+
+
+def test_a_loaded_regressor_predicts_and_learns_the_same(nights, tmp_path):
+    model = regressor(loss="huber").fit(nights)
+    loaded = PARSRegressor.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(nights), model.predict(nights))
+    assert loaded.get_params() == model.get_params()
+    assert loaded.history_.equals(model.history_)
+    assert loaded.encoder_card_ == model.encoder_card_
+    assert same_weights(loaded.fit(nights).net_.module_, model.net_.module_)
+    unpickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(unpickled.predict(nights), model.predict(nights))
+    assert same_weights(load_encoder(tmp_path / "model").encoder, model.encoder_)
+    assert PARSNet.from_pretrained(tmp_path / "model").n_outputs == 1
+    with pytest.raises(ValueError, match="a saved PARSRegressor, not a PARSClassifier"):
+        PARSClassifier.load(tmp_path / "model")
+
+
+def test_a_shared_regressor_names_nobody(nights, tmp_path):
+    given = datasets.mental_arithmetic(["Subject03", "Subject04"])
+    folder = regressor(pretext=None).fit(given).save(tmp_path / "shared", share=True)
+    text = (folder / "README.md").read_text()
+    assert "It predicts a number for each window of EEG." in text
+    assert "from braindecode_pars import PARSRegressor" in text
+    assert b"Subject03" not in b"".join(file.read_bytes() for file in folder.iterdir())
+    loaded = PARSRegressor.from_pretrained(folder)
+    assert len(loaded.encoder_card_.finetune_subjects) == 2
+
+
+def test_recentring_by_subject(nights):
+    X, y, groups = as_sklearn(nights)
+    model = regressor(pretext=None, recenter="subject").fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.predict(X, groups=groups))
+    other = model.predict(X, groups=np.arange(96) % 4)
+    assert not np.allclose(other, model.predict(X))
+
+
+def test_the_cost_is_that_of_a_classifier_of_two_classes(nights):
+    X, y, _ = as_sklearn(nights)
+    number, classes = regressor().training_cost(X, y), classifier().training_cost(X, y > 1)
+    assert number.finetuning_steps == classes.finetuning_steps
+    assert number.parameters == classes.parameters - (FAST["embed_dim"] + 1)
+
+
+def test_nothing_is_said_of_a_regressor_that_learns(rhythm):
+    X, y, groups = rhythm
+    model = regressor(**(QUICK | dict(validation=0.3)))
+    assert said(model.fit, X, y, groups=groups) == []
+
+
+def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
+    """What holds for one of two subjects is the contrary of what holds for the other."""
+    X, y, groups = rhythm
+    own = groups % 2
+    model = regressor(**(QUICK | dict(validation=0.5)))
+    *_, never = said(model.fit, X, np.where(own, y, 340 - y), groups=own)
+    assert "that of the mean target for every window" in never
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (None, "There are no targets"),
+        (["young", "old"] * 48, "96 targets are no numbers, such as 'young'"),
+        (["21", "22"] * 48, "no numbers"),
+        (np.full(96, 1j), "no numbers"),
+        (np.full(96, np.nan), "All targets are NaN"),
+        (np.where(np.arange(96) == 3, np.inf, 1.0), "1 targets are infinite"),
+        (np.full(96, 0.1), "All training targets are 0.1"),
+        (np.zeros((96, 2)), r"\(96, 2\)"),
+        (np.arange(95.0), "95"),
+    ],
+)
+def test_targets_that_are_refused(rhythm, y, match):
+    X, _, _ = rhythm
+    model = regressor(**QUICK)
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, y)
+    assert not hasattr(model, "target_mean_")
+
+
+def test_parameters_that_are_refused(rhythm):
+    X, y, _ = rhythm
+    with pytest.raises(ValueError, match=r"loss must be .*'mse', 'huber'.* got 'mae'"):
+        regressor(**QUICK, loss="mae").fit(X, y)
+    with pytest.raises(TypeError, match="class_weight"):
+        regressor(class_weight="balanced")

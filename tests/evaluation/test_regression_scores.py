@@ -1,0 +1,97 @@
+"""Scores of predicted numbers: over windows, over subjects, and within them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import rankdata
+from sklearn.dummy import DummyRegressor
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
+
+from braindecode_pars.evaluation import regression_scores
+
+
+def slow_scores(true, predicted):
+    """As in a textbook: ranks, sums of squares, mean error."""
+    n = len(true)
+    ranks = [rankdata(values) - (n + 1) / 2 for values in (true, predicted)]
+    product = sum(a * b for a, b in zip(*ranks, strict=True))
+    spread = [sum(a * a for a in of) ** 0.5 for of in ranks]
+    mean = sum(true) / n
+    residual = sum((t - p) ** 2 for t, p in zip(true, predicted, strict=True))
+    return dict(
+        r2=1 - residual / sum((t - mean) ** 2 for t in true),
+        spearman=product / (spread[0] * spread[1]),
+        mae=sum(abs(t - p) for t, p in zip(true, predicted, strict=True)) / n,
+    )
+
+
+@pytest.fixture
+def numbers():
+    """Subjects with different numbers of windows, ties among the targets."""
+    rng = np.random.default_rng(0)
+    subjects = np.repeat(["b", "a", "d", "c"], [3, 9, 5, 7])
+    true = rng.integers(0, 9, size=24).astype(float)
+    return true, true + rng.normal(size=24) * 3, subjects
+
+
+def test_scores_are_those_of_the_formulas(numbers):
+    true, predicted, subjects = numbers
+    found = regression_scores(true, predicted, subjects)
+    masks = [subjects == subject for subject in "abcd"]
+    means = [[values[mask].mean() for mask in masks] for values in (true, predicted)]
+    within = [slow_scores(true[mask], predicted[mask])["spearman"] for mask in masks]
+    expected = slow_scores(true, predicted)
+    expected |= {f"{name}_subjects": value for name, value in slow_scores(*means).items()}
+    assert found == pytest.approx(expected | {"spearman_within": np.mean(within)})
+
+
+def test_rows_of_series_are_matched_by_their_place(numbers):
+    true, predicted, subjects = numbers
+    index = pd.Index(subjects, name="subject")
+    series = pd.Series(true, index), pd.Series(predicted, range(23, -1, -1)), index
+    assert regression_scores(*series) == regression_scores(true, predicted, subjects)
+
+
+def test_an_age_has_no_rank_within_a_subject(numbers):
+    _, predicted, subjects = numbers
+    age = np.array([{"a": 20, "b": 25, "c": 40, "d": 33}[subject] for subject in subjects])
+    found = regression_scores(age, predicted, subjects)
+    assert [name for name, value in found.items() if np.isnan(value)] == ["spearman_within"]
+    age[subjects != "a"] = 33  # the windows of one subject vary
+    age[:3] = [30, 32, 31]
+    first = slow_scores(age[:3], predicted[:3])["spearman"]
+    assert regression_scores(age, predicted, subjects)["spearman_within"] == pytest.approx(first)
+
+
+def test_undefined_scores_are_nan(numbers):
+    true, predicted, subjects = numbers
+    constant = regression_scores(np.ones(24), predicted, subjects)
+    assert np.isnan([constant["r2"], constant["spearman"], constant["r2_subjects"]]).all()
+    assert constant["mae"] == pytest.approx(np.abs(predicted - 1).mean())
+    knows_nothing = regression_scores(true, np.full(24, true.mean()), subjects)
+    assert knows_nothing["r2"] == pytest.approx(0)
+    assert np.isnan(knows_nothing["spearman"])
+
+
+def test_the_mean_of_the_other_subjects_has_a_rank_correlation_of_minus_one():
+    age = np.array([20.0, 31, 45, 52, 60]).repeat(4)
+    subjects = np.arange(5).repeat(4)
+    folds = dict(groups=subjects, cv=LeaveOneGroupOut())
+    predicted = cross_val_predict(DummyRegressor(), np.zeros((20, 1)), age, **folds)
+    assert regression_scores(age, predicted, subjects)["spearman_subjects"] == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda t, p, s: (t[:-1], p, s), "same length"),
+        (lambda t, p, s: (np.where(t == t[0], np.nan, t), p, s), "NaN"),
+        (lambda t, p, s: (t, np.where(t == t[0], np.nan, p), s), "NaN"),
+        (lambda t, p, s: (t, p, [None, *s[1:]]), "subjects of 1 windows are missing"),
+    ],
+)
+def test_numbers_that_are_refused(numbers, change, match):
+    with pytest.raises(ValueError, match=match):
+        regression_scores(*change(*numbers))
