@@ -79,10 +79,11 @@ def evaluate(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Method: {', '.join(METHODS)}, or a pretext task FILE.py:CLASS, whose code is "
-            "run. May be repeated. Default: pars, scratch, band-power and tangent-space; with "
-            "encoders all but pars; for transfer scratch and band-power; for controls with "
-            "encoders probe, random-encoder, band-power, tangent-space and classical-features. "
+            help=f"Method: {', '.join(METHODS)}, a published model NAME:WEIGHTS, such as "
+            "cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May be repeated. "
+            "Default: pars, scratch, band-power and tangent-space; with encoders all but pars; for "
+            "transfer scratch and band-power; for controls with encoders probe, random-encoder, "
+            "band-power, tangent-space and classical-features. "
             "eegnet and shallow train for 500 epochs, as published, if finetune_epochs is not set.",
             metavar="NAME",
         ),
