@@ -9,6 +9,8 @@ import copy
 import json
 import logging
 import pickle
+import re
+import textwrap
 from pathlib import Path
 
 import braindecode.models
@@ -17,9 +19,11 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from braindecode.datasets import BaseConcatDataset
 from braindecode.models import EEGNet, SignalJEPA
 from torch import nn
 
+from braindecode_pars import datasets
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import NetworkClassifier
@@ -383,8 +387,6 @@ def test_scores_say_that_the_subjects_of_the_pretraining_are_unknown(tmp_path, s
 
 @pytest.fixture
 def subjects():
-    from braindecode_pars import datasets
-
     return datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
 
 
@@ -397,6 +399,31 @@ def test_methods_by_name(tmp_path):
         make_methods(["bendr:file"])
     with pytest.raises(ValueError, match="cbramod:w expects volts"):
         make_methods(["cbramod:w"], subject_centering=True)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "foundation.rst"
+
+
+def test_the_page_has_the_table():
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count("\n   * - ") == 2 * (1 + len(FOUNDATION_MODELS)) + 5  # and what is trained
+    for name, row in FOUNDATION_MODELS.items():
+        unit = "percentile 95" if row.percentile else f"{row.volts * 1e6:g} µV"
+        assert f"   * - {name}\n     - {row.sfreq:g} Hz\n     - {unit}\n" in page
+        assert f"   * - {name}\n     - {row.corpus}\n     - {row.source}\n" in page
+
+
+def test_an_encoder_of_selfeeg_comes_in_by_the_same_door(tmp_path, monkeypatch):
+    pytest.importorskip("selfeeg", reason="it does not come with the package: pip install selfeeg")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"   :name: selfeeg\n\n((?: {3}.*\n|\n)+)", PAGE.read_text("utf-8"))
+    windows = BaseConcatDataset(datasets.mental_arithmetic().datasets[:8])
+    names = {"windows": windows, "safetensors": safetensors, "NetworkClassifier": NetworkClassifier}
+    exec(textwrap.dedent(block), names)
+    probe, encoder = names["probe"], names["encoder"]
+    assert changed(probe, encoder) == set()
+    assert len(probe.load_report_.loaded) == len(encoder.state_dict()) - 2
+    assert probe.score(windows) > 0.5
 
 
 def test_the_table_has_the_channels_of_braindecode():
