@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
-from skorch.callbacks import Callback, Unfreezer
+from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
 from braindecode_pars._common.seeding import drawing, seeded
@@ -176,9 +176,7 @@ verbose
         network = _model_class(self.network)
         if self.weights is not None:
             foundation.preparation_of(network, self.preparation)
-        if self.lora is not None and (
-            self.weights is None or not self.freeze_encoder or self._head_epochs
-        ):
+        if self.lora and not (self.weights and self.freeze_encoder and not self._head_epochs):
             raise ValueError(
                 "lora trains adapters in weights that stay frozen; pass weights, and leave "
                 "freeze_encoder and head_epochs out."
@@ -207,13 +205,10 @@ verbose
         train = that_weigh(train, "training")
         with drawing():
             module = self._build(train) if self.weights is None else self._build_pretrained(train)
-        further: list[tuple[str, Callback]] = []
-        if self._head_epochs:
-            frozen = [f"network.{name}" for name in module.frozen]
-            further = [("unfreeze_encoder", Unfreezer(frozen, at=self._head_epochs + 1))]
-        self.net_ = fine_tuning_net(
-            self, module, train, valid, seed=seeds.augmentation, further=further
-        )
+        frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
+        at = self._head_epochs + 1
+        further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []
+        self.net_ = fine_tuning_net(self, module, train, valid, seed=seed, further=further)
         return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
@@ -243,7 +238,7 @@ verbose
     def _build(self, train: Windows) -> ScaledNetwork:
         """Return a new network; the scale is that of the training windows only."""
         signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
-        return self._network(signal | self._params(self.sfreq_), root_mean_square(train))
+        return self._network(signal, self._params(self.sfreq_), root_mean_square(train))
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
         """Return the network with the weights of the file, for windows like those of ``fit``."""
@@ -252,9 +247,9 @@ verbose
         preparation = foundation.preparation_of(network, self.preparation, tensors)
         foundation.check_volts(amplitude_range(train), scale)
         prepare = Prepare(preparation, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()])
-        arguments = prepare.signal(self.n_chans_, self.n_times_) | architecture
-        arguments |= {**preparation.network_params, **self._params(preparation.sfreq)}
-        module = self._network(arguments, preparation.volts * scale, prepare)
+        signal = prepare.signal(self.n_chans_, self.n_times_)
+        params = {**architecture, **preparation.network_params, **self._params(preparation.sfreq)}
+        module = self._network(signal, params, preparation.volts * scale, prepare)
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = unknown_card(self)
         if self.verbose:
@@ -279,11 +274,11 @@ verbose
             params = params(sfreq)
         return params or {}
 
-    def _network(self, arguments: dict[str, Any], *prepared: Any) -> ScaledNetwork:
+    def _network(self, signal: dict, params: dict, *prepared: Any) -> ScaledNetwork:
         """Return the network with the scale, and further preparation, of its windows."""
-        model_class = _model_class(self.network)
-        arguments["n_outputs"] = len(self.classes_)
+        model_class, n_outputs = _model_class(self.network), len(self.classes_)
         try:
+            arguments = dict(n_outputs=n_outputs, **signal, **params)
             return ScaledNetwork(model_class, arguments, *prepared)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(

@@ -162,9 +162,8 @@ def preparation_of(
     found = given or FOUNDATION_MODELS.get(network.__name__)
     if found is None:
         raise ValueError(
-            f"What pretrained weights of {network.__name__} expect is not in the table of "
-            f"braindecode_pars.models.FOUNDATION_MODELS, which has {', '.join(FOUNDATION_MODELS)}; "
-            "pass preparation=Preparation(sfreq=..., volts=...) as in the pretraining."
+            f"The input of pretrained weights is known for {', '.join(FOUNDATION_MODELS)}. For "
+            f"{network.__name__}, pass preparation=Preparation(sfreq=..., volts=...)."
         )
     if found.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
         n_inputs = len(tensors["encoder.channel_tokens.weight"])
@@ -195,21 +194,15 @@ class Prepare(nn.Module):
         super().__init__()
         if sfreq is None:
             raise ValueError("Pretrained weights need the rate of the windows; pass sfreq=, in Hz.")
-        if preparation.channels is not None and not names:
-            raise ValueError(
-                "The network knows channels by name, and these windows have none; pass windows of "
-                "braindecode or MNE, or the X of as_sklearn."
-            )
         self.preparation, self.sfreq = preparation, sfreq
-        ratio = Fraction(preparation.sfreq) / Fraction(sfreq)
-        self.ratio = ratio.limit_denominator(10_000)
-        self.names: list[str] = []
+        self.ratio = (Fraction(preparation.sfreq) / Fraction(sfreq)).limit_denominator(10_000)
+        channels, is_fixed = preparation.channels, preparation.all_channels
+        if channels is not None and not names:
+            raise ValueError("The network knows channels by name, and these windows have none.")
+        self.names = [] if channels is None or is_fixed else _known(names, channels)
         self.weights: Tensor | None
-        self.register_buffer("weights", None, persistent=False)
-        if preparation.all_channels:
-            self.weights = _weights(preparation.channels or (), names)
-        elif preparation.channels is not None:
-            self.names = _known(names, preparation.channels)
+        weights = _weights(channels or (), names) if is_fixed else None
+        self.register_buffer("weights", weights, persistent=False)
 
     def signal(self, n_chans: int, n_times: int) -> dict[str, Any]:
         """Return the arguments of the network that describe its input, for windows of this shape.
@@ -223,11 +216,11 @@ class Prepare(nn.Module):
         length = -(-n_times * numerator // denominator)  # as torchaudio rounds it
         low, high = max(wanted.shortest, wanted.multiple), wanted.longest or length
         if length % wanted.multiple or not low <= length <= high:
+            least, step = low / wanted.sfreq, wanted.multiple / wanted.sfreq
             most = f" to {wanted.longest / wanted.sfreq:g}" if wanted.longest else " or more"
             raise ValueError(
-                f"Windows of {n_times / self.sfreq:g} s are {length} samples at {wanted.sfreq:g} "
-                f"Hz; the network accepts {low / wanted.sfreq:g}{most} s, in steps of "
-                f"{wanted.multiple / wanted.sfreq:g} s. Cut others."
+                f"{n_times / self.sfreq:g} s are {length} samples at {wanted.sfreq:g} Hz; the "
+                f"network accepts {least:g}{most} s, in steps of {step:g} s. Cut other windows."
             )
         n_chans = n_chans if self.weights is None else len(self.weights)
         chs_info = [{"ch_name": name} for name in self.names] or None
@@ -302,10 +295,10 @@ def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
         When nearly all channels vary by more than 1 mV, or by less than 10 nV.
     """
     if amplitudes and (amplitudes.low > 1e-3 * scale or amplitudes.high < 1e-8 * scale):
+        low, high = amplitudes.low / scale, amplitudes.high / scale
         raise ValueError(
-            f"The standard deviations of the channels are {amplitudes.low / scale:.2g} to "
-            f"{amplitudes.high / scale:.2g} V, and EEG has about 1e-6 to 1e-3 V: the windows are "
-            "in another unit. If it is microvolts, pass preprocessing={'scale': 1e6}."
+            f"The standard deviations of channels are {low:.2g} to {high:.2g} V; EEG has 1e-6 to "
+            "1e-3 V. In another unit, such as microvolts, pass preprocessing={'scale': 1e6}."
         )
 
 

@@ -141,7 +141,9 @@ def test_other_rates_are_resampled():
 def test_microvolts_are_known_by_their_scale_and_never_guessed(tmp_path):
     file = save(published("CBraMod").state_dict(), tmp_path)
     volts, micro = recording(), recording(volts=20)
-    with pytest.raises(ValueError, match=r"another unit.*preprocessing=\{'scale': 1e6\}"):
+    with pytest.raises(
+        ValueError, match=r"24 to 25 V.*another unit.*preprocessing=\{'scale': 1e6\}"
+    ):
         classifier("CBraMod", file).fit(micro)
     clf = classifier("CBraMod", file, preprocessing={"scale": 1e6}).fit(micro)
     expected = classifier("CBraMod", file).fit(volts).predict_proba(volts)
@@ -340,7 +342,7 @@ def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
 
 def test_parameters_that_exclude_each_other():
     windows = recording()
-    with pytest.raises(ValueError, match=r"table.*BIOT, CBraMod, .*pass preparation=Preparation"):
+    with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass preparation="):
         classifier("EEGNet", "file.pt").fit(windows)
     for given in ({"freeze_encoder": False}, {"head_epochs": 3}, {"weights": None}):
         with pytest.raises(ValueError, match="lora trains adapters in weights that stay frozen"):
