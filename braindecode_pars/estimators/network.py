@@ -178,8 +178,7 @@ verbose
             foundation.preparation_of(network, self.preparation)
         if self.lora and not (self.weights and self.freeze_encoder and not self._head_epochs):
             raise ValueError(
-                "lora trains adapters in weights that stay frozen; pass weights, and leave "
-                "freeze_encoder and head_epochs out."
+                "lora needs weights that stay frozen: no freeze_encoder, no head_epochs."
             )
 
     @property

@@ -345,7 +345,7 @@ def test_parameters_that_exclude_each_other():
     with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass preparation="):
         classifier("EEGNet", "file.pt").fit(windows)
     for given in ({"freeze_encoder": False}, {"head_epochs": 3}, {"weights": None}):
-        with pytest.raises(ValueError, match="lora trains adapters in weights that stay frozen"):
+        with pytest.raises(ValueError, match="lora needs weights that stay frozen"):
             classifier("CBraMod", **{"weights": "file.pt", "lora": 4, **given}).fit(windows)
 
 
