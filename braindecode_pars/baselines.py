@@ -32,6 +32,7 @@ from braindecode_pars.estimators.window_features import (
     SlowVoltages,
     SpatialCovariance,
 )
+from braindecode_pars.models import FOUNDATION_MODELS
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
@@ -90,6 +91,9 @@ def make_methods(
         - ``"random-encoder"``: the same with an encoder that is not trained;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode with their
           published training, see Notes;
+        - ``"cbramod:WEIGHTS"``, and so ``biot``, ``eegpt``, ``labram``, ``signaljepa`` and others
+          of :data:`~braindecode_pars.models.FOUNDATION_MODELS`: published weights in
+          :class:`~braindecode_pars.estimators.NetworkClassifier`, from a file, a folder or the Hub;
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
@@ -181,7 +185,7 @@ def make_methods(
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
     if not _LINEAR.isdisjoint(names):
         further["C"] = LinearProbe().C
-    tasks = [name for name in names if name in PRETEXT_TASKS or names_file(name)]
+    tasks = [n for n in names if n in PRETEXT_TASKS or names_file(n) or _network(n)]
     for what, given, known in (
         ("Method", names, dict.fromkeys((*METHODS, *tasks))),
         ("Setting of these methods", settings, {**parameters, **further}),
@@ -243,20 +247,35 @@ def _classifiers(
             yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
             yield name + recentred, PARSClassifier(pretext=None, **trained)
-        elif name in _PUBLISHED:
-            published = _PUBLISHED[name]
-            network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, sized)})
+        elif network := _network(name, centred):
+            shown, arguments = network
+            classifier = NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
             if centred:
                 alignment = EuclideanAlignment(**_shared(EuclideanAlignment, sized))
-                yield published["network"] + CENTRED, make_pipeline(alignment, network)
+                yield shown + CENTRED, make_pipeline(alignment, classifier)
             else:
-                yield published["network"], network
+                yield shown, classifier
         else:
             shown, features, own = _features(name, sized)
             yield _linear(shown, centred, sized, features, **own)
     for shown, encoder in encoders.items():
         given = _shared(PARSClassifier, settings)
         yield shown + recentred, PARSClassifier(encoder=encoder, **given)
+
+
+def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | None:
+    """Return the shown name and the arguments of a network, such as "cbramod:WEIGHTS"."""
+    if name in _PUBLISHED:
+        return _PUBLISHED[name]["network"], _PUBLISHED[name]
+    by_name = {network.partition("_")[0].lower(): network for network in FOUNDATION_MODELS}
+    model, _, weights = name.partition(":")
+    if not weights or model not in by_name:
+        return None
+    if centred:
+        raise ValueError(f"{name} expects volts, which subject_centering=True would whiten.")
+    network = by_name[model]
+    # With the name of the weights, so that a network can have several.
+    return f"{network} {Path(weights).stem}", dict(network=network, weights=weights)
 
 
 def _votes(

@@ -284,8 +284,8 @@ def run_page(name: str) -> dict:
 
 #: Pages whose code takes more than half a minute.
 SLOW = {
-    *("comparing.rst", "few_labels.rst", "from_braindecode.rst", "from_moabb.rst"),
-    *("own_recordings.rst", "pretrained.rst", "sleep.rst"),
+    *("comparing.rst", "few_labels.rst", "foundation.rst", "from_braindecode.rst"),
+    *("from_moabb.rst", "own_recordings.rst", "pretrained.rst", "sleep.rst"),
 }
 #: The code of scale needs corpora of a terabyte, and a cluster. That of study takes minutes;
 #: tests/evaluation/test_study.py does the same on small signals.
@@ -336,6 +336,7 @@ def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
 #: What the code of a page should have found.
 CHECKS = {
     "comparing.rst": [lambda names: len(names["methods"]) == 4],
+    "foundation.rst": [lambda names: len(names["adapted"].load_report_.loaded) == 35],
     "few_labels.rst": [lambda names: names["scores"]["value"].between(0, 1).all()],
     "from_moabb.rst": [lambda names: set(names["results"]["subject"]) == {"1", "2", "3"}],
     "pretrained.rst": [

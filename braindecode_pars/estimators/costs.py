@@ -118,7 +118,8 @@ def network_cost(net: NeuralNet, train: Windows) -> TrainingCost:
     step = _supervised_step(net.module_.train(), *train.check())
     n_steps = net.max_epochs * steps_of_fine_tuning(net, train)
     flops = count_steps(step, None, n_steps, net.max_epochs * len(train)).flops
-    return TrainingCost(n_parameters(net.module_), 0, n_steps, math.nan, flops)
+    trained = sum(p.numel() for p in net.module_.parameters() if p.requires_grad)
+    return TrainingCost(trained, 0, n_steps, math.nan, flops)
 
 
 def _pretraining(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -77,6 +77,7 @@ def fine_tuning_net(
     *,
     seed: int = 0,
     class_weights: Tensor | None = None,
+    further: Sequence[tuple[str, Callback]] = (),
     **module_arguments: Any,
 ) -> NeuralNet:
     """Build and initialise a net with the parameters of an estimator.
@@ -94,6 +95,8 @@ def fine_tuning_net(
         Seed of the augmentation.
     class_weights : Tensor, shape (n_classes,) | None
         Class weights of the cross-entropy of a net that is not trained.
+    further : list of (str, Callback)
+        Callbacks beside those of the parameters.
     **module_arguments
         Arguments of ``module``, when it is a class.
 
@@ -109,7 +112,7 @@ def fine_tuning_net(
     if train is not None:
         n_steps = math.ceil(len(train) / batch_size)
         epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
-    if "freeze_encoder" in params:
+    if "encoder" in params:
         if not hasattr(estimator, "fine_tuning_"):
             people = None if train is None else unique_subjects(train.people)
             estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
@@ -130,7 +133,7 @@ def fine_tuning_net(
         iterator_valid=WindowLoader,
         train_split=None,
         max_epochs=epochs or EPOCHS,
-        callbacks=_callbacks(params, restore_best=valid is not None),
+        callbacks=[*further, *_callbacks(params, restore_best=valid is not None)],
         callbacks__train_loss=EpochLoss("train_loss", on_train=True),
         callbacks__valid_loss=EpochLoss("valid_loss"),
         callbacks__print_log=None,
@@ -316,7 +319,7 @@ def fine_tuning_of(
 
 def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
-    if "freeze_encoder" not in params:
+    if "encoder" not in params:
         return []
     callbacks: list[tuple[str, Callback]] = [
         ("encoder_dropout", EncoderDropout(float(params["drop_prob"])))

@@ -1,10 +1,16 @@
-"""NetworkClassifier: a braindecode model, trained as PARSClassifier fine-tunes its network."""
+"""NetworkClassifier: a braindecode model, trained as PARSClassifier fine-tunes its network.
+
+It is trained from scratch, or begins with published weights.
+"""
 
 from __future__ import annotations
 
+import inspect
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import braindecode.models
@@ -13,12 +19,14 @@ import pandas as pd
 import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
+from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
 from braindecode_pars._common.seeding import drawing, seeded
 from braindecode_pars._common.training import history_frame
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
 from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
+from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.windows_estimator import (
     LogitClassifier,
     Seeds,
@@ -30,19 +38,25 @@ from braindecode_pars.estimators.windows_estimator import (
     training,
     without_training,
 )
+from braindecode_pars.models import foundation
+from braindecode_pars.models.foundation import Preparation, Prepare
+from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.held_out import hold_out
 from braindecode_pars.windows.table import Windows
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkClassifier(LogitClassifier):
-    """A braindecode model, trained from scratch on labelled windows.
+    """A braindecode model, trained on labelled windows from scratch or from published weights.
 
     This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
     optimiser, the class weights, the internal validation, the restoring of the best state and
-    the accepted types of windows. All signals are divided by one number, the root mean square of
-    the training windows. Models made for microvolts then also work with volts.
+    the accepted types of windows. From scratch, all signals are divided by one number, the root
+    mean square of the training windows. Models made for microvolts then also work with volts. With
+    ``weights``, they are brought to what the model was pretrained on.
 
     Parameters
     ----------
@@ -51,6 +65,21 @@ class NetworkClassifier(LogitClassifier):
     network_params : dict | callable | None
         Further arguments of the model, or a function that returns them for a sampling rate in Hz,
         for lengths in samples that stand for a time.
+    weights : path | str | None
+        Published weights of the network: a file (``.safetensors``, or ``.pt`` with nothing but
+        tensors), a folder of ``save_pretrained``, or a model of the Hugging Face Hub:
+        ``"hf://owner/name"`` downloads it, ``"owner/name"`` uses an earlier download. The last
+        layer is new.
+    preparation : Preparation | None
+        The input that the weights were trained on. None takes that of
+        :data:`~braindecode_pars.models.FOUNDATION_MODELS`; other networks need one.
+    freeze_encoder, head_epochs : bool | "auto", int | "auto"
+        Whether the weights stay as they are, and the last layer alone is trained; and number of
+        epochs at the beginning in which they do. ``"auto"`` freezes them, unless ``head_epochs``
+        is given. Frozen layers are in evaluation mode, without dropout.
+    lora : int | None
+        Rank of LoRA adapters in the linear layers, which are trained with the last layer while the
+        weights are frozen. Needs ``peft``, the extra ``lora``.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -75,6 +104,10 @@ verbose
         Trained net.
     history_ : pandas.DataFrame
         Losses, one row per epoch.
+    load_report_ : LoadReport
+        Tensors that were loaded, and those that were not. Only present with ``weights``.
+    encoder_card_ : EncoderCard
+        Says that the subjects of the pretraining are unknown. Only present with ``weights``.
     sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
@@ -90,6 +123,11 @@ verbose
 
     network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
+    weights: str | Path | None = None
+    preparation: Preparation | None = None
+    freeze_encoder: bool | str = AUTO
+    head_epochs: int | str = AUTO
+    lora: int | None = None
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
         """Train on the labelled windows.
@@ -108,7 +146,13 @@ verbose
         ------
         TypeError, ValueError
             For the same windows and labels as in PARSClassifier; when ``network`` is not a
-            braindecode model, or does not accept windows of this shape.
+            braindecode model, or does not accept windows of this shape. With ``weights``, when
+            they are not of this network; when the rate of the windows is unknown, or their unit,
+            length or channels are not what the network can have.
+        FileNotFoundError
+            When there are no such weights.
+        ImportError
+            When ``lora`` or a download needs a package that is not installed.
         KeyboardInterrupt
             After Ctrl-C. The weights trained so far are kept.
 
@@ -126,7 +170,23 @@ verbose
 
     def _check(self) -> None:
         super()._check()
-        _model_class(self.network)
+        network = _model_class(self.network)
+        if self.weights is not None:
+            foundation.preparation_of(network, self.preparation)
+        if self.lora and not (self.weights and self.freeze_encoder and not self._head_epochs):
+            raise ValueError(
+                "lora needs weights that stay frozen: no freeze_encoder, no head_epochs."
+            )
+
+    @property
+    def _head_epochs(self) -> int:
+        """Epochs after which frozen weights are trained too; 0 when they never are."""
+        always = self.freeze_encoder != AUTO and self.freeze_encoder
+        return 0 if always or self.head_epochs == AUTO else int(self.head_epochs)
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the weights, whose subjects are unknown; None without weights."""
+        return None if self.weights is None else unknown_card(self)
 
     def _begin(
         self, X: Any, y: Any, groups: Any, *, seeds: Seeds
@@ -138,10 +198,12 @@ verbose
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = preprocessing_of(self, windows)
         train, valid = hold_out(windows, self.validation, seeds.split)
-        scale = root_mean_square(train)  # of training windows only
         with drawing():
-            module = self._build(scale)
-        self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
+            module = self._build(train) if self.weights is None else self._build_pretrained(train)
+        frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
+        at = self._head_epochs + 1
+        further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []
+        self.net_ = fine_tuning_net(self, module, train, valid, seed=seed, further=further)
         return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
@@ -164,22 +226,55 @@ verbose
         """
         with without_training(self) as (clf, seeds):
             train, _ = clf._begin(X, y, groups, seeds=seeds)
+            if clf._head_epochs:  # counted as if all epochs trained all weights
+                clf.net_.module_.freeze(clf.net_.module_.frozen, False)
             return network_cost(clf.net_, train)
 
-    def _build(self, scale: float) -> ScaledNetwork:
-        model_class, params = _model_class(self.network), self.network_params
+    def _build(self, train: Windows) -> ScaledNetwork:
+        """Return a new network; the scale is that of the training windows only."""
+        signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
+        return self._network(signal, self._params(self.sfreq_), root_mean_square(train))
+
+    def _build_pretrained(self, train: Windows) -> ScaledNetwork:
+        """Return the network with the weights of the file, for windows like those of ``fit``."""
+        network, scale = _model_class(self.network), self.preprocessing_.scale or 1.0
+        tensors, architecture = foundation.read_weights(self.weights or "", network)
+        preparation = foundation.preparation_of(network, self.preparation, tensors)
+        foundation.check_volts(amplitude_range(train), scale)
+        prepare = Prepare(preparation, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()])
+        signal = prepare.signal(self.n_chans_, self.n_times_)
+        params = {**architecture, **preparation.network_params, **self._params(preparation.sfreq)}
+        module = self._network(signal, params, preparation.volts * scale, prepare)
+        self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
+        self.encoder_card_ = unknown_card(self)
+        if self.verbose:
+            log.info(
+                "%s from %s: %s. Windows: %s. It was pretrained on %s; whether on people of these "
+                "windows is unknown.",
+                *(network.__name__, self.weights, self.load_report_, prepare, preparation.corpus),
+            )
+        if self.lora is not None:
+            module.adapt(self.lora)
+        elif self.freeze_encoder or self._head_epochs:
+            own = {name for name, p in module.network.named_parameters() if p.requires_grad}
+            module.freeze(name for name in self.load_report_.loaded if name in own)
+        return module
+
+    def _params(self, sfreq: float | None) -> dict[str, Any]:
+        """Return ``network_params``, those for a sampling rate if they are a function of it."""
+        params = self.network_params
         if callable(params):
-            if self.sfreq_ is None:
+            if sfreq is None:
                 raise ValueError("network_params is a function of the sampling rate; pass sfreq.")
-            params = params(self.sfreq_)
-        signal = dict(
-            n_outputs=len(self.classes_),
-            n_chans=self.n_chans_,
-            n_times=self.n_times_,
-            sfreq=self.sfreq_,
-        )
+            params = params(sfreq)
+        return params or {}
+
+    def _network(self, signal: dict, params: dict, *prepared: Any) -> ScaledNetwork:
+        """Return the network with the scale, and further preparation, of its windows."""
+        model_class, n_outputs = _model_class(self.network), len(self.classes_)
         try:
-            return ScaledNetwork(model_class, dict(**signal, **(params or {})), scale)
+            arguments = dict(n_outputs=n_outputs, **signal, **params)
+            return ScaledNetwork(model_class, arguments, *prepared)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
                 f"{model_class.__name__} cannot be built for windows of {self.n_chans_} channels "
@@ -212,10 +307,11 @@ verbose
 
 
 class ScaledNetwork(nn.Module):
-    """A network whose input signals are divided by a constant.
+    """A network whose input signals are divided by a constant, and prepared further.
 
     A copy or a pickle stores the constructor arguments and the tensors, and builds the network
-    again. torch cannot pickle the parametrised layers of some braindecode models.
+    again. torch cannot pickle the parametrised layers of some braindecode models. In a copy,
+    nothing is frozen.
 
     Parameters
     ----------
@@ -225,23 +321,67 @@ class ScaledNetwork(nn.Module):
         Arguments of ``model_class``.
     scale : float
         Divisor of the signals.
+    prepare : Prepare | None
+        What is done to the signals then.
+    lora : int | None
+        Rank of the adapters of :meth:`adapt`.
     """
 
-    def __init__(self, model_class: type[nn.Module], arguments: dict[str, Any], scale: float):
+    def __init__(
+        self,
+        model_class: type[nn.Module],
+        arguments: dict[str, Any],
+        scale: float,
+        prepare: Prepare | None = None,
+        lora: int | None = None,
+    ):
         super().__init__()
-        self.constructor_arguments = (model_class, arguments, scale)
+        self.constructor_arguments = (model_class, arguments, scale, prepare)
         with warnings.catch_warnings():  # some models use defaults that braindecode deprecates
             warnings.simplefilter("ignore", DeprecationWarning)
+            # Labram warns when a recording has not all of its 128 channels.
+            warnings.filterwarnings("ignore", "Labram chs_info")
             self.network = model_class(**arguments)
         self.scale: Tensor
         self.register_buffer("scale", torch.tensor(scale))
+        self.prepare = prepare
+        self._takes_names = "ch_names" in inspect.signature(self.network.forward).parameters
+        self.lora: int | None = None
+        self.frozen: tuple[str, ...] = ()
+        if lora is not None:
+            self.adapt(lora)
+
+    def freeze(self, names: Iterable[str], frozen: bool = True) -> None:
+        """Stop the training of some parameters of the network, and the dropout of their layers."""
+        self.frozen = tuple(names)
+        for name in self.frozen:
+            self.network.get_parameter(name).requires_grad_(not frozen)
+
+    def adapt(self, rank: int) -> None:
+        """Add LoRA adapters to the network; they are trained with the last layer."""
+        foundation.add_lora(self.network, rank)
+        self.lora = rank
+
+    def train(self, mode: bool = True) -> ScaledNetwork:
+        """Set the mode of training; frozen layers stay in evaluation mode."""
+        super().train(mode)
+        still = self.frozen and not self.network.get_parameter(self.frozen[0]).requires_grad
+        if mode and (still or self.lora is not None):
+            self.network.eval()
+            self.network.get_submodule(foundation.HEAD).train()
+        return self
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
-        return self.network(x / self.scale)
+        x = x / self.scale
+        if self.prepare is None:
+            return self.network(x)
+        names = {"ch_names": self.prepare.names} if self._takes_names else {}
+        return self.network(self.prepare(x), **names)
 
     def __reduce__(self) -> tuple:
-        return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)
+        arguments = (*self.constructor_arguments, self.lora)
+        return _rebuild, (arguments, self.state_dict(), self.training)
 
 
 def _rebuild(

@@ -27,6 +27,7 @@ from braindecode_pars._common.checks import (
 )
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
+from braindecode_pars.models.foundation import Preparation
 from braindecode_pars.models.parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -78,6 +79,9 @@ RULES = {
     "network_params": optional(
         instance("a dict of arguments, or a function of the sampling rate", dict, FunctionType)
     ),
+    "weights": optional(instance("a path, or the name of a model", str, os.PathLike)),
+    "preparation": optional(instance("a Preparation", Preparation)),
+    "lora": optional(integer(1)),
     "preprocessing": optional(
         instance("a Preprocessing, or a dict of its entries", Preprocessing, dict)
     ),

@@ -105,7 +105,7 @@ class Transitions:
         weights = cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)
         prior *= 1 if weights is None else weights.numpy()
-        prior[prior == 0] = 1  # a class whose windows have no weight
+        prior[prior == 0] = 1  # a class without a window, or with weight 0
         return cls(
             counts / counts.sum(axis=1, keepdims=True), shares / shares.sum(), prior / prior.sum()
         )

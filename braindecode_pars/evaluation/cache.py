@@ -302,8 +302,9 @@ class _Walk:
         """Describe parameters, and what clone() does not remove of a fitted estimator."""
         given = sorted(estimator.get_params(deep=False).items())
         params = {name: value for name, value in given if name not in _IMMATERIAL}
-        if isinstance(params.get("encoder"), str | Path):
-            params["encoder"] = _saved_encoder(params["encoder"])
+        for name in {"encoder", "weights"} & params.keys():
+            if isinstance(params[name], str | Path):
+                params[name] = _saved_encoder(params[name])
         if own := _own_tasks(params.get("pretext"), params.get("pretext_params")):
             params["own_tasks"] = own  # their source counts
             if names_file(params["pretext"]):
@@ -365,7 +366,9 @@ def _own_tasks(pretext: Any, params: Any) -> list[type]:
 
 
 def _saved_encoder(encoder: str | Path) -> str:
-    """Describe a saved encoder by its content, not by its place."""
+    """Describe a saved encoder, or weights, by the content, not by the place."""
+    if Path(encoder).expanduser().is_file():
+        return f"{Path(encoder).name} {checksum_of_file(Path(encoder).expanduser())}"
     try:
         folder = model_folder(encoder)
     except (FileNotFoundError, ImportError):

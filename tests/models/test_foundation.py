@@ -1,0 +1,438 @@
+"""Foundation models: weights in the published layouts, the input of each, frozen, LoRA, refusals.
+
+No file can be downloaded here. The weights are those of small models, made on the spot.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import pickle
+import re
+import textwrap
+from pathlib import Path
+
+import braindecode.models
+import mne
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from braindecode.datasets import BaseConcatDataset
+from braindecode.models import EEGNet, SignalJEPA
+from torch import nn
+
+from braindecode_pars import datasets
+from braindecode_pars._common.seeding import seeded
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.evaluation import compare
+from braindecode_pars.models import FOUNDATION_MODELS, Preparation
+from braindecode_pars.models.foundation import Prepare
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Labram chs_info",
+    "ignore:A window was not provided",  # BIOT and torch
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
+
+NAMES = sorted(FOUNDATION_MODELS)
+#: Arguments that make a model small.
+SMALL = {
+    "BIOT": dict(num_layers=1, embed_dim=32),
+    "CBraMod": dict(n_layer=1),
+    "EEGPT": dict(depth=1, embed_dim=32, num_heads=2),
+    "Labram": dict(num_layers=1),
+    "SignalJEPA_Contextual": dict(
+        transformer__num_encoder_layers=1, transformer__num_decoder_layers=1
+    ),
+}
+TEN_TWENTY = ["Fp1", "Fp2", "F7", "F3", "Fz", "F4", "F8", "T3", "C3", "Cz", "C4", "T4"]
+TEN_TWENTY += ["T5", "P3", "Pz", "P4", "T6", "O1", "O2"]
+
+
+def published(name: str, **arguments) -> nn.Module:
+    """Return a small model with random weights and the input of the published one."""
+    row = FOUNDATION_MODELS[name]
+    channels = (row.channels or TEN_TWENTY)[: 16 if name == "BIOT" else None]
+    given = dict(
+        n_outputs=4,
+        n_chans=len(channels),
+        chs_info=[{"ch_name": channel} for channel in channels],
+        n_times=row.longest or 800,
+        sfreq=row.sfreq,
+        **SMALL[name],
+        **row.network_params,
+    )
+    with seeded(3):
+        return getattr(braindecode.models, name)(**{**given, **arguments})
+
+
+def save(tensors, folder: Path) -> Path:
+    file = folder / "weights.safetensors"
+    safetensors.torch.save_file({k: v.contiguous() for k, v in tensors.items()}, file)
+    return file
+
+
+def recording(sfreq=200.0, seconds=4.0, names=TEN_TWENTY, volts=2e-5, n_windows=8):
+    """Return windows of noise of two classes."""
+    X = volts * np.random.default_rng(0).normal(size=(n_windows, len(names), int(seconds * sfreq)))
+    X += volts * np.sin(np.arange(X.shape[-1]) / sfreq * 60)
+    events = np.c_[np.arange(n_windows), np.zeros(n_windows), np.arange(n_windows) % 2]
+    info = mne.create_info(list(names), sfreq, "eeg")
+    return mne.EpochsArray(X, info, events.astype(int), verbose="error")
+
+
+def classifier(name: str, weights, **arguments) -> NetworkClassifier:
+    given = dict(weights=weights, finetune_epochs=1, random_state=0, verbose=0)
+    return NetworkClassifier(name, **{"network_params": SMALL.get(name), **given, **arguments})
+
+
+def prepared(name: str, X: np.ndarray) -> np.ndarray:
+    """What the sources say, for windows in volts at the rate of the model."""
+    if name == "BIOT":
+        place = {electrode.upper(): i for i, electrode in enumerate(TEN_TWENTY)}
+        place |= {"T7": place["T3"], "T8": place["T4"], "P7": place["T5"], "P8": place["T6"]}
+        pairs = [channel.split("-") for channel in FOUNDATION_MODELS[name].channels[:16]]
+        X = 1e6 * np.stack([X[:, place[a]] - X[:, place[b]] for a, b in pairs], axis=1)
+        return X / (np.quantile(np.abs(X), 0.95, axis=-1, keepdims=True) + 1e-8)
+    if name == "EEGPT":
+        return 1e3 * (X - X.mean(axis=1, keepdims=True))
+    return 1e6 * X / (1 if name == "SignalJEPA_Contextual" else 100)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
+    row, model = FOUNDATION_MODELS[name], published(name)
+    windows = recording(row.sfreq)
+    clf = classifier(name, save(model.state_dict(), tmp_path)).fit(windows)
+    own = {n for n in clf.net_.module_.network.state_dict() if not n.startswith("final_layer")}
+    assert own - {"chans_id"} == set(clf.load_report_.loaded)
+
+    # The same network by hand: the weights of the file, and the last layer of the fit.
+    channels = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"} if name != "Labram" else {}
+    known = [channels.get(n, n) for n in TEN_TWENTY] if name != "BIOT" else row.channels[:16]
+    arguments = dict(n_outputs=2, n_chans=len(known), chs_info=[{"ch_name": n} for n in known])
+    network = published(name, n_times=round(4 * row.sfreq), **arguments).eval()
+    tensors = dict(model.state_dict())
+    if name == "Labram":  # four patches of one second, and one row that is not used
+        tensors["temporal_embedding"] = tensors["temporal_embedding"][:, :5]
+    body = {k: v for k, v in tensors.items() if not k.startswith(("final_layer", "chans_id"))}
+    head = clf.net_.module_.network.state_dict()
+    head = {k: v for k, v in head.items() if k.startswith("final_layer")}
+    assert network.load_state_dict({**body, **head}, strict=False).unexpected_keys == []
+    x = torch.from_numpy(prepared(name, windows.get_data(copy=True)).astype(np.float32))
+    with torch.inference_mode():
+        logits = network(x, **({"ch_names": known} if name == "Labram" else {}))
+    np.testing.assert_allclose(
+        clf.predict_proba(windows), logits.softmax(dim=1), rtol=1e-3, atol=1e-5
+    )
+
+
+def test_other_rates_are_resampled():
+    x = np.sin(2 * np.pi * 7 * np.arange(500) / 125)[None, None]
+    y = Prepare(Preparation(sfreq=200.0, volts=1.0), 125.0, [])(torch.from_numpy(x))
+    assert y.shape == (1, 1, 800)
+    expected = np.sin(2 * np.pi * 7 * np.arange(800) / 200)
+    np.testing.assert_allclose(y[0, 0, 50:-50], expected[50:-50], atol=0.01)
+
+
+def test_microvolts_are_known_by_their_scale_and_never_guessed(tmp_path):
+    file = save(published("CBraMod").state_dict(), tmp_path)
+    volts, micro = recording(), recording(volts=20)
+    with pytest.raises(
+        ValueError, match=r"24 to 25 V.*another unit.*preprocessing=\{'scale': 1e6\}"
+    ):
+        classifier("CBraMod", file).fit(micro)
+    clf = classifier("CBraMod", file, preprocessing={"scale": 1e6}).fit(micro)
+    expected = classifier("CBraMod", file).fit(volts).predict_proba(volts)
+    np.testing.assert_allclose(clf.predict_proba(micro), expected, atol=1e-4)
+
+
+def changed(clf, model) -> set[str]:
+    """Loaded parameters that are not those of the file."""
+    now, before = clf.net_.module_.network.state_dict(), model.state_dict()
+    names = {n.replace(".base_layer", ""): n for n in now}
+    same = {n for n, own in names.items() if n in before and torch.equal(now[own], before[n])}
+    return set(clf.load_report_.loaded) - same
+
+
+def test_what_is_trained(tmp_path):
+    model, windows = published("CBraMod"), recording()
+    file = save(model.state_dict(), tmp_path)
+    fit = dict(finetune_epochs=3, finetune_batch_size=4)
+    frozen = classifier("CBraMod", file, **fit).fit(windows)
+    assert changed(frozen, model) == set()
+    module = frozen.net_.module_.train()
+    assert module.network.final_layer.training
+    assert not any(part.training for part in module.network.encoder.modules())
+
+    everything = classifier("CBraMod", file, freeze_encoder=False, **fit).fit(windows)
+    by_design = {"patch_embedding.mask_encoding"}  # not a trained parameter of CBraMod
+    assert changed(everything, model) == set(everything.load_report_.loaded) - by_design
+    assert all(part.training for part in everything.net_.module_.train().network.modules())
+
+    # After three epochs of the last layer alone, one step more moves the rest.
+    late = classifier("CBraMod", file, head_epochs=3, **fit).fit(windows)
+    assert changed(late, model) == set()
+    late = classifier("CBraMod", file, head_epochs=2, **fit).fit(windows)
+    assert changed(late, model) == changed(everything, model)
+    never = classifier("CBraMod", file, head_epochs=2, freeze_encoder=True, **fit).fit(windows)
+    assert changed(never, model) == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lora_adapts_the_predictions_of_frozen_weights(name, tmp_path):
+    pytest.importorskip("peft", reason="lora needs peft")
+    model, windows = published(name), recording(FOUNDATION_MODELS[name].sfreq)
+    file = save(model.state_dict(), tmp_path)
+    clf = classifier(name, file, lora=2, finetune_lr=0.1, finetune_epochs=2).fit(windows)
+    assert changed(clf, model) - {"temporal_embedding"} == set()
+    adapted = clf.decision_function(windows)
+    for other in (copy.deepcopy(clf), pickle.loads(pickle.dumps(clf))):
+        np.testing.assert_array_equal(other.decision_function(windows), adapted)
+    for parameter_name, parameter in clf.net_.module_.named_parameters():
+        if "lora_B" in parameter_name:
+            nn.init.zeros_(parameter)
+    # torch's fast path of evaluation would have ignored them.
+    assert np.abs(clf.decision_function(windows) / adapted - 1).max() > 1e-3
+
+
+def test_the_cost_is_that_of_what_is_trained(tmp_path):
+    file = save(published("CBraMod").state_dict(), tmp_path)
+    windows = recording()
+    frozen = classifier("CBraMod", file).training_cost(windows)
+    late = classifier("CBraMod", file, head_epochs=1).training_cost(windows)
+    whole = classifier("CBraMod", file, freeze_encoder=False).training_cost(windows)
+    assert frozen.parameters == 2 * (19 * 4 * 200 + 1)
+    assert late.parameters == whole.parameters > 5e5
+    assert frozen.flops < whole.flops / 2
+
+
+def layouts(model, folder):
+    """The layouts of published files."""
+    tensors = model.state_dict()
+    yield save(tensors, folder)
+    torch.save(
+        {"model_state_dict": {f"module.{k}": v for k, v in tensors.items()}}, folder / "a.pt"
+    )
+    yield folder / "a.pt"
+    student = {f"student.{k}": v for k, v in tensors.items()}
+    torch.save(
+        {"model": {**student, "lm_head.weight": torch.zeros(3)}, "epoch": 3}, folder / "b.pth"
+    )
+    yield folder / "b.pth"
+    model.save_pretrained(folder / "saved")
+    yield folder / "saved"
+
+
+def test_layouts_of_files(tmp_path):
+    model, windows, found = published("CBraMod", dim_feedforward=40), recording(), []
+    for source in layouts(model, tmp_path):
+        params = None if source.is_dir() else {**SMALL["CBraMod"], "dim_feedforward": 40}
+        clf = classifier("CBraMod", source, network_params=params).fit(windows)
+        assert len(clf.load_report_.loaded) == 35
+        found.append(clf.predict_proba(windows))
+    assert len(found) == 4
+    assert all(np.array_equal(found[0], other) for other in found)
+
+
+def test_a_config_names_classes_of_torch_only(tmp_path):
+    model = published("CBraMod", activation=nn.ReLU)
+    model.save_pretrained(tmp_path)
+    clf = classifier("CBraMod", tmp_path, network_params=None).fit(recording())
+    layer = clf.net_.module_.network.encoder.layers[0]
+    assert isinstance(layer.activation, nn.ReLU)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "activation": "os.system"}))
+    with pytest.raises(ValueError, match="cannot be built"):
+        classifier("CBraMod", tmp_path, network_params=None).fit(recording())
+
+
+def test_the_hub_is_asked_only_when_told_so(tmp_path, monkeypatch):
+    huggingface_hub = pytest.importorskip("huggingface_hub", reason="the Hub needs it")
+    published("CBraMod").save_pretrained(tmp_path)
+    asked = []
+
+    def snapshot_download(repo_id, *, local_files_only, **options):
+        asked.append((repo_id, local_files_only))
+        if local_files_only:
+            raise FileNotFoundError("not in the cache")
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    with pytest.raises(FileNotFoundError, match="to download it, pass hf://someone/cbramod"):
+        classifier("CBraMod", "someone/cbramod").fit(recording())
+    clf = classifier("CBraMod", "hf://someone/cbramod", network_params=None).fit(recording())
+    assert len(clf.load_report_.loaded) == 35
+    assert asked == [("someone/cbramod", True), ("someone/cbramod", False)]
+
+
+def test_weights_of_something_else_are_refused(tmp_path):
+    tensors, windows = published("CBraMod").state_dict(), recording()
+    with pytest.raises(FileNotFoundError, match="nothing is not the folder of a saved model"):
+        classifier("CBraMod", "nothing").fit(windows)
+    with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
+        classifier("CBraMod", tmp_path).fit(windows)
+    other = nn.Linear(2, 3).state_dict()
+    with pytest.raises(ValueError, match="0 of 37 tensors loaded"):
+        classifier("CBraMod", save(other, tmp_path)).fit(windows)
+    lost = "encoder.layers.0.linear1.weight"
+    file = save({k: v for k, v in tensors.items() if k != lost}, tmp_path)
+    with pytest.raises(ValueError, match=rf"34 of 37 tensors loaded.*it lacks {lost};"):
+        classifier("CBraMod", file).fit(windows)
+    file = save({**tensors, lost: torch.zeros(3)}, tmp_path)
+    with pytest.raises(ValueError, match=rf"1 reshaped \(such as {lost}"):
+        classifier("CBraMod", file).fit(windows)
+    (tmp_path / "weights.safetensors").write_bytes(b"not tensors")
+    with pytest.raises(ValueError, match="is damaged"):
+        classifier("CBraMod", tmp_path / "weights.safetensors").fit(windows)
+
+
+class Code:
+    def __reduce__(self):
+        return (Path.touch, (Path("code-was-run"),))
+
+
+def test_a_file_with_code_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"state_dict": published("CBraMod").state_dict(), "hook": Code()}, "evil.pt")
+    with pytest.raises(ValueError, match="has more than tensors"):
+        classifier("CBraMod", "evil.pt").fit(recording())
+    assert not Path("code-was-run").exists()
+
+
+def test_what_a_recording_cannot_have_is_an_error(tmp_path):
+    def fails(name, windows, match, **arguments):
+        file = save(published(name).state_dict(), tmp_path)
+        with pytest.raises(ValueError, match=match):
+            classifier(name, file, **arguments).fit(windows)
+
+    fails("CBraMod", recording(seconds=4.5), r"4\.5 s are 900 samples at 200 Hz.*1 or more s")
+    fails("Labram", recording(seconds=16), r"3200 samples.*accepts 1 to 15 s, in steps of 1 s")
+    fails("SignalJEPA_Contextual", recording(seconds=1), r"accepts 1\.1875 or more s")
+    odd = recording(names=[*TEN_TWENTY, "E17"])
+    fails("EEGPT", odd, r"does not know the channels E17; pick others with channels=")
+    some = recording(names=TEN_TWENTY[2:])
+    fails("BIOT", some, "needs the channels FP1-F7, FP2-F8, FP1-F3, FP2-F4, which")
+    ears = recording(names=["C3-M2", *(n for n in TEN_TWENTY if n != "C3")])
+    fails("BIOT", ears, "needs the channels F3-C3, C3-P3, which")
+    X, y = recording().get_data(copy=True), np.arange(8) % 2
+    file = save(published("EEGPT").state_dict(), tmp_path)
+    with pytest.raises(ValueError, match="knows channels by name, and these windows have none"):
+        classifier("EEGPT", file, sfreq=200).fit(X, y)
+    file = save(published("CBraMod").state_dict(), tmp_path)
+    with pytest.raises(ValueError, match="need the rate of the windows; pass sfreq="):
+        classifier("CBraMod", file).fit(X, y)
+    assert classifier("CBraMod", file, sfreq=200).fit(X, y).n_times_ == 800
+
+
+def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
+    channels = FOUNDATION_MODELS["BIOT"].channels
+    chs_info = [{"ch_name": channel} for channel in channels]
+    file = save(published("BIOT", n_chans=18, chs_info=chs_info).state_dict(), tmp_path)
+    with pytest.raises(ValueError, match="needs the channels C3-A2, C4-A1, which"):
+        classifier("BIOT", file).fit(recording())
+    clf = classifier("BIOT", file).fit(recording(names=[*TEN_TWENTY, "A1", "A2"]))
+    assert clf.net_.module_.network.n_chans == 18
+    bipolar = classifier("BIOT", file).fit(recording(names=channels))
+    assert torch.equal(bipolar.net_.module_.prepare.weights, torch.eye(18))
+
+
+def test_parameters_that_exclude_each_other():
+    windows = recording()
+    with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass preparation="):
+        classifier("EEGNet", "file.pt").fit(windows)
+    for given in ({"freeze_encoder": False}, {"head_epochs": 3}, {"weights": None}):
+        with pytest.raises(ValueError, match="lora needs weights that stay frozen"):
+            classifier("CBraMod", **{"weights": "file.pt", "lora": 4, **given}).fit(windows)
+
+
+def test_the_preparation_is_told_before_use(tmp_path, caplog):
+    file = save(published("EEGPT").state_dict(), tmp_path)
+    with caplog.at_level(logging.INFO, logger="braindecode_pars"):
+        classifier("EEGPT", file, verbose=1).fit(recording(names=["EEG C3-REF", "T5"]))
+    (told,) = [line for line in caplog.messages if "EEGPT" in line]
+    for text in (
+        f"EEGPT from {file}: 18 of 23 tensors loaded; 5 missing",
+        "200 Hz -> 256 Hz; 1 stands for 0.001 V; channels C3, P7; average reference",
+        "pretrained on EEGMMIDB",
+        "on people of these windows is unknown",
+    ):
+        assert text in told
+
+
+def test_own_weights_of_any_network_with_a_preparation(tmp_path):
+    params = dict(final_layer_with_constraint=True)
+    own = EEGNet(n_outputs=8, n_chans=19, n_times=400, sfreq=100, **params)
+    file = save(own.state_dict(), tmp_path)
+    preparation = Preparation(sfreq=100.0, volts=1e-6)
+    clf = classifier("EEGNet", file, preparation=preparation, network_params=params)
+    clf.fit(recording())
+    assert clf.net_.module_.network.n_times == 400
+    assert changed(clf, own) == set()  # nor the running means of its batch norms
+
+
+def test_scores_say_that_the_subjects_of_the_pretraining_are_unknown(tmp_path, subjects):
+    file = save(published("CBraMod").state_dict(), tmp_path)
+    methods = {"CBraMod": classifier("CBraMod", file), "scratch": classifier("EEGNet", None)}
+    with pytest.warns(UserWarning, match="training subjects of the encoder of CBraMod are unknown"):
+        first = compare(methods, subjects, out=tmp_path / "out", verbose=0)
+    again = published("CBraMod").state_dict()
+    save({k: -v for k, v in again.items()}, tmp_path)
+    # Other weights at the same place are another method.
+    with pytest.raises(ValueError, match="weights"):
+        compare(methods, subjects, out=tmp_path / "out", verbose=0)
+    assert len(first)
+
+
+@pytest.fixture
+def subjects():
+    return datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
+
+
+def test_methods_by_name(tmp_path):
+    methods = make_methods(["cbramod:a/w.pt", "cbramod:hf://b/c", "signaljepa:d"], head_epochs=2)
+    assert list(methods) == ["CBraMod w", "CBraMod c", "SignalJEPA_Contextual d"]
+    assert [m.weights for m in methods.values()] == ["a/w.pt", "hf://b/c", "d"]
+    assert {m.head_epochs for m in methods.values()} == {2}
+    with pytest.raises(ValueError, match="'bendr:file' is unknown"):
+        make_methods(["bendr:file"])
+    with pytest.raises(ValueError, match="cbramod:w expects volts"):
+        make_methods(["cbramod:w"], subject_centering=True)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "foundation.rst"
+
+
+def test_the_page_has_the_table():
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count("\n   * - ") == 2 * (1 + len(FOUNDATION_MODELS)) + 5  # and what is trained
+    for name, row in FOUNDATION_MODELS.items():
+        unit = "percentile 95" if row.percentile else f"{row.volts * 1e6:g} µV"
+        assert f"   * - {name}\n     - {row.sfreq:g} Hz\n     - {unit}\n" in page
+        assert f"   * - {name}\n     - {row.corpus}\n     - {row.source}\n" in page
+
+
+def test_an_encoder_of_selfeeg_comes_in_by_the_same_door(tmp_path, monkeypatch):
+    pytest.importorskip("selfeeg", reason="it does not come with the package: pip install selfeeg")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"   :name: selfeeg\n\n((?: {3}.*\n|\n)+)", PAGE.read_text("utf-8"))
+    windows = BaseConcatDataset(datasets.mental_arithmetic().datasets[:8])
+    names = {"windows": windows, "safetensors": safetensors, "NetworkClassifier": NetworkClassifier}
+    exec(textwrap.dedent(block), names)
+    probe, encoder = names["probe"], names["encoder"]
+    assert changed(probe, encoder) == set()
+    assert len(probe.load_report_.loaded) == len(encoder.state_dict()) - 2
+    assert probe.score(windows) > 0.5
+
+
+def test_the_table_has_the_channels_of_braindecode():
+    lee = SignalJEPA(n_times=256, channel_embedding="pretrain_aligned").chs_info
+    channels = FOUNDATION_MODELS["SignalJEPA_Contextual"].channels
+    assert list(channels) == [ch["ch_name"] for ch in lee]
+    for name, row in FOUNDATION_MODELS.items():
+        assert issubclass(getattr(braindecode.models, name), nn.Module)
+        assert row.source.startswith(("github.com/", "arXiv:", "braindecode "))
+        assert row.corpus != Preparation(sfreq=1, volts=1).corpus
