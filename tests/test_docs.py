@@ -284,12 +284,11 @@ def run_page(name: str) -> dict:
 
 #: Pages whose code takes more than half a minute.
 SLOW = {
-    *("comparing.rst", "few_labels.rst", "from_braindecode.rst", "from_moabb.rst"),
-    *("own_recordings.rst", "pretrained.rst", "sleep.rst"),
+    *("braindecode.rst", "comparing.rst", "from_moabb.rst", "pretrained.rst"),
+    *("recordings.rst", "scale.rst", "sleep.rst"),
 }
-#: The code of scale needs corpora of a terabyte, and a cluster. That of study takes minutes;
-#: tests/evaluation/test_study.py does the same on small signals.
-NOT_RUN = {"scale.rst", "study.rst"}
+#: The code of study takes minutes; tests/evaluation/test_study.py does the same on small signals.
+NOT_RUN = {"study.rst"}
 
 RUNNABLE = [
     pytest.param(page.name, marks=[pytest.mark.slow] if page.name in SLOW else [], id=page.stem)
@@ -335,8 +334,11 @@ def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
 
 #: What the code of a page should have found.
 CHECKS = {
-    "comparing.rst": [lambda names: len(names["methods"]) == 4],
-    "few_labels.rst": [lambda names: names["scores"]["value"].between(0, 1).all()],
+    "braindecode.rst": [lambda names: len(names["X"]) == 288],
+    "comparing.rst": [
+        lambda names: len(names["methods"]) == 4,
+        lambda names: names["drawn"]["n_train_subjects"].isin([2, 4]).all(),
+    ],
     "from_moabb.rst": [lambda names: set(names["results"]["subject"]) == {"1", "2", "3"}],
     "pretrained.rst": [
         lambda names: names["report"].complete,
@@ -344,12 +346,17 @@ CHECKS = {
         lambda names: names["model"].n_outputs == 2,
     ],
     "predicting.rst": [lambda names: len(names["frame"]) == 120],
+    "recordings.rst": [
+        lambda names: (len(names["X"]), names["X"].sfreq) == (288, 128),
+        lambda names: names["own"].encoder_card_.task == "joint",
+        lambda names: len(names["frame"]) == 12,
+    ],
+    "scale.rst": [lambda names: names["clf"].encoder_card_.subjects is not None],
     "settings.rst": [
         lambda names: names["side_by_side"].shape == (24, 8 * 64),
         lambda names: names["pooled"].shape == (24, 2 * 64),
         lambda names: len(names["predicted"]) == 24,
     ],
-    "windows.rst": [lambda names: len(names["windows"]) == 180],
 }
 
 

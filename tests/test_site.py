@@ -20,10 +20,13 @@ ROOT = Path(__file__).parents[1]
 SITE = Path(os.environ.get("SITE", ROOT / "docs" / "_build" / "html"))
 #: One page of each kind, with a part of its title
 PAGES = {
-    "index.html": "braindecode_pars",
+    "index.html": "Does pretraining help",
     "install.html": "Install",
     "guide/index.html": "User guide",
-    "guide/windows.html": "",
+    "guide/recordings.html": "recordings",
+    "guide/braindecode.html": "braindecode",
+    "guide/comparing.html": "compare",
+    "guide/scale.html": "scale",
     "auto_examples/index.html": "Examples",
     "auto_examples/inside/plot_recording_to_tokens.html": "What does PARS see of a recording",
     "generated/braindecode_pars.PARSClassifier.html": "PARSClassifier",
