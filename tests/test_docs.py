@@ -200,6 +200,34 @@ def test_the_readme_is_short_and_names_what_braindecode_has():
         assert "pre-trained weights available on the Hugging Face Hub" in model.__doc__
 
 
+def test_the_start_page_leads_with_the_question_and_has_four_roads():
+    """Each road is a page that can be read in one go."""
+    page = ROOT / "docs" / "index.rst"
+    text = page.read_text(encoding="utf-8")
+    assert text.splitlines()[0].endswith("?")
+    assert commands_of(page)[0].name == "study"
+    roads = re.findall(r":link: guide/(\w+)", text)
+    assert roads == ["recordings", "braindecode", "comparing", "scale"]
+    for road in roads:
+        lines = (GUIDE / f"{road}.rst").read_text(encoding="utf-8").splitlines()
+        assert lines[0].startswith("I ")
+        assert 100 <= len(lines) <= 250, road
+
+
+def test_the_answer_on_the_start_page_is_that_of_the_report():
+    """Its pictures too are of this report: docs/experiments/study_pictures.py takes them again."""
+    report = (ROOT / "docs" / "_static" / "study.html").read_text(encoding="utf-8")
+    score, gain, ahead = re.findall(r'<dd class="value">(\S+)</dd>', report)
+    _, (low, high), _ = re.findall(r'<dd class="more">95 % interval (\S+) to (\S+);', report)
+    text = " ".join((ROOT / "docs" / "index.rst").read_text(encoding="utf-8").split())
+    gain_, low, high = (number.removeprefix("+").removeprefix("0") for number in (gain, low, high))
+    assert (
+        f"by {gain_} in balanced accuracy with 16 labelled people (95 %: {low} to {high})" in text
+    )
+    shown = f"{score}, {gain} from a random encoder, {ahead} from".replace("\N{MINUS SIGN}", "-")
+    assert text.count(shown) == 4
+
+
 @pytest.mark.slow
 def test_the_code_of_the_readme_runs_and_prints(tmp_path, monkeypatch, capsys):
     """With one short training each instead of the default ones."""
