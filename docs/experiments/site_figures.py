@@ -4,26 +4,22 @@
 
 The figures are drawn twice, for light and for dark pages, with a transparent background. The small
 pictures of docs/images/cards have no text, and colours for both. The recording is in the package,
-and the scores are in docs/measured. The maps of a head are of PhysioNet's recordings in the folder
-BRAINDECODE_PARS_EEG, and are not drawn without it.
+and the scores are in docs/measured.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import mne
 import numpy as np
 import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from braindecode_pars import as_sklearn, datasets, plotting
-from braindecode_pars.baselines import make_methods
+from braindecode_pars import datasets
 from braindecode_pars.tokens import instance_norm, random_starts
 
 DOCS = Path(__file__).parents[1]
@@ -39,8 +35,6 @@ METHODS = {
 }
 #: Size of a card's picture in inches, and a grey that is seen on white and on black.
 SIZE, GREY = (4, 2), "#7d8794"
-#: Three people with different maps
-SHOWN = (60, 52, 57)
 
 
 def main() -> None:
@@ -54,8 +48,7 @@ def main() -> None:
     style = {"svg.hashsalt": "site", "lines.linewidth": 2.5, "axes.edgecolor": GREY}
     with plt.rc_context(style):
         for card in CARDS:
-            if card is not motor_imagery or "BRAINDECODE_PARS_EEG" in os.environ:
-                _save(card(), f"cards/{card.__name__}.svg")
+            _save(card(), f"cards/{card.__name__}.svg")
 
 
 def patches(ink: str, known: str, hidden: str) -> Axes:
@@ -67,7 +60,7 @@ def patches(ink: str, known: str, hidden: str) -> Axes:
     generator = torch.Generator().manual_seed(4)
     starts = random_starts(1, N_PATCHES, len(x), sfreq, generator=generator)[0].numpy() / sfreq
 
-    _, ax = plt.subplots(figsize=(9.6, 3.3), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.4, 2.9), layout="constrained")
     ax.plot(np.arange(len(x)) / sfreq, x, color=ink, lw=0.7)
     rows = _rows(starts)
     for i, (start, row) in enumerate(zip(starts, rows, strict=True)):
@@ -89,8 +82,18 @@ def patches(ink: str, known: str, hidden: str) -> Axes:
     lowest = -6.6 - 1.5 * max(rows)
     one, other = (np.sort(starts[N_KNOWN:])[i] + 0.5 for i in ASKED)
     ax.annotate("", (one, lowest), (other, lowest), arrowprops=dict(arrowstyle="<->", color=ink))
-    ax.text((one + other) / 2, lowest - 0.25, "how far apart?", ha="center", va="top", color=ink)
-    ax.set(xlim=(0, SECONDS), ylim=(lowest - 2, 5), xlabel="seconds", yticks=[])
+    ax.text(
+        (one + other) / 2,
+        lowest - 0.25,
+        "how far apart?",
+        ha="center",
+        va="top",
+        color=ink,
+        size=14,
+    )
+    ax.tick_params(labelsize=14)  # legible when a phone shows the figure at half its size
+    ax.set(xlim=(0, SECONDS), ylim=(lowest - 2.4, 5), yticks=[])
+    ax.set_xlabel("seconds", size=14)
     ax.spines[["left", "right", "top"]].set_visible(False)
     return ax
 
@@ -110,25 +113,7 @@ def hands(ink: str) -> Axes:
     return ax
 
 
-def few_labels() -> Figure:
-    """Draw the mean score of each method against the number of labelled people."""
-    sizes = [2, 4, 8, 16]
-    means = pd.DataFrame({n: _hands(n).mean() for n in sizes})
-    figure, ax = _card()
-    for method, (_, color, marker) in METHODS.items():
-        ax.plot(means.loc[method], marker, ls="-", color=color, markersize=9)
-    ax.set(
-        xscale="log",
-        xlim=(1.7, 19),
-        xticks=[],
-        ylim=(means.min().min() - 0.02, means.max().max() + 0.02),
-    )
-    ax.minorticks_off()  # of the logarithmic axis
-    ax.spines[["left", "bottom"]].set_visible(True)
-    return figure
-
-
-def own_recordings() -> Figure:
+def recordings() -> Figure:
     """Draw ten seconds of five channels."""
     raw = datasets.mental_arithmetic(["Subject05"]).datasets[0].raw
     x = raw.get_data()[:5, : 10 * int(raw.info["sfreq"])]
@@ -140,43 +125,18 @@ def own_recordings() -> Figure:
     return figure
 
 
-def sleep() -> Figure:
-    """Draw the stages of a simulated night, and the probabilities of band power below."""
-    nights = datasets.simulated.sleep(4, hours=1, random_state=2)
-    X, y, subjects = as_sklearn(nights)
-    train = subjects != 4
-    [method] = make_methods(["band-power"]).values()
-    names = list(datasets.simulated.STAGES)
-    columns = [f"probability_{name}" for name in names]
-    frame = pd.DataFrame(method.fit(X[train], y[train]).predict_proba(X[~train]), columns=columns)
-    frame = frame.assign(onset=30 * np.arange(len(frame)), duration=30, label=None)
-    figure, axes = plt.subplots(2, figsize=SIZE, layout="constrained", height_ratios=[1, 1.3])
-    plotting.hypnodensity(frame, axes=axes)
-    for line in (*axes[0].lines, *axes[0].patches, *axes[0].collections):
-        line.set(edgecolor=GREY) if hasattr(line, "set_edgecolor") else line.set(color=GREY)
-        line.set(linewidth=2)
-    for ax in axes:
-        ax.set_axis_off()
-        if (legend := ax.get_legend()) is not None:
-            legend.remove()
-    return figure
-
-
-def motor_imagery() -> Figure:
-    """Draw log power at 8 to 13 Hz, of the right fist minus the left, for three people."""
-    folder = Path(os.environ["BRAINDECODE_PARS_EEG"]) / "eegmmidb-128Hz"
-    prepared = dict(runs=[4, 8, 12], picks="motor and 10-20", reference="picks", sfreq=128)
-    figure, axes = plt.subplots(1, len(SHOWN), figsize=SIZE, layout="constrained")
-    for ax, subject in zip(axes, SHOWN, strict=True):
-        windows = datasets.physionet_mi.load(folder, [subject], **prepared)
-        x, y = (np.stack(values) for values in zip(*((w, y) for w, y, _ in windows), strict=True))
-        spectrum, _ = mne.time_frequency.psd_array_welch(x, 128.0, 8, 13, n_fft=128, verbose=False)
-        power = np.log(spectrum.mean(axis=-1))
-        values = power[y == 1].mean(axis=0) - power[y == 0].mean(axis=0)
-        style = dict(axes=ax, vlim=(-0.5, 0.5), contours=0, sensors=False, show=False)
-        mne.viz.plot_topomap(values - values.mean(), windows.datasets[0].raw.info, **style)
-        for line in ax.lines:
-            line.set(color=GREY, linewidth=2)
+def braindecode() -> Figure:
+    """Draw four windows of one channel, two of another class."""
+    raw = datasets.mental_arithmetic(["Subject05"]).datasets[0].raw
+    sfreq = int(raw.info["sfreq"])
+    x = raw.get_data()[0, : 8 * sfreq]
+    figure, ax = _card()
+    for i, color in enumerate(["#0072B2", "#E69F00", "#E69F00", "#0072B2"]):
+        window = x[2 * i * sfreq : 2 * (i + 1) * sfreq]
+        time = np.arange(len(window)) / sfreq + 2.3 * i
+        ax.plot(time, window / x.std(), color=color, lw=1.4)
+        ax.add_patch(plt.Rectangle((2.3 * i - 0.1, -4.4), 2.2, 8.8, fill=False, color=color, lw=3))
+    ax.set(xlim=(-0.3, 9.2), ylim=(-5.5, 5.5))
     return figure
 
 
@@ -243,14 +203,7 @@ def _save(figure: Figure, name: str) -> None:
 
 
 #: The pictures of the start page's cards
-CARDS: tuple[Callable[[], Figure], ...] = (
-    few_labels,
-    own_recordings,
-    sleep,
-    motor_imagery,
-    comparing,
-    scale,
-)
+CARDS: tuple[Callable[[], Figure], ...] = (recordings, braindecode, comparing, scale)
 
 if __name__ == "__main__":
     main()

@@ -80,8 +80,8 @@ class FlatRegressor(FlatData, PARSRegressor):
         tags.regressor_tags.poor_score = True  # as of FlatClassifier
         return tags
 
-    def fit(self, X, y=None, sample_weight=None):
-        return super().fit(X, y, sample_weight=sample_weight)
+    def fit(self, X, y=None):
+        return super().fit(X, y)
 
     def predict(self, X):
         return super().predict(self.as_fitted(X))
