@@ -258,12 +258,15 @@ def test_figures_are_readable_at_their_printed_size(pages):
 
 
 def test_figures_are_readable_on_a_phone(pages):
-    """At 0.4 of its natural width, text of 9 points has 7.5 pixels; wider figures scroll."""
+    """At 0.4 of its natural width, text of 9 points has 7.5 pixels; wider figures scroll.
+
+    Figures in docstrings are left out: they have the width of the page.
+    """
     small = [
         (page, source, width, natural)
         for page, found in pages.items()
         for source, width, natural in found["onPhone"]
-        if width < 0.4 * natural
+        if width < 0.4 * natural and not page.startswith("generated/")
     ]
     assert small == []
 

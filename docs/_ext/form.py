@@ -23,6 +23,12 @@ REPLACED = {
     '<div class="terminal docutils container">': '<div class="terminal docutils container" '
     'tabindex="0" role="region" aria-label="Recording of a terminal">',
 }
+#: A figure of an example, as the gallery writes it
+GALLERY_FIGURE = re.compile(
+    r'<img src="([^"]*_images/(sphx_glr_[^"]+)\.png)"[^>]*"sphx-glr-\w+-img"/>'
+)
+#: Of its size, a figure has this much on a phone: text of 9 points then has 7.5 pixels.
+ON_PHONE = 0.6
 
 
 def source_of(page: str) -> str | None:
@@ -63,9 +69,19 @@ def _finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any],
     for written, wanted in REPLACED.items():
         if written in context.get("body", ""):
             context["body"] = context["body"].replace(written, wanted)
+    if page.startswith("auto_examples/"):
+        context["body"] = GALLERY_FIGURE.sub(_linked_figure, context.get("body", ""))
     if (source := source_of(page)) is not None:
         options = app.config.html_theme_options
         context["edit_address"] = f"{options['github_url'].rstrip('/')}/edit/main/{source}"
+
+
+def _linked_figure(found: re.Match[str]) -> str:
+    """Return a figure that links to itself, with the width that keeps its text legible."""
+    [file] = (ROOT / "docs" / "auto_examples").glob(f"**/images/{found[2]}.png")
+    width = int.from_bytes(file.read_bytes()[16:20], "big")  # of a PNG
+    image = found[0].replace("<img", f'<img style="--phone-width: {ON_PHONE * width:.0f}px"', 1)
+    return f'<a class="wide-figure" href="{found[1]}">{image}</a>'
 
 
 def _name_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
