@@ -542,11 +542,6 @@ FEATURES = {
     ),
     "too slow for a band": (lambda: LogBandPower(sfreq=4).fit(ARRAY), ValueError, "4 Hz"),
     "an unknown baseline": (lambda: make_methods(["svm"]), ValueError, r"'svm'.* pars"),
-    "a baseline of another size than the encoder": (
-        lambda: make_methods(["scratch"], encoder="small", embed_dim=64),
-        ValueError,
-        r"embed_dim=64, .* 128",
-    ),
     "an encoder that is not there": (
         lambda: make_methods(["scratch"], encoder="run1"),
         FileNotFoundError,

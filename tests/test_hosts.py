@@ -106,7 +106,7 @@ def test_there_are_no_others():
             if of_super and node.attr.startswith("_") and not node.attr.startswith("__"):
                 found.add(node.attr)
     # Those of our own base classes.
-    assert found - {"_check", "_logits", "_remember"} <= known
+    assert found - {"_check", "_logits", "_remember", "_restore"} <= known
 
 
 @pytest.mark.parametrize("library", ["sklearn", "skorch", "braindecode", "mne", "torch"])

@@ -14,7 +14,10 @@ from support.corpora import write_corpora
 from support.page_commands import Command, commands_of, parse, run, run_until_killed
 
 from braindecode_pars._common.computing import count_steps, training_step
-from braindecode_pars.cli.terminal import CORPORA, GRIDS, METHODS, METRICS, TASKS
+from braindecode_pars.baselines import METHODS
+from braindecode_pars.cli.terminal import GRIDS, TASKS
+from braindecode_pars.datasets import RECIPES
+from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.runs.run import build_task
 from braindecode_pars.signal_store import SignalStore
@@ -60,7 +63,7 @@ def test_every_command_parses_and_names_what_is_there(command):
     assert {*(found.get("metric") or ())} <= {*METRICS}
     corpora = found.get("recipe") or found.get("dataset") or ()
     corpora = [corpora] if isinstance(corpora, str) else corpora
-    assert {name.partition("=")[0] for name in corpora} <= {*CORPORA}
+    assert {name.partition("=")[0] for name in corpora} <= {*RECIPES}
 
 
 def test_the_page_has_every_step():

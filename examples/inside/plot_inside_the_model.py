@@ -107,8 +107,7 @@ for ax, (name, sampling) in zip(axes, samplings.items(), strict=True):
     ax.plot([-0.7, 0.7], [-0.7, 0.7], color="0.6", lw=1, label="truth")
     mean, sd = zip(*[(values.mean(), values.std()) for values in predicted], strict=True)
     ax.errorbar(shifts, mean, sd, fmt="o", label="mean ± SD")
-    ax.set(title=f"{name}: {error.mean():.2f} of chance", xlabel="true shift / T")
-axes[0].set_ylabel("predicted shift / T")
+    ax.set(title=f"{name}: {error.mean():.2f} of chance", xlabel="true shift", ylabel="predicted")
 axes[0].legend()
 # sphinx_gallery_alt = "Predicted against true shifts: a rising line with overlap, a flat one"
 # sphinx_gallery_alt = "without"
@@ -172,16 +171,13 @@ for seed in range(3):
     net = clf.fit(X[:160], eyes[:160]).net_.module_
     attention = net.channel_attention(torch.tensor(X[160:], dtype=torch.float32)).mean(dim=1)
     means = np.stack([attention[eyes[160:] == state].mean(dim=0) for state in ("closed", "open")])
-    shares = means[:, posterior].sum(axis=1)
-    print(f"posterior attention: eyes closed {shares[0]:.2f}, open {shares[1]:.2f}")
+    print("posterior attention, eyes closed and open:", means[:, posterior].sum(axis=1).round(2))
     weights += means / 3
 
 fig, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
-scale = dict(cmap="cividis", vlim=(0, weights.max()), contours=0, show=False)
 for ax, of_channels, state in zip(axes, weights, ("closed", "open"), strict=True):
-    image, _ = mne.viz.plot_topomap(of_channels, info, axes=ax, **scale)
-    ax.set_title(f"eyes {state}")
-fig.colorbar(image, ax=axes, label="attention", shrink=0.7)
+    mne.viz.plot_topomap(of_channels, info, axes=ax, vlim=(0, weights.max()), show=False)
+    ax.set_title(f"eyes {state}: up to {of_channels.max():.2f}")
 # sphinx_gallery_alt = "Two heads: with eyes closed the attention is at the back, with eyes open"
 # sphinx_gallery_alt = "it is even"
 plt.show()

@@ -99,13 +99,11 @@ for name, method in methods.items():
 scores.T.assign(mean=scores.mean()).round(2)
 
 # %%
-# Band power is ahead or equal in everyone: it measures the rhythm of a spike-and-wave burst. In the
-# curve below, most windows have a probability near 1, and are right. Of the few windows with .7 to
-# .9, only about two thirds are right: there the probabilities of the network are too high.
+# Band power is ahead or equal in everyone: it measures the rhythm of a spike-and-wave burst. Below,
+# most windows have a probability near 1, and are right. Of those with .7 to .9, two thirds are.
 
-probabilities = classifier.predict_proba(X_test)
-is_right = probabilities.argmax(axis=1) == y_test
-CalibrationDisplay.from_predictions(is_right, probabilities.max(axis=1), n_bins=10)
+p = classifier.predict_proba(X_test)
+CalibrationDisplay.from_predictions(p.argmax(axis=1) == y_test, p.max(axis=1), n_bins=10)
 # sphinx_gallery_alt = "A calibration curve near the diagonal, with most windows at a probability"
 # sphinx_gallery_alt = "of one"
 plt.show()
@@ -181,7 +179,6 @@ temporary.cleanup()
 # %%
 # Orange marks the true seizures, red the alarms. In these ten minutes all seven seizures are found,
 # and a movement right after a seizure is taken for one more.
-#
 # Real seizures are rarer, begin gradually and differ between people, and artefacts resemble them.
 # :mod:`braindecode_pars.datasets.tusz` reads a corpus of real ones: score a network there first.
 

@@ -543,7 +543,7 @@ def test_a_recording_without_permission(model, night, tmp_path, monkeypatch):
     monkeypatch.setattr(mne.io, "read_raw_fif", refuse)
     result = predict(model, tmp_path / "night_raw.fif", "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert "permission denied" in result.output
+    assert "Permission denied" in result.output
     assert "Traceback" not in result.output
 
 

@@ -116,7 +116,6 @@ def test_help_lists_the_names_of_the_registries():
 
     for command, option, title, names in (
         *((command, "task", "Pretext task", terminal.TASKS) for command in ("plan", "pretrain")),
-        ("demo", "pretext", "Task of the pretraining", terminal.TASKS),
         ("store", "recipe", "Recipes", sorted(RECIPES)),
         ("evaluate", "dataset", "simulated", sorted(RECIPES)),
         ("evaluate", "method", "Method", METHODS),

@@ -18,6 +18,7 @@ from braindecode_pars._common.model_files import (
     FEW_LABELS,
     MODEL_FILES,
     NETWORK,
+    REGRESSOR,
     LoadReport,
     build_and_load,
     check_may_save,
@@ -36,6 +37,7 @@ DESCRIPTIONS = {
     EMBEDDER: {"encoder": CONFIG, "pretraining": {}, "embedder": {"pooling": "mean"}},
     NETWORK: {"network": CONFIG},
     CLASSIFIER: {"network": CONFIG, "classifier": {"classes": ["W", "R"]}},
+    REGRESSOR: {"network": CONFIG, "regressor": {"target_mean": 1.5}},
     FEW_LABELS: {"encoder": CONFIG, "pretraining": {}, "classifier": {"classes": ["W", "R"]}},
 }
 
