@@ -14,7 +14,7 @@ import numpy as np
 import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind
-from braindecode_pars._common.checks import checked, listed
+from braindecode_pars._common.checks import checked, listed, warn_user
 from braindecode_pars.recordings.edf_records import EdfRecords
 from braindecode_pars.recordings.search import why_unreadable
 
@@ -266,6 +266,11 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     ValueError
         When the file does not exist, is not a recording, may not be read, or is damaged.
 
+    Warns
+    -----
+    UserWarning
+        When a Raw is of a discontinuous file with gaps, which MNE does not read.
+
     Examples
     --------
     >>> import mne
@@ -278,6 +283,12 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     """
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
+        edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
+        if gaps := [each.name for each in edf if EdfRecords.read(each).has_gaps(raw.info["sfreq"])]:
+            warn_user(
+                f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
+                "windows may span a gap, and times after it are too early."
+            )
         return raw, files[0].name if files else "recording"
     if not isinstance(raw, (str, PathLike)):
         raise TypeError(

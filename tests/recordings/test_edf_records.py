@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import mne
 import numpy as np
 import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.edf_records import EdfRecords
-from braindecode_pars.recordings.readers import read_edf, read_recording
+from braindecode_pars.recordings.readers import open_recording, read_edf, read_recording
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
 ONSETS = [0, 1, 4, 5, 6, 3607]
@@ -23,6 +24,13 @@ def test_a_file_with_gaps_is_refused(tmp_path, suffix):
     for read in (read_edf, read_recording):
         with pytest.raises(ValueError, match="discontinuous"):
             read(file)
+
+
+def test_a_raw_of_a_file_with_gaps_is_doubtful(tmp_path):
+    file = write_edf_records(tmp_path / "a.edf", SIGNALS, ONSETS)
+    raw = mne.io.read_raw_edf(file, verbose="error")
+    with pytest.warns(UserWarning, match=r"a\.edf is discontinuous"):
+        assert open_recording(raw) == (raw, "a.edf")
 
 
 @pytest.mark.parametrize(
