@@ -28,7 +28,6 @@ from braindecode_pars.estimators.encoder_start import (
     encoder_start,
     further_windows,
 )
-from braindecode_pars.estimators.sharing import parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
@@ -278,9 +277,7 @@ random_state, verbose, checkpoint_dir
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
-            "parameters": parameters_to_json(self),
             "pooling": self.pooling_,
-            "preprocessing": self.preprocessing_.known(),
             "windows": {
                 "n_chans": self.n_chans_,
                 "n_times": self.n_times_,

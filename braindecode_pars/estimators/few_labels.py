@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Hashable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,6 @@ from braindecode_pars.estimators.linear_probe import (
     logistic_regression,
 )
 from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
-from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
-from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
@@ -47,7 +45,7 @@ from braindecode_pars.pretrained.saved import (
     pretrained_from_file,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
+from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.labels import cross_entropy_weights
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Montage, Windows
@@ -390,9 +388,6 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             for ch in self.chs_info_ or ()
         ]
         description["classifier"] = {
-            "parameters": parameters_to_json(self),
-            "classes": labels_to_json(self.classes_),
-            "class_names": self.class_names_ and list(self.class_names_.values()),
             "recenter": self.recenter_,
             "C": self.C_,
             "windows": {
@@ -402,9 +397,6 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
                 "channels": channels,
                 "ch_names": [ch["ch_name"] for ch in channels],
             },
-            "preprocessing": self.preprocessing_.known(),
-            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
-            "transitions": self.transitions_ and self.transitions_.to_json(),
         }
         arrays = {"tangent_space.reference": self.tangent_space_.reference_}
         for view, (scaler, regression) in self.views_.items():
@@ -431,15 +423,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         loaded, tensors = weights
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
-        classes, names = described["classes"], described["class_names"]
-        self.classes_ = np.asarray(classes["values"], np.dtype(classes["dtype"]))
-        self.class_names_ = names and dict(zip(self.classes_.tolist(), names, strict=True))
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
-        amplitudes = described["amplitudes"]
-        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
-        self.transitions_ = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
         self.recenter_, self.C_ = described["recenter"], described["C"]
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()

@@ -35,7 +35,7 @@ from braindecode_pars.estimators.fine_tuning import (
 )
 from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.recentring import recentred_logits, recentres
-from braindecode_pars.estimators.sharing import ENTRIES, parameters_to_json
+from braindecode_pars.estimators.sharing import ENTRIES
 from braindecode_pars.estimators.windows_estimator import (
     FineTunedEstimator,
     Seeds,
@@ -50,7 +50,7 @@ from braindecode_pars.models import PARSNet
 from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.models.network_files import network_from_file
 from braindecode_pars.pretrained.cards import read_card, unique_subjects
-from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
+from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.held_out import drop_held_out, without_held_out_splits
 from braindecode_pars.windows.table import Windows
@@ -303,15 +303,12 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         # The description of the PARSNet, and of everything else.
         description = module.description()
         description[ENTRIES[self._kind]] = {
-            "parameters": parameters_to_json(self),
             **self._labels_to_json(),
             "fine_tuning": self.fine_tuning_,
             "windows": {
                 "sfreq": self.sfreq_,
                 "montage": "unknown" if self.chs_info_ is None else montage,
             },
-            "preprocessing": self.preprocessing_.known(),
-            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
             "pretraining": asdict(self.encoder_card_),
             "history": {
                 "pretraining": list(map(history_row, self.pretraining_history_)),
@@ -327,8 +324,6 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
     def _restore(self, described: dict[str, Any], weights: Any) -> None:
         montages = {"one": weights._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
-        amplitudes = described["amplitudes"]
-        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
         self.encoder_card_ = read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = weights.n_chans, weights.n_times
         self.load_report_ = weights.load_report

@@ -38,10 +38,12 @@ from braindecode_pars._common.model_files import (
     write_model,
 )
 from braindecode_pars._common.settings import names_file
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretrained.model_card import write_shared
 from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 #: Entry of the description that an estimator adds to that of its network.
 ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedder"} | {
@@ -52,21 +54,11 @@ ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedd
 _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
 
 
-def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a model without names of subjects and without paths."""
-    estimator = description[ENTRIES[kind]]
-    # The text of an object may be the path of a folder.
-    left_out = estimator["parameters"]["left_out"]
-    left_out |= dict.fromkeys(left_out, "...")
-    part = estimator if kind in NETWORKS else description
-    part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
-    return description
-
-
 class SavedEstimator:
     """Saving, loading, upload and download of an estimator with an encoder."""
 
     encoder_card_: EncoderCard
+    preprocessing_: Preprocessing
     n_chans_: int | None
     n_times_: int | None
 
@@ -75,7 +67,7 @@ class SavedEstimator:
 
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Return the description of the model, and its tensors."""
+        """Return the description of the model, without what all kinds have, and its tensors."""
 
     @classmethod
     @abstractmethod
@@ -84,7 +76,20 @@ class SavedEstimator:
 
     @abstractmethod
     def _restore(self, described: dict[str, Any], weights: Any) -> None:
-        """Set the fitted attributes."""
+        """Set the further fitted attributes."""
+
+    def _content(self, *, share: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Return description and tensors; for others without names of subjects and paths."""
+        description, tensors = self._to_save()
+        own = description[ENTRIES[self._kind]]
+        own |= fitted_to_json(self)
+        if share:
+            # The text of an object may be the path of a folder.
+            left_out = own["parameters"]["left_out"]
+            left_out |= dict.fromkeys(left_out, "...")
+            part = own if self._kind in NETWORKS else description
+            part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
+        return description, tensors
 
     def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write the fitted model into a folder, without pickle.
@@ -122,12 +127,9 @@ class SavedEstimator:
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
-        description, tensors = self._to_save()
+        content = self._content(share=share)
         check_may_save(folder, self._kind, share=share)
-        if share:
-            described = _for_others(self._kind, description)
-            return write_shared(folder, self._kind, described, tensors)
-        return write_model(folder, self._kind, description, tensors)
+        return (write_shared if share else write_model)(folder, self._kind, *content)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> Self:
@@ -175,7 +177,7 @@ class SavedEstimator:
             loaded: Any = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.sfreq_ = described["windows"]["sfreq"]
-            loaded.preprocessing_ = Preprocessing.of(described["preprocessing"])
+            vars(loaded).update(fitted_from_json(described))
             loaded._restore(described, weights)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise ValueError(
@@ -254,14 +256,12 @@ class SavedEstimator:
         named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
         if named:
             raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
-        description, tensors = self._to_save()
-        description = _for_others(self._kind, description) if share else description
+        content = self._content(share=share)
         with TemporaryDirectory() as folder:
             write_shared(
                 Path(folder),
                 self._kind,
-                description,
-                tensors,
+                *content,
                 source=f"{PREFIX}{repo_id}",
                 licence=licence,
                 about=about,
@@ -346,6 +346,38 @@ def _is_in_package(name: str, value: Any) -> bool:
     """Whether a parameter is the name of an encoder in the package, which no folder hides."""
     packaged = packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
     return packaged is not None and model_folder(value) == packaged
+
+
+def fitted_to_json(estimator: Any) -> dict[str, Any]:
+    """Return what is kept of every kind of estimator, and of one with classes."""
+    entries = {
+        "parameters": parameters_to_json(estimator),
+        "preprocessing": estimator.preprocessing_.known(),
+    }
+    if hasattr(estimator, "amplitudes_"):
+        entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
+    if hasattr(estimator, "classes_"):
+        entries |= {
+            "classes": labels_to_json(estimator.classes_),
+            "class_names": estimator.class_names_ and list(estimator.class_names_.values()),
+            "transitions": estimator.transitions_ and estimator.transitions_.to_json(),
+        }
+    return entries
+
+
+def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the fitted attributes that :func:`fitted_to_json` has described."""
+    fitted: dict[str, Any] = {"preprocessing_": Preprocessing.of(described["preprocessing"])}
+    if "amplitudes" in described:
+        usual = described["amplitudes"]
+        fitted["amplitudes_"] = usual and AmplitudeRange(**usual)
+    if "classes" in described:
+        names = described["class_names"]
+        classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
+        fitted["classes_"] = classes
+        fitted["class_names_"] = names and dict(zip(classes.tolist(), names, strict=True))
+        fitted["transitions_"] = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
+    return fitted
 
 
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
