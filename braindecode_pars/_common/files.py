@@ -183,12 +183,6 @@ def is_leftover(file: Path) -> bool:
     return file.name == _LOCK or file.name.startswith(_ASIDE)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove temporary folders of killed processes. The caller must hold the lock."""
-    for aside in folder.glob(f"{_ASIDE}*"):
-        shutil.rmtree(aside, ignore_errors=True)
-
-
 def check_may_write(
     folder: Path, kind: str, *, is_ours: bool, beside: Collection[str] = ()
 ) -> None:

@@ -26,7 +26,7 @@ from braindecode_pars.estimators.linear_probe import (
     folds_of_subjects,
     logistic_regression,
 )
-from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
+from braindecode_pars.estimators.recentring import subjects_to_recentre, subtract_means
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
@@ -253,7 +253,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         chosen: str | None = "subject"
         reason = "The subject of every window is known."
         try:
-            _subject_numbers(windows)
+            subjects_to_recentre(windows)
         except ValueError as error:
             chosen, reason = None, str(error)
         if self.verbose:
@@ -262,9 +262,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     def _subjects(self, windows: Windows) -> np.ndarray | None:
         """Return the number of each window's subject; None without recentring."""
-        if self.recenter_ is None:
-            return None
-        return _subject_numbers(windows)
+        return None if self.recenter_ is None else subjects_to_recentre(windows)
 
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
@@ -485,7 +483,3 @@ def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
             reference[np.ix_(~there, ~there)] - expected[~there] @ across
         )
     return filled
-
-
-def _subject_numbers(windows: Windows) -> np.ndarray:
-    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.checks import choice
 from braindecode_pars.estimators.recentring import subject_numbers
-from braindecode_pars.estimators.transformers import check_transformer
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights
@@ -128,7 +127,6 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
             classes. Also all errors of the transformer.
         """
         self._check()
-        check_transformer(self)
         windows = as_windows(X, y, groups)
         labels = windows.labels
         check_class_labels(labels)

@@ -111,6 +111,11 @@ RULES = {
         (Real, str),
         lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
     ),
+    "transformer": checks.Rule(
+        "a transformer of windows, such as LogBandPower()",
+        (object,),
+        lambda given: hasattr(given, "transform") and not isinstance(given, type),
+    ),
     "pooling": choice("auto", "channels", "mean_std", "mean"),
     "layer": instance("an integer", Integral),
     "power": choice("both", "absolute", "relative"),

@@ -16,7 +16,7 @@ from skorch import NeuralNet
 from torch import Tensor
 
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import ModelFile
+from braindecode_pars._common.model_files import ENTRIES, ModelFile
 from braindecode_pars._common.training import history_frame, history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
@@ -35,7 +35,6 @@ from braindecode_pars.estimators.fine_tuning import (
 )
 from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.recentring import recentred_logits, recentres
-from braindecode_pars.estimators.sharing import ENTRIES
 from braindecode_pars.estimators.windows_estimator import (
     FineTunedEstimator,
     Seeds,

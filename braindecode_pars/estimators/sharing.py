@@ -23,14 +23,13 @@ from torch import Tensor
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import (
-    CLASSIFIER,
     EMBEDDER,
-    FEW_LABELS,
+    ENTRIES,
     NETWORKS,
     PREFIX,
-    REGRESSOR,
     ModelFile,
     check_may_save,
+    described_in,
     model_folder,
     packaged_folder,
     read_model,
@@ -44,11 +43,6 @@ from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretrained.model_card import write_shared
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange
-
-#: Entry of the description that an estimator adds to that of its network.
-ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedder"} | {
-    REGRESSOR: "regressor"
-}
 
 #: Columns of scores that name people, in lower case.
 _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
@@ -172,17 +166,13 @@ class SavedEstimator:
         model = read_model(folder, cls._kind)
         weights = cls._weights(model, folder, strict)
         find_device(device)
-        try:
+        with described_in(folder, cls.__name__):
             described = model.description[ENTRIES[cls._kind]]
             loaded: Any = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.sfreq_ = described["windows"]["sfreq"]
             vars(loaded).update(fitted_from_json(described))
             loaded._restore(described, weights)
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise ValueError(
-                f"{folder} does not describe a {cls.__name__} of this version: {error}."
-            ) from error
         return loaded
 
     def push_to_hub(

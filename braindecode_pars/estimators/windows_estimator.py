@@ -294,7 +294,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     UserWarning
         When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
     """
-    found = counted_preprocessing(windows)
+    found = counted(windows.column("preprocessing"))
     if differing := disagreements(found):
         warn_user(
             f"Recordings were prepared differently ({'; '.join(differing)}); prepare all alike."
@@ -318,17 +318,12 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     return replace(told, **known)
 
 
-def counted_preprocessing(windows: Windows) -> Counter[Preprocessing | None]:
-    """Return the number of windows of each preprocessing."""
-    return counted(windows.column("preprocessing"))
-
-
 def warn_of_differences(
     trained: Preprocessing, windows: Windows, beginning: str, names: Collection[str]
 ) -> None:
     """Warn once when windows differ in some of these entries from those of ``fit``."""
     counts: Counter[Difference] = Counter()
-    for found, n in counted_preprocessing(windows).items():
+    for found, n in counted(windows.column("preprocessing")).items():
         for each in differences(trained, found or Preprocessing()):
             counts[each] += n if each.name in names else 0
     some = {each: n for each, n in counts.items() if n}

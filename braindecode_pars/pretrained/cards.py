@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from braindecode_pars._common.model_files import LoadReport
@@ -245,16 +244,6 @@ class Pretrained(NamedTuple):
     encoder: PatchEncoder
     card: EncoderCard
     report: LoadReport | None
-
-
-def card_from(description: Mapping[str, Any], source: Path) -> EncoderCard:
-    """Return the card in the description of a model; ``source`` is for the error message."""
-    try:
-        return read_card(description["pretraining"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{source} does not describe the training of its encoder: {error}."
-        ) from error
 
 
 def unknown_card(owner: Any) -> EncoderCard:
