@@ -300,13 +300,5 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         return hold_out(windows, self.validation, seed)
 
-    @property
-    def _n_outputs(self) -> int:
-        return len(self.classes_)
-
     def _logits(self, X: Any, groups: Any) -> Tensor:
         return self._outputs(X, groups)
-
-    def _labels_to_json(self) -> dict[str, Any]:
-        weights = self.net_.criterion_.weight
-        return {"class_weights": None if weights is None else weights.tolist()}

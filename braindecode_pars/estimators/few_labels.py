@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from braindecode_pars._common.checks import choice, listed, optional
 from braindecode_pars._common.computing import find_device, n_parameters
-from braindecode_pars._common.model_files import FEW_LABELS, ModelFile
+from braindecode_pars._common.model_files import FEW_LABELS
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start
@@ -37,12 +36,11 @@ from braindecode_pars.estimators.windows_estimator import (
     read_to_predict,
 )
 from braindecode_pars.models import embed_signals
-from braindecode_pars.pretrained.cards import Pretrained, unique_subjects
+from braindecode_pars.pretrained.cards import fine_tuned_card
 from braindecode_pars.pretrained.saved import (
     describe_encoder,
     encoder_digest,
     load_encoder,
-    pretrained_from_file,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
@@ -218,11 +216,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             windows = windows[windows.labels >= 0]
             encoder, card, _ = encoder_start(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
-            self.encoder_card_ = replace(
-                card,
-                sfreq=self.sfreq_,
-                finetune_subjects=unique_subjects(card.finetune_subjects, windows.people),
-            )
+            self.encoder_card_ = fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitude_range(windows)
             self.recenter_ = self._chosen_recentring(windows)
             # Features, once
@@ -233,7 +227,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             # A classifier of each view
             weights = self._weights_of_codes(windows.labels)
             folds = [] if self.C is not None else folds_of_subjects(windows)
-            unfitted = logistic_regression(DEFAULT_C if self.C is None else self.C, weights)
+            unfitted = logistic_regression(self.C, weights)
             views = {
                 view: fit_searched(unfitted, own, windows.labels, folds)
                 for view, own in features.items()
@@ -407,18 +401,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         of_encoder = {f"encoder.{k}": value for k, value in self.encoder_.state_dict().items()}
         return description, of_encoder | {k: torch.from_numpy(v) for k, v in arrays.items()}
 
-    @classmethod
-    def _weights(
-        cls, model: ModelFile, folder: Path, strict: bool
-    ) -> tuple[Pretrained, dict[str, Tensor]]:
-        return pretrained_from_file(model, folder, strict=strict), model.tensors
-
-    def _restore(
-        self, described: dict[str, Any], weights: tuple[Pretrained, dict[str, Tensor]]
-    ) -> None:
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
-        loaded, tensors = weights
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
         windows = described["windows"]

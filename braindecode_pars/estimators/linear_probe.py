@@ -137,9 +137,8 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
                 self.classifier_ = _lda(labels, self.class_weight).fit(features, labels)
             else:
                 folds = [] if self.C is not None else folds_of_subjects(windows)
-                C = DEFAULT_C if self.C is None else self.C
-                unfitted = logistic_regression(C, self.class_weight)
-                self.classifier_ = fit_searched(unfitted, features, labels, folds)
+                clf = logistic_regression(self.C, self.class_weight)
+                self.classifier_ = fit_searched(clf, features, labels, folds)
                 self.C_ = float(self.classifier_[-1].C)
             self.classes_ = self.classifier_.classes_
         return self
@@ -191,8 +190,9 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         return np.asarray(self.transformer_.transform(as_windows(X, groups=groups)))
 
 
-def logistic_regression(C: float, class_weight: str | dict | None) -> Pipeline:
-    """Return unfitted logistic regression on standardised features."""
+def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:
+    """Return unfitted logistic regression on standardised features; C=None is the default."""
+    C = DEFAULT_C if C is None else C
     regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
     return make_pipeline(StandardScaler(), regression)
 

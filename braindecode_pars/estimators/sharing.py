@@ -27,7 +27,6 @@ from braindecode_pars._common.model_files import (
     ENTRIES,
     NETWORKS,
     PREFIX,
-    ModelFile,
     check_may_save,
     described_in,
     model_folder,
@@ -38,9 +37,12 @@ from braindecode_pars._common.model_files import (
 )
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators.transitions import Transitions
+from braindecode_pars.models import PARSNet
+from braindecode_pars.models.network_files import network_from_file
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretrained.model_card import write_shared
+from braindecode_pars.pretrained.saved import pretrained_from_file
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
@@ -63,14 +65,9 @@ class SavedEstimator:
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return the description of the model, without what all kinds have, and its tensors."""
 
-    @classmethod
     @abstractmethod
-    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> Any:
-        """Return the network in a model file."""
-
-    @abstractmethod
-    def _restore(self, described: dict[str, Any], weights: Any) -> None:
-        """Set the further fitted attributes."""
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+        """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
 
     def _content(self, *, share: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return description and tensors; for others without names of subjects and paths."""
@@ -164,7 +161,11 @@ class SavedEstimator:
         """
         folder = model_folder(folder)
         model = read_model(folder, cls._kind)
-        weights = cls._weights(model, folder, strict)
+        weights: Any = (
+            network_from_file(PARSNet, model, folder, strict=strict)
+            if cls._kind in NETWORKS
+            else pretrained_from_file(model, folder, strict=strict)
+        )
         find_device(device)
         with described_in(folder, cls.__name__):
             described = model.description[ENTRIES[cls._kind]]
@@ -172,7 +173,7 @@ class SavedEstimator:
             loaded.device = device
             loaded.sfreq_ = described["windows"]["sfreq"]
             vars(loaded).update(fitted_from_json(described))
-            loaded._restore(described, weights)
+            loaded._restore(described, weights, model.tensors)
         return loaded
 
     def push_to_hub(
@@ -338,11 +339,16 @@ def _is_in_package(name: str, value: Any) -> bool:
     return packaged is not None and model_folder(value) == packaged
 
 
+_TARGETS = ("target_mean", "target_scale")
+
+
 def fitted_to_json(estimator: Any) -> dict[str, Any]:
-    """Return what is kept of every kind of estimator, and of one with classes."""
+    """Return what is kept of every kind of estimator, and of its classes or targets."""
+    targets = [name for name in _TARGETS if hasattr(estimator, f"{name}_")]
     entries = {
         "parameters": parameters_to_json(estimator),
         "preprocessing": estimator.preprocessing_.known(),
+        **{name: getattr(estimator, f"{name}_") for name in targets},
     }
     if hasattr(estimator, "amplitudes_"):
         entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
@@ -357,7 +363,8 @@ def fitted_to_json(estimator: Any) -> dict[str, Any]:
 
 def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
     """Return the fitted attributes that :func:`fitted_to_json` has described."""
-    fitted: dict[str, Any] = {"preprocessing_": Preprocessing.of(described["preprocessing"])}
+    fitted: dict[str, Any] = {f"{name}_": described[name] for name in _TARGETS if name in described}
+    fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
     if "amplitudes" in described:
         usual = described["amplitudes"]
         fitted["amplitudes_"] = usual and AmplitudeRange(**usual)

@@ -30,6 +30,7 @@ from braindecode_pars._common.checks import check_same_rate, listed, warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import random_stream, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
+from braindecode_pars._common.training import history_frame
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.estimators.transitions import Transitions
@@ -85,6 +86,25 @@ class TrainedEstimator(WindowsEstimator):
     device: str = "auto"
     random_state: Any = None
     verbose: int = 1
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row per epoch, over pretraining and fine-tuning.
+
+        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
+        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
+        ``restored`` is True for the epoch whose state the model has: that with the lowest
+        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
+        another. Where it is never True, as without validation, the model has the last state. A task
+        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
+        A value is NaN when its phase has no such loss.
+        :func:`~braindecode_pars.plotting.training_curves` plots this table.
+        """
+        check_is_fitted(self)
+        phases = {"pretraining": getattr(self, "pretraining_history_", ())}
+        if hasattr(self, "net_"):
+            phases["fine-tuning"] = self.net_.history
+        return history_frame(phases)
 
 
 @contextmanager

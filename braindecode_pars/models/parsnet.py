@@ -294,7 +294,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         if electrode_position == "auto":
             positions = electrode_positions(self._chs_info or [])
             electrode_position = bool(np.isfinite(positions).all(axis=1).any())
-        self.electrode_position = electrode_position and attention
+        self.electrode_position = bool(electrode_position) and attention
 
         # Build the layers. A given encoder has its own sizes.
         if loaded is None:

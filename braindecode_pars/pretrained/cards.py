@@ -252,6 +252,14 @@ def unknown_card(owner: Any) -> EncoderCard:
     return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
 
 
+def fine_tuned_card(
+    card: EncoderCard, sfreq: float | None, *people: Iterable | None
+) -> EncoderCard:
+    """Return the card of an encoder after a fit on labels of further people."""
+    subjects = unique_subjects(card.finetune_subjects, *people)
+    return replace(card, sfreq=sfreq, finetune_subjects=subjects)
+
+
 def read_card(described: dict[str, Any]) -> EncoderCard:
     """Return a card from JSON.
 
