@@ -510,7 +510,7 @@ FEATURES = {
     ),
     "centring of nothing": (
         lambda: SubjectCentering(None).fit(ARRAY, groups=LABELS),
-        TypeError,
+        ValueError,
         "None",
     ),
     "power of another kind": (

@@ -178,17 +178,6 @@ def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
         yield
 
 
-def is_leftover(file: Path) -> bool:
-    """Whether a file is a lock, or a temporary folder of a killed process."""
-    return file.name == _LOCK or file.name.startswith(_ASIDE)
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove temporary folders of killed processes. The caller must hold the lock."""
-    for aside in folder.glob(f"{_ASIDE}*"):
-        shutil.rmtree(aside, ignore_errors=True)
-
-
 def check_may_write(
     folder: Path, kind: str, *, is_ours: bool, beside: Collection[str] = ()
 ) -> None:
@@ -222,8 +211,9 @@ def check_may_write(
         return
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file; pass a folder for {kind}.")
-    found = (file.name for file in folder.iterdir() if not is_leftover(file))
-    others = sorted(name for name in found if name not in beside)
+    # A lock and temporary folders of killed processes are in nobody's way.
+    found = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
+    others = sorted(name for name in found if name not in (*beside, _LOCK))
     if others:
         raise ValueError(
             f"{folder} contains {listed(others, most=1)}, and is not the folder of {kind}; pass an "

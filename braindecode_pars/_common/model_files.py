@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -130,6 +131,17 @@ def load_tensors(
     return report
 
 
+@contextmanager
+def described_in(source: Any, what: str = "model") -> Iterator[None]:
+    """Raise a ValueError with the file when what it describes cannot be built."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise ValueError(
+            f"{source} does not describe a {what} of this version: {error}."
+        ) from error
+
+
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -157,11 +169,8 @@ def build_and_load(
     ValueError
         As in :func:`load_tensors`; when the module cannot be built, such as one of a newer version.
     """
-    try:
-        with seeded(0):  # the initial weights are replaced
-            module = build()
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise ValueError(f"{source} does not describe a model of this version: {error}.") from error
+    with described_in(source), seeded(0):  # the initial weights are replaced
+        module = build()
     return module, load_tensors(module, tensors, source, strict=strict)
 
 
@@ -295,12 +304,13 @@ PREDICTORS, NETWORKS = (CLASSIFIER, FEW_LABELS, REGRESSOR), (NETWORK, CLASSIFIER
 #: Model file of each kind, and the readable copy beside it. The names of a network are those of
 #: the Hugging Face Hub.
 MODEL_FILES = {
-    ENCODER: ("encoder.safetensors", "encoder.json"),
-    EMBEDDER: ("encoder.safetensors", "encoder.json"),
-    NETWORK: ("model.safetensors", "config.json"),
-    CLASSIFIER: ("model.safetensors", "config.json"),
-    REGRESSOR: ("model.safetensors", "config.json"),
-    FEW_LABELS: ("model.safetensors", "config.json"),
+    **dict.fromkeys((ENCODER, EMBEDDER), ("encoder.safetensors", "encoder.json")),
+    **dict.fromkeys((*NETWORKS, FEW_LABELS), ("model.safetensors", "config.json")),
+}
+#: Entry of the description that an estimator adds to that of its network.
+ENTRIES = {
+    **dict.fromkeys((CLASSIFIER, FEW_LABELS), "classifier"),
+    **{EMBEDDER: "embedder", REGRESSOR: "regressor"},
 }
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
 #: Files of a new repository, such as a clone of one on the Hub. They are never written over.

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from braindecode_pars._common.model_files import CLASSIFIER
 from braindecode_pars.estimators.pars_estimator import PARSEstimator
-from braindecode_pars.estimators.sharing import labels_to_json
-from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.windows_estimator import LogitClassifier, read_labelled
 from braindecode_pars.windows.held_out import hold_out
 from braindecode_pars.windows.table import Windows
@@ -302,25 +300,5 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         return hold_out(windows, self.validation, seed)
 
-    @property
-    def _n_outputs(self) -> int:
-        return len(self.classes_)
-
     def _logits(self, X: Any, groups: Any) -> Tensor:
         return self._outputs(X, groups)
-
-    def _labels_to_json(self) -> dict[str, Any]:
-        weights = self.net_.criterion_.weight
-        return {
-            "classes": labels_to_json(self.classes_),
-            "class_names": self.class_names_ and list(self.class_names_.values()),
-            "class_weights": None if weights is None else weights.tolist(),
-            "transitions": self.transitions_ and self.transitions_.to_json(),
-        }
-
-    def _restore(self, described: dict[str, Any], weights: Any) -> None:
-        classes, names = described["classes"], described["class_names"]
-        self.classes_ = np.asarray(classes["values"], np.dtype(classes["dtype"]))
-        self.class_names_ = names and dict(zip(self.classes_.tolist(), names, strict=True))
-        self.transitions_ = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
-        super()._restore(described, weights)

@@ -209,10 +209,7 @@ def _sum(counts: list[Count]) -> Count:
 
 
 #: Columns of a cost table and their types; missing values are allowed in all.
-_COLUMNS = {
-    **dict.fromkeys(("parameters", "pretraining_steps", "finetuning_steps"), "Int64"),
-    **dict.fromkeys(("tokens", "flops"), "Float64"),
-}
+_COLUMNS = dict(zip(TrainingCost._fields, 3 * ["Int64"] + 2 * ["Float64"], strict=True))
 
 
 @checked()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
@@ -17,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.model_files import EMBEDDER, ModelFile, kinds_in
+from braindecode_pars._common.model_files import EMBEDDER, kinds_in
 from braindecode_pars._common.seeding import drawing
-from braindecode_pars._common.training import history_frame, history_row
+from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
 from braindecode_pars.estimators.encoder_start import (
@@ -28,7 +27,6 @@ from braindecode_pars.estimators.encoder_start import (
     encoder_start,
     further_windows,
 )
-from braindecode_pars.estimators.sharing import parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
@@ -39,12 +37,10 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import Pretrained
 from braindecode_pars.pretrained.saved import (
     describe_encoder,
     encoder_digest,
     load_encoder,
-    pretrained_from_file,
 )
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
@@ -242,15 +238,6 @@ random_state, verbose, checkpoint_dir
                 embedded.append(_pool(channels, self.pooling_).cpu())
         return {"features": check_finite(torch.cat(embedded)).numpy()}
 
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses, one row per epoch of pretraining.
-
-        The columns are those of ``PARSClassifier.history_``.
-        """
-        check_is_fitted(self)
-        return history_frame({"pretraining": self.pretraining_history_})
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the column names of ``transform``.
 
@@ -278,9 +265,7 @@ random_state, verbose, checkpoint_dir
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
-            "parameters": parameters_to_json(self),
             "pooling": self.pooling_,
-            "preprocessing": self.preprocessing_.known(),
             "windows": {
                 "n_chans": self.n_chans_,
                 "n_times": self.n_times_,
@@ -291,16 +276,12 @@ random_state, verbose, checkpoint_dir
         }
         return description, self.encoder_.state_dict()
 
-    @classmethod
-    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> Pretrained:
-        return pretrained_from_file(model, folder, strict=strict)
-
-    def _restore(self, described: dict[str, Any], weights: Pretrained) -> None:
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
         self.pooling_, self.pretraining_history_ = described["pooling"], described["history"]
-        self.encoder_, self.encoder_card_, self.load_report_ = weights
+        self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod
     def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:

@@ -26,7 +26,6 @@ from braindecode_pars.estimators.windows_estimator import (
     TrainedEstimator,
     WindowsEstimator,
     advice,
-    counted_preprocessing,
     preprocessing_of,
     read_windows,
     remember_windows,
@@ -38,7 +37,7 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
+from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg
@@ -347,5 +346,5 @@ def _preprocessing_of_all(trained: Preprocessing, further: list[Windows]) -> Pre
     parts = [replace(trained, channels=None)]  # an encoder sees one channel at a time
     for windows in further:
         warn_of_differences(trained, windows, beginning, OF_ENCODERS)
-        parts.append(agreed(counted_preprocessing(windows)))
+        parts.append(agreed(counted(windows.column("preprocessing"))))
     return agreed(parts)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Hashable
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from braindecode_pars._common.checks import choice, listed, optional
 from braindecode_pars._common.computing import find_device, n_parameters
-from braindecode_pars._common.model_files import FEW_LABELS, ModelFile
+from braindecode_pars._common.model_files import FEW_LABELS
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start
@@ -26,9 +25,7 @@ from braindecode_pars.estimators.linear_probe import (
     folds_of_subjects,
     logistic_regression,
 )
-from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
-from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
-from braindecode_pars.estimators.transitions import Transitions
+from braindecode_pars.estimators.recentring import subjects_to_recentre, subtract_means
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
@@ -39,15 +36,14 @@ from braindecode_pars.estimators.windows_estimator import (
     read_to_predict,
 )
 from braindecode_pars.models import embed_signals
-from braindecode_pars.pretrained.cards import Pretrained, unique_subjects
+from braindecode_pars.pretrained.cards import fine_tuned_card
 from braindecode_pars.pretrained.saved import (
     describe_encoder,
     encoder_digest,
     load_encoder,
-    pretrained_from_file,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
+from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.labels import cross_entropy_weights
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Montage, Windows
@@ -220,11 +216,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             windows = windows[windows.labels >= 0]
             encoder, card, _ = encoder_start(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
-            self.encoder_card_ = replace(
-                card,
-                sfreq=self.sfreq_,
-                finetune_subjects=unique_subjects(card.finetune_subjects, windows.people),
-            )
+            self.encoder_card_ = fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitude_range(windows)
             self.recenter_ = self._chosen_recentring(windows)
             # Features, once
@@ -235,7 +227,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             # A classifier of each view
             weights = self._weights_of_codes(windows.labels)
             folds = [] if self.C is not None else folds_of_subjects(windows)
-            unfitted = logistic_regression(DEFAULT_C if self.C is None else self.C, weights)
+            unfitted = logistic_regression(self.C, weights)
             views = {
                 view: fit_searched(unfitted, own, windows.labels, folds)
                 for view, own in features.items()
@@ -255,7 +247,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         chosen: str | None = "subject"
         reason = "The subject of every window is known."
         try:
-            _subject_numbers(windows)
+            subjects_to_recentre(windows)
         except ValueError as error:
             chosen, reason = None, str(error)
         if self.verbose:
@@ -264,9 +256,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     def _subjects(self, windows: Windows) -> np.ndarray | None:
         """Return the number of each window's subject; None without recentring."""
-        if self.recenter_ is None:
-            return None
-        return _subject_numbers(windows)
+        return None if self.recenter_ is None else subjects_to_recentre(windows)
 
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
@@ -390,9 +380,6 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             for ch in self.chs_info_ or ()
         ]
         description["classifier"] = {
-            "parameters": parameters_to_json(self),
-            "classes": labels_to_json(self.classes_),
-            "class_names": self.class_names_ and list(self.class_names_.values()),
             "recenter": self.recenter_,
             "C": self.C_,
             "windows": {
@@ -402,9 +389,6 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
                 "channels": channels,
                 "ch_names": [ch["ch_name"] for ch in channels],
             },
-            "preprocessing": self.preprocessing_.known(),
-            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
-            "transitions": self.transitions_ and self.transitions_.to_json(),
         }
         arrays = {"tangent_space.reference": self.tangent_space_.reference_}
         for view, (scaler, regression) in self.views_.items():
@@ -417,29 +401,14 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         of_encoder = {f"encoder.{k}": value for k, value in self.encoder_.state_dict().items()}
         return description, of_encoder | {k: torch.from_numpy(v) for k, v in arrays.items()}
 
-    @classmethod
-    def _weights(
-        cls, model: ModelFile, folder: Path, strict: bool
-    ) -> tuple[Pretrained, dict[str, Tensor]]:
-        return pretrained_from_file(model, folder, strict=strict), model.tensors
-
-    def _restore(
-        self, described: dict[str, Any], weights: tuple[Pretrained, dict[str, Tensor]]
-    ) -> None:
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
-        loaded, tensors = weights
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
-        classes, names = described["classes"], described["class_names"]
-        self.classes_ = np.asarray(classes["values"], np.dtype(classes["dtype"]))
-        self.class_names_ = names and dict(zip(self.classes_.tolist(), names, strict=True))
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
-        amplitudes = described["amplitudes"]
-        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
-        self.transitions_ = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
         self.recenter_, self.C_ = described["recenter"], described["C"]
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
@@ -499,7 +468,3 @@ def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
             reference[np.ix_(~there, ~there)] - expected[~there] @ across
         )
     return filled
-
-
-def _subject_numbers(windows: Windows) -> np.ndarray:
-    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.checks import choice
 from braindecode_pars.estimators.recentring import subject_numbers
-from braindecode_pars.estimators.transformers import check_transformer
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights
@@ -128,7 +127,6 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
             classes. Also all errors of the transformer.
         """
         self._check()
-        check_transformer(self)
         windows = as_windows(X, y, groups)
         labels = windows.labels
         check_class_labels(labels)
@@ -139,9 +137,8 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
                 self.classifier_ = _lda(labels, self.class_weight).fit(features, labels)
             else:
                 folds = [] if self.C is not None else folds_of_subjects(windows)
-                C = DEFAULT_C if self.C is None else self.C
-                unfitted = logistic_regression(C, self.class_weight)
-                self.classifier_ = fit_searched(unfitted, features, labels, folds)
+                clf = logistic_regression(self.C, self.class_weight)
+                self.classifier_ = fit_searched(clf, features, labels, folds)
                 self.C_ = float(self.classifier_[-1].C)
             self.classes_ = self.classifier_.classes_
         return self
@@ -193,8 +190,9 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         return np.asarray(self.transformer_.transform(as_windows(X, groups=groups)))
 
 
-def logistic_regression(C: float, class_weight: str | dict | None) -> Pipeline:
-    """Return unfitted logistic regression on standardised features."""
+def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:
+    """Return unfitted logistic regression on standardised features; C=None is the default."""
+    C = DEFAULT_C if C is None else C
     regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
     return make_pipeline(StandardScaler(), regression)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import braindecode.models
 import numpy as np
-import pandas as pd
 import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +22,6 @@ from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
 from braindecode_pars._common.seeding import drawing, seeded
-from braindecode_pars._common.training import history_frame
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
 from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
 from braindecode_pars.estimators.parameters import AUTO
@@ -280,15 +278,6 @@ verbose
                 f"{model_class.__name__} cannot be built for windows of {self.n_chans_} channels "
                 f"and {self.n_times_} samples: {error}"
             ) from error
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses, one row per epoch.
-
-        The columns are those of ``PARSClassifier.history_``.
-        """
-        check_is_fitted(self)
-        return history_frame({"fine-tuning": self.net_.history})
 
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)

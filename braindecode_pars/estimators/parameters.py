@@ -14,7 +14,7 @@ from braindecode.augmentation import Mixup
 from sklearn.base import BaseEstimator
 from skorch.callbacks import Callback, LRScheduler
 
-from braindecode_pars._common import checks
+from braindecode_pars._common import checks, settings
 from braindecode_pars._common.checks import (
     boolean,
     choice,
@@ -27,8 +27,8 @@ from braindecode_pars._common.checks import (
 )
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
+from braindecode_pars.models import parsnet
 from braindecode_pars.models.foundation import Preparation
-from braindecode_pars.models.parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.held_out import SPLIT
@@ -37,8 +37,6 @@ _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
     *("pretrain_batch_size", "finetune_batch_size"),
 )
-_SWITCHES = ("continue_pretraining", "amplitude", "compile")
-_SHARES = ("channel_drop_prob", "label_smoothing", "drop_prob")
 
 #: Value of a parameter that the data decide.
 AUTO = "auto"
@@ -62,12 +60,13 @@ def _are_positive(pair: Any) -> bool:
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = {
+    **settings.RULES,
+    **parsnet.RULES,
     **dict.fromkeys(_COUNTS, integer(1)),
-    **dict.fromkeys(_SWITCHES, boolean()),
-    **dict.fromkeys(_SHARES, share()),
-    **dict.fromkeys(("patch_seconds", "pretrain_lr", "finetune_lr", "segment_seconds"), positive()),
-    **dict.fromkeys(("sfreq", "gradient_clip"), optional(positive())),
-    "weight_decay": _NOT_NEGATIVE,
+    **dict.fromkeys(("label_smoothing", "drop_prob"), share()),
+    **dict.fromkeys(("pretrain_lr", "finetune_lr", "segment_seconds"), positive()),
+    **dict.fromkeys(("C", "gradient_clip"), optional(positive())),
+    "continue_pretraining": boolean(),
     **dict.fromkeys(
         ("callbacks", "pretrain_callbacks"), optional(instance("a list of skorch callbacks", list))
     ),
@@ -87,13 +86,7 @@ RULES = {
     ),
     "channels": optional(instance("a list of channel names", list, tuple)),
     "tokenizer": choice(*TOKENIZERS),
-    "electrode_position": checks.Rule(
-        "'auto', True or False",
-        (str, bool),
-        lambda value: not isinstance(value, str) or value == "auto",
-    ),
-    "head": optional(choice(AUTO, *HEADS)),
-    "recenter": optional(choice("subject")),
+    "head": optional(choice(AUTO, *parsnet.HEADS)),
     "pretrain_epochs": optional(integer(0)),
     "finetune_epochs": optional(integer(1)),
     "finetune_warmup": optional(share()),
@@ -118,7 +111,11 @@ RULES = {
         (Real, str),
         lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
     ),
-    "C": optional(positive()),
+    "transformer": checks.Rule(
+        "a transformer of windows, such as LogBandPower()",
+        (object,),
+        lambda given: hasattr(given, "transform") and not isinstance(given, type),
+    ),
     "pooling": choice("auto", "channels", "mean_std", "mean"),
     "layer": instance("an integer", Integral),
     "power": choice("both", "absolute", "relative"),
@@ -132,7 +129,6 @@ RULES = {
             ),
         )
     ),
-    "precision": choice("float32", "bfloat16"),
     "loss": choice("mse", "huber"),
     "device": instance("the name of a device, or a torch.device", str, torch.device),
     "random_state": checks.Rule(

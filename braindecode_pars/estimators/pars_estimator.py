@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.utils.validation import check_is_fitted
 from skorch import NeuralNet
 from torch import Tensor
 
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import ModelFile
-from braindecode_pars._common.training import history_frame, history_row
+from braindecode_pars._common.model_files import ENTRIES
+from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
 from braindecode_pars.estimators.embedder import PARSEmbedder
@@ -35,7 +33,6 @@ from braindecode_pars.estimators.fine_tuning import (
 )
 from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.recentring import recentred_logits, recentres
-from braindecode_pars.estimators.sharing import ENTRIES, parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
     FineTunedEstimator,
     Seeds,
@@ -48,9 +45,8 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.electrodes import electrode_positions
-from braindecode_pars.models.network_files import network_from_file
-from braindecode_pars.pretrained.cards import read_card, unique_subjects
-from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
+from braindecode_pars.pretrained.cards import fine_tuned_card, read_card, unique_subjects
+from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.held_out import drop_held_out, without_held_out_splits
 from braindecode_pars.windows.table import Windows
@@ -85,28 +81,14 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         """Return training and validation windows, with the labels that the network learns."""
 
-    @property
-    @abstractmethod
-    def _n_outputs(self) -> int:
-        """Number of outputs of the network."""
-
-    @abstractmethod
-    def _labels_to_json(self) -> dict[str, Any]:
-        """Return what a file has to keep of the labels."""
-
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
         with training(self) as seeds:
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitude_range(train)
             start.pretrain(self.encoder_, parts, seeds.pretraining)
             # The card is written first, so that it is complete after Ctrl-C.
-            card = self.encoder_card_
             people = [part.people for part in (train, valid) if part is not None]
-            self.encoder_card_ = replace(
-                card,
-                sfreq=self.sfreq_,
-                finetune_subjects=unique_subjects(card.finetune_subjects, *people),
-            )
+            self.encoder_card_ = fine_tuned_card(self.encoder_card_, self.sfreq_, *people)
             fine_tune(self.net_, train, valid)
             warn_of_fine_tuning(self, train, valid)
         return self
@@ -143,19 +125,20 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             others = [windows[~labelled], *others]
         train, valid = self._hold_out(windows[labelled], seeds.split)
         head = self._head()
+        self._check_positions()
         self.net_: NeuralNet = fine_tuning_net(
             self,
             PARSNet,
             train,
             valid,
             seed=seeds.augmentation,
-            n_outputs=self._n_outputs,
+            n_outputs=len(getattr(self, "classes_", ["one number"])),
             n_chans=self.n_chans_,
             chs_info=self.chs_info_ or None,
             n_times=self.n_times_,
             sfreq=self.sfreq_,
             channel_drop_prob=self.channel_drop_prob,
-            electrode_position=self._has_electrode_code(),
+            electrode_position=self.electrode_position,
             amplitude=self.amplitude,
             head=head,
             recenter=self.recenter,
@@ -184,22 +167,19 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         number = "an unknown number of" if people is None else len(people)
         log.info("A given encoder and labels of %s people: %s.", number, settings)
 
-    def _has_electrode_code(self) -> bool:
-        """Whether a code of the electrode position is added to the tokens."""
-        if self.electrode_position == AUTO:
-            names = self.chs_info_ or []
+    def _check_positions(self) -> None:
+        """Check that positions that are asked for have names; log what "auto" means."""
+        names = self.chs_info_ or []
+        if self.electrode_position == AUTO and self.verbose:
             n_known = n_known_electrodes(names)
-            if self.verbose:
-                found = "on" if n_known else "off"
-                text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
-                log.info(text, found, n_known, len(names))
-            return n_known > 0
-        if self.electrode_position and not self.chs_info_:
+            found = "on" if n_known else "off"
+            text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
+            log.info(text, found, n_known, len(names))
+        elif self.electrode_position not in (AUTO, False) and not names:
             raise ValueError(
                 "electrode_position=True needs channel names, with the same names and order in "
                 "every recording."
             )
-        return bool(self.electrode_position)
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
@@ -254,24 +234,6 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         """The fine-tuned encoder."""
         return self.net_.module_.encoder
 
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses, one row per epoch, over both phases.
-
-        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
-        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
-        ``restored`` is True for the epoch whose state the model has: that with the lowest
-        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
-        another. Where it is never True, as without validation, the model has the last state. A task
-        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
-        A value is NaN when its phase has no such loss.
-        :func:`~braindecode_pars.plotting.training_curves` plots this table.
-        """
-        check_is_fitted(self)
-        return history_frame(
-            {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
-        )
-
     def _outputs(self, X: Any, groups: Any) -> Tensor:
         """Return finite outputs of the network on the CPU, shape (n_windows, n_outputs)."""
         check_is_fitted(self)
@@ -299,19 +261,16 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
-        module = self.net_.module_
+        module, weights = self.net_.module_, getattr(self.net_.criterion_, "weight", None)
         # The description of the PARSNet, and of everything else.
         description = module.description()
         description[ENTRIES[self._kind]] = {
-            "parameters": parameters_to_json(self),
-            **self._labels_to_json(),
+            "class_weights": None if weights is None else weights.tolist(),
             "fine_tuning": self.fine_tuning_,
             "windows": {
                 "sfreq": self.sfreq_,
                 "montage": "unknown" if self.chs_info_ is None else montage,
             },
-            "preprocessing": self.preprocessing_.known(),
-            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
             "pretraining": asdict(self.encoder_card_),
             "history": {
                 "pretraining": list(map(history_row, self.pretraining_history_)),
@@ -320,18 +279,12 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         }
         return description, module.state_dict()
 
-    @classmethod
-    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> PARSNet:
-        return network_from_file(PARSNet, model, folder, strict=strict)
-
-    def _restore(self, described: dict[str, Any], weights: Any) -> None:
-        montages = {"one": weights._chs_info, "several": [], "unknown": None}
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+        montages = {"one": loaded._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
-        amplitudes = described["amplitudes"]
-        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
         self.encoder_card_ = read_card(described["pretraining"])
-        self.n_chans_, self.n_times_ = weights.n_chans, weights.n_times
-        self.load_report_ = weights.load_report
+        self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
+        self.load_report_ = loaded.load_report
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
         if "fine_tuning" in described:  # not in models of 0.2.0, whose parameters have no "auto"
@@ -339,8 +292,8 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
         of_classes = described.get("class_weights")  # None too for numbers as labels
         of_classes = None if of_classes is None else torch.FloatTensor(of_classes)
-        self.net_ = fine_tuning_net(self, weights, class_weights=of_classes)
-        self.fine_tuning_["head"] = weights.head
+        self.net_ = fine_tuning_net(self, loaded, class_weights=of_classes)
+        self.fine_tuning_["head"] = loaded.head
         self.net_.history.extend(described["history"]["fine-tuning"])
 
 

@@ -26,7 +26,14 @@ from braindecode_pars._common.channel_names import (
     odd_first,
     with_types,
 )
-from braindecode_pars._common.checks import boolean, check_same_rate, listed, share, warn_user
+from braindecode_pars._common.checks import (
+    boolean,
+    check_same_rate,
+    checked,
+    listed,
+    share,
+    warn_user,
+)
 from braindecode_pars._common.subjects import SubjectKeys, is_of_corpus, possible_subjects
 from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
 from braindecode_pars.estimators.transitions import Transitions
@@ -57,13 +64,11 @@ from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
+@checked(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean())
 def predict_raw(
     clf: Any, raw: Any, *, overlap: float, preprocess: bool, smooth: bool, rescale: bool
 ) -> pd.DataFrame:
     """Predict a recording with a fitted classifier; see ``WindowsClassifier.predict_raw``."""
-    share().check("overlap", overlap, "predict_raw")
-    for name, value in dict(preprocess=preprocess, smooth=smooth, rescale=rescale).items():
-        boolean().check(name, value, "predict_raw")
     check_is_fitted(clf)
     if smooth:
         check_transitions(clf)
@@ -79,8 +84,7 @@ def predict_raw(
         raw.set_annotations(marks_of(raw, Path(given).expanduser()), verbose="error")
     recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
-    starts = window_starts(recording.n_times, length, overlap)
-    starts = starts[recording.may_predict(starts, length)]
+    starts = recording.starts(length, overlap)
     if not len(starts):
         raise ValueError(
             f"No window of {seconds:g} s can be predicted: the recording has {raw.duration:g} s, "
@@ -313,6 +317,11 @@ class RecordingToPredict:
             first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
+
+    def starts(self, length: int, overlap: float = 0.0) -> np.ndarray:
+        """Return the first samples of all windows that can be predicted."""
+        starts = window_starts(self.n_times, length, overlap)
+        return starts[self.may_predict(starts, length)]
 
     def windows(self, starts: np.ndarray, length: int) -> Windows:
         """Return the windows that begin at some samples; each is copied when it is read."""
@@ -576,8 +585,7 @@ def rescale_signals(recording: RecordingToPredict, clf: Any) -> float:
 
 def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
     """Return the median standard deviation of each channel in windows that can be predicted."""
-    starts = window_starts(recording.n_times, length)
-    starts = starts[recording.may_predict(starts, length)]
+    starts = recording.starts(length)
     starts = starts[spread_out(len(starts), N_WINDOWS_IN_RANGE)]
     if not len(starts):
         return {}

@@ -29,7 +29,7 @@ class WithSubjects(Dataset):
 
     def __init__(self, examples: Examples):
         self.examples = examples
-        self.subjects = _subjects_of(examples.windows)
+        self.subjects = subjects_to_recentre(examples.windows)
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -131,8 +131,9 @@ def recentred_iterators(
     return data, held_out, arguments
 
 
-def _subjects_of(windows: Windows) -> np.ndarray:
-    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "leave this one out")
+def subjects_to_recentre(windows: Windows) -> np.ndarray:
+    """Return the number of each window's subject, all of whose windows must be there."""
+    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")
 
 
 def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
@@ -156,7 +157,7 @@ def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
         When the subject of a window is unknown, or a subject has too few windows.
     """
     device = module.final_layer.weight.device
-    subjects = torch.from_numpy(_subjects_of(windows))
+    subjects = torch.from_numpy(subjects_to_recentre(windows))
     encoded = [
         module.encode_channels(batch, **positions_for(module, windows.chs_info, batch.shape[1]))
         for batch in batches(windows, module.encoder.patch_size, device)

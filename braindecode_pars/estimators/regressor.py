@@ -172,10 +172,6 @@ amplitudes_, n_chans_, n_times_, chs_info_
         targets = (windows.labels - self.target_mean_) / self.target_scale_
         return windows.with_labels(targets.astype(np.float32))
 
-    @property
-    def _n_outputs(self) -> int:
-        return 1
-
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the predicted number of each window.
 
@@ -232,11 +228,3 @@ amplitudes_, n_chans_, n_times_, chs_info_
         # All windows are predicted: recentring by subject uses those without a target too.
         predicted = self.predict(given)[known]
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
-
-    def _labels_to_json(self) -> dict[str, Any]:
-        return {"target_mean": self.target_mean_, "target_scale": self.target_scale_}
-
-    def _restore(self, described: dict[str, Any], weights: Any) -> None:
-        self.target_mean_ = float(described["target_mean"])
-        self.target_scale_ = float(described["target_scale"])
-        super()._restore(described, weights)

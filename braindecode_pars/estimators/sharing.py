@@ -23,14 +23,12 @@ from torch import Tensor
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import (
-    CLASSIFIER,
     EMBEDDER,
-    FEW_LABELS,
+    ENTRIES,
     NETWORKS,
     PREFIX,
-    REGRESSOR,
-    ModelFile,
     check_may_save,
+    described_in,
     model_folder,
     packaged_folder,
     read_model,
@@ -38,35 +36,25 @@ from braindecode_pars._common.model_files import (
     write_model,
 )
 from braindecode_pars._common.settings import names_file
+from braindecode_pars.estimators.transitions import Transitions
+from braindecode_pars.models import PARSNet
+from braindecode_pars.models.network_files import network_from_file
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretrained.model_card import write_shared
+from braindecode_pars.pretrained.saved import pretrained_from_file
 from braindecode_pars.recordings.preprocessing import Preprocessing
-
-#: Entry of the description that an estimator adds to that of its network.
-ENTRIES = {CLASSIFIER: "classifier", FEW_LABELS: "classifier", EMBEDDER: "embedder"} | {
-    REGRESSOR: "regressor"
-}
+from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 #: Columns of scores that name people, in lower case.
 _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
-
-
-def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a model without names of subjects and without paths."""
-    estimator = description[ENTRIES[kind]]
-    # The text of an object may be the path of a folder.
-    left_out = estimator["parameters"]["left_out"]
-    left_out |= dict.fromkeys(left_out, "...")
-    part = estimator if kind in NETWORKS else description
-    part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
-    return description
 
 
 class SavedEstimator:
     """Saving, loading, upload and download of an estimator with an encoder."""
 
     encoder_card_: EncoderCard
+    preprocessing_: Preprocessing
     n_chans_: int | None
     n_times_: int | None
 
@@ -75,16 +63,24 @@ class SavedEstimator:
 
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Return the description of the model, and its tensors."""
-
-    @classmethod
-    @abstractmethod
-    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> Any:
-        """Return the network in a model file."""
+        """Return the description of the model, without what all kinds have, and its tensors."""
 
     @abstractmethod
-    def _restore(self, described: dict[str, Any], weights: Any) -> None:
-        """Set the fitted attributes."""
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+        """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
+
+    def _content(self, *, share: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Return description and tensors; for others without names of subjects and paths."""
+        description, tensors = self._to_save()
+        own = description[ENTRIES[self._kind]]
+        own |= fitted_to_json(self)
+        if share:
+            # The text of an object may be the path of a folder.
+            left_out = own["parameters"]["left_out"]
+            left_out |= dict.fromkeys(left_out, "...")
+            part = own if self._kind in NETWORKS else description
+            part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
+        return description, tensors
 
     def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write the fitted model into a folder, without pickle.
@@ -122,12 +118,9 @@ class SavedEstimator:
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
-        description, tensors = self._to_save()
+        content = self._content(share=share)
         check_may_save(folder, self._kind, share=share)
-        if share:
-            described = _for_others(self._kind, description)
-            return write_shared(folder, self._kind, described, tensors)
-        return write_model(folder, self._kind, description, tensors)
+        return (write_shared if share else write_model)(folder, self._kind, *content)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> Self:
@@ -168,19 +161,19 @@ class SavedEstimator:
         """
         folder = model_folder(folder)
         model = read_model(folder, cls._kind)
-        weights = cls._weights(model, folder, strict)
+        weights: Any = (
+            network_from_file(PARSNet, model, folder, strict=strict)
+            if cls._kind in NETWORKS
+            else pretrained_from_file(model, folder, strict=strict)
+        )
         find_device(device)
-        try:
+        with described_in(folder, cls.__name__):
             described = model.description[ENTRIES[cls._kind]]
             loaded: Any = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.sfreq_ = described["windows"]["sfreq"]
-            loaded.preprocessing_ = Preprocessing.of(described["preprocessing"])
-            loaded._restore(described, weights)
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise ValueError(
-                f"{folder} does not describe a {cls.__name__} of this version: {error}."
-            ) from error
+            vars(loaded).update(fitted_from_json(described))
+            loaded._restore(described, weights, model.tensors)
         return loaded
 
     def push_to_hub(
@@ -254,14 +247,12 @@ class SavedEstimator:
         named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
         if named:
             raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
-        description, tensors = self._to_save()
-        description = _for_others(self._kind, description) if share else description
+        content = self._content(share=share)
         with TemporaryDirectory() as folder:
             write_shared(
                 Path(folder),
                 self._kind,
-                description,
-                tensors,
+                *content,
                 source=f"{PREFIX}{repo_id}",
                 licence=licence,
                 about=about,
@@ -346,6 +337,44 @@ def _is_in_package(name: str, value: Any) -> bool:
     """Whether a parameter is the name of an encoder in the package, which no folder hides."""
     packaged = packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
     return packaged is not None and model_folder(value) == packaged
+
+
+_TARGETS = ("target_mean", "target_scale")
+
+
+def fitted_to_json(estimator: Any) -> dict[str, Any]:
+    """Return what is kept of every kind of estimator, and of its classes or targets."""
+    targets = [name for name in _TARGETS if hasattr(estimator, f"{name}_")]
+    entries = {
+        "parameters": parameters_to_json(estimator),
+        "preprocessing": estimator.preprocessing_.known(),
+        **{name: getattr(estimator, f"{name}_") for name in targets},
+    }
+    if hasattr(estimator, "amplitudes_"):
+        entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
+    if hasattr(estimator, "classes_"):
+        entries |= {
+            "classes": labels_to_json(estimator.classes_),
+            "class_names": estimator.class_names_ and list(estimator.class_names_.values()),
+            "transitions": estimator.transitions_ and estimator.transitions_.to_json(),
+        }
+    return entries
+
+
+def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the fitted attributes that :func:`fitted_to_json` has described."""
+    fitted: dict[str, Any] = {f"{name}_": described[name] for name in _TARGETS if name in described}
+    fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
+    if "amplitudes" in described:
+        usual = described["amplitudes"]
+        fitted["amplitudes_"] = usual and AmplitudeRange(**usual)
+    if "classes" in described:
+        names = described["class_names"]
+        classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
+        fitted["classes_"] = classes
+        fitted["class_names_"] = names and dict(zip(classes.tolist(), names, strict=True))
+        fitted["transitions_"] = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
+    return fitted
 
 
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:

@@ -17,17 +17,6 @@ from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows.table import Windows
 
 
-def check_transformer(estimator: Any) -> None:
-    """Check that the parameter ``transformer`` of an estimator is one."""
-    given = estimator.transformer
-    can_transform = hasattr(given, "fit") and hasattr(given, "transform")
-    if not can_transform or isinstance(given, type):
-        raise TypeError(
-            f"transformer={given!r} is not a transformer, which computes features; pass one, as in "
-            f"{type(estimator).__name__}(LogBandPower())."
-        )
-
-
 class SubjectCentering(TransformerMixin, WindowsEstimator):
     r"""Subtract each subject's own mean from the features of a transformer (transductive).
 
@@ -111,13 +100,12 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         Raises
         ------
         TypeError
-            When ``transformer`` is not a transformer, or ``min_windows`` is not an integer.
+            When ``min_windows`` is not an integer.
         ValueError
-            When the subject of a window is unknown, or a subject has fewer windows than
-            ``min_windows``. Also all errors of the transformer.
+            When ``transformer`` is not a transformer, the subject of a window is unknown, or a
+            subject has fewer windows than ``min_windows``. Also all errors of the transformer.
         """
         check_parameters(self)
-        check_transformer(self)
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")

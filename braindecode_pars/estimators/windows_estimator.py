@@ -30,6 +30,7 @@ from braindecode_pars._common.checks import check_same_rate, listed, warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import random_stream, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
+from braindecode_pars._common.training import history_frame
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.estimators.transitions import Transitions
@@ -85,6 +86,25 @@ class TrainedEstimator(WindowsEstimator):
     device: str = "auto"
     random_state: Any = None
     verbose: int = 1
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row per epoch, over pretraining and fine-tuning.
+
+        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
+        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
+        ``restored`` is True for the epoch whose state the model has: that with the lowest
+        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
+        another. Where it is never True, as without validation, the model has the last state. A task
+        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
+        A value is NaN when its phase has no such loss.
+        :func:`~braindecode_pars.plotting.training_curves` plots this table.
+        """
+        check_is_fitted(self)
+        phases = {"pretraining": getattr(self, "pretraining_history_", ())}
+        if hasattr(self, "net_"):
+            phases["fine-tuning"] = self.net_.history
+        return history_frame(phases)
 
 
 @contextmanager
@@ -294,7 +314,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     UserWarning
         When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
     """
-    found = counted_preprocessing(windows)
+    found = counted(windows.column("preprocessing"))
     if differing := disagreements(found):
         warn_user(
             f"Recordings were prepared differently ({'; '.join(differing)}); prepare all alike."
@@ -318,17 +338,12 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     return replace(told, **known)
 
 
-def counted_preprocessing(windows: Windows) -> Counter[Preprocessing | None]:
-    """Return the number of windows of each preprocessing."""
-    return counted(windows.column("preprocessing"))
-
-
 def warn_of_differences(
     trained: Preprocessing, windows: Windows, beginning: str, names: Collection[str]
 ) -> None:
     """Warn once when windows differ in some of these entries from those of ``fit``."""
     counts: Counter[Difference] = Counter()
-    for found, n in counted_preprocessing(windows).items():
+    for found, n in counted(windows.column("preprocessing")).items():
         for each in differences(trained, found or Preprocessing()):
             counts[each] += n if each.name in names else 0
     some = {each: n for each, n in counts.items() if n}

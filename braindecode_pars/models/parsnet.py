@@ -38,7 +38,7 @@ from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_posi
 HEADS = ("attention", "spatial_filter", "both")
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
-_RULES = dict(
+RULES = dict(
     **dict.fromkeys(
         ("n_outputs", "n_chans", "n_times", "patch_size"), checks.optional(checks.integer(1))
     ),
@@ -274,8 +274,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         activation: type[nn.Module] = nn.GELU,
         tokenizer: str = "spectral",
     ):
-        given = {name: value for name, value in locals().items() if name in _RULES}
-        check_parameters(given, _RULES, type(self).__name__)
+        given = {name: value for name, value in locals().items() if name in RULES}
+        check_parameters(given, RULES, type(self).__name__)
         loaded = None if encoder is None else read_encoder(type(self), encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.sfreq if sfreq is None else sfreq
@@ -294,7 +294,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         if electrode_position == "auto":
             positions = electrode_positions(self._chs_info or [])
             electrode_position = bool(np.isfinite(positions).all(axis=1).any())
-        self.electrode_position = electrode_position and attention
+        self.electrode_position = bool(electrode_position) and attention
 
         # Build the layers. A given encoder has its own sizes.
         if loaded is None:

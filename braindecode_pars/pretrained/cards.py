@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from braindecode_pars._common.model_files import LoadReport
@@ -247,20 +246,18 @@ class Pretrained(NamedTuple):
     report: LoadReport | None
 
 
-def card_from(description: Mapping[str, Any], source: Path) -> EncoderCard:
-    """Return the card in the description of a model; ``source`` is for the error message."""
-    try:
-        return read_card(description["pretraining"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{source} does not describe the training of its encoder: {error}."
-        ) from error
-
-
 def unknown_card(owner: Any) -> EncoderCard:
     """Return the card of a model without a card. A PARSNet may have a sampling rate."""
     sfreq = getattr(owner, "_sfreq", None)
     return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
+
+
+def fine_tuned_card(
+    card: EncoderCard, sfreq: float | None, *people: Iterable | None
+) -> EncoderCard:
+    """Return the card of an encoder after a fit on labels of further people."""
+    subjects = unique_subjects(card.finetune_subjects, *people)
+    return replace(card, sfreq=sfreq, finetune_subjects=subjects)
 
 
 def read_card(described: dict[str, Any]) -> EncoderCard:

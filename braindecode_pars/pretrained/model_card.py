@@ -21,6 +21,7 @@ from braindecode_pars._common.model_files import (
     CLASSIFIER,
     EMBEDDER,
     ENCODER,
+    ENTRIES,
     FEW_LABELS,
     PREDICTORS,
     README,
@@ -95,8 +96,7 @@ def model_card(
     pipeline_tag: "feature-extraction"
     <BLANKLINE>
     """
-    entries = ("classifier", "regressor", "embedder")
-    estimator: Mapping[str, Any] = next(filter(None, map(description.get, entries)), {})
+    estimator: Mapping[str, Any] = description.get(ENTRIES.get(kind, ""), {})
     card = description.get("pretraining") or estimator.get("pretraining") or {}
     facts = card.get("about") or {}
     title, of_encoder = f"{kind} for EEG", ""

@@ -10,10 +10,12 @@ from typing import Any
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     ENCODER,
+    ENTRIES,
     MODEL_FILES,
     NETWORKS,
     ModelFile,
     check_may_save,
+    described_in,
     model_folder,
     packaged_folder,
     packaged_names,
@@ -23,7 +25,7 @@ from braindecode_pars._common.model_files import (
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_from, unknown_card
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, read_card, unknown_card
 from braindecode_pars.pretrained.model_card import write_shared
 
 
@@ -218,10 +220,9 @@ def packaged_encoders() -> dict[str, EncoderCard]:
 def pretrained_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
     encoder, _, report = encoder_from_file(PARSNet, model, source, strict=strict)
-    described = model.description
+    described: Any = model.description
     if model.kind in NETWORKS:
-        trained = described.get("classifier") or described.get("regressor")
-        card = unknown_card(encoder) if trained is None else card_from(trained, source)
-    else:
-        card = card_from(described, source)
+        described = described.get(ENTRIES.get(model.kind))
+    with described_in(source):
+        card = unknown_card(encoder) if described is None else read_card(described["pretraining"])
     return Pretrained(encoder, card, report)

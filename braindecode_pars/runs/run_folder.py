@@ -31,7 +31,7 @@ from braindecode_pars._common.files import (
     locked,
     parse_json,
     read_json,
-    remove_leftovers,
+    remove_abandoned,
     replace_file,
     to_json,
 )
@@ -124,7 +124,7 @@ class RunFolder:
         message = f"Another run is writing to {self.path}; wait until it has ended."
         with locked(self.path, message):
             for folder in (self.path, self.checkpoints):
-                remove_leftovers(folder)
+                remove_abandoned(folder, at_once=True)
             yield
 
     def begin_session(

@@ -20,7 +20,7 @@ from braindecode_pars._common.files import (
     differences,
     locked,
     plain,
-    remove_leftovers,
+    remove_abandoned,
 )
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import normalized
@@ -291,7 +291,7 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
     message = f"Another process is writing {folder}; wait until it has finished."
     # Processes that a killed one has started may hold its lock for a moment.
     with locked(folder, message, wait=2):
-        remove_leftovers(folder)
+        remove_abandoned(folder, at_once=True)
         (folder / SAMPLES).open("ab").close()  # a new one, if there is none
         with open(folder / SAMPLES, "r+b", buffering=0) as file:
             yield file

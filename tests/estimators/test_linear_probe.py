@@ -131,8 +131,8 @@ def test_the_labels_of_a_dataset_are_used(nights, data):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(), TypeError, r"transformer=None .* LinearProbe\(LogBandPower\(\)\)"),
-        (dict(transformer=LogBandPower), TypeError, "is not a transformer"),
+        (dict(), ValueError, r"LinearProbe: transformer must be .* LogBandPower\(\), got None"),
+        (dict(transformer=LogBandPower), ValueError, "must be a transformer"),
         (dict(transformer=PARSEmbedder(), classifier="svm"), ValueError, "classifier .*'lda'"),
         (dict(transformer=PARSEmbedder(), C=0), ValueError, "LinearProbe: C"),
         (dict(transformer=PARSEmbedder(), class_weight="equal"), ValueError, "class_weight"),
