@@ -65,6 +65,10 @@ AUDIT_WINDOWS = 300
 CHANCE = "chance level"
 METRIC = "balanced_accuracy"
 _FORMAT = {"study": 1}
+#: The tests where no pretrained method could be fitted.
+NO_TESTS = pd.DataFrame(
+    columns=["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p"]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,8 +481,9 @@ class Planned:
                     pair = of_n[of_n["method"].isin([name, other])]
                     test = paired_tests(pair, METRIC, against=other)
                     tests.append(test.assign(n_train_subjects=n, question=question))
-        level, test = (pd.concat(each, ignore_index=True) for each in (levels, tests))
+        level = pd.concat(levels, ignore_index=True)
         level["p_holm"] = holm(level["p"])
+        test = pd.concat(tests, ignore_index=True) if tests else NO_TESTS.copy()
         test["p_holm"] = test.groupby("n_train_subjects")["p"].transform(holm)
         level.attrs = test.attrs = {}
         level["mean"] = level["mean_difference"] + 1 / n_classes

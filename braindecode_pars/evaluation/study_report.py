@@ -102,7 +102,7 @@ def write_report(study: Any, path: str | Path) -> Path:
 def _of_scores(study: Any) -> dict[str, Any]:
     """Return the numbers, tables and figures of a study with scores."""
     n, few = _largest(study), _few(study)
-    levels, tests = study.levels, _tests(study)
+    levels, tests = study.levels, study.tests
     of_largest = tests["n_train_subjects"] == n
     is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
     return dict(
@@ -166,11 +166,6 @@ def _chance(study: Any) -> float:
     return 1 / len(study.check.classes)
 
 
-def _tests(study: Any) -> pd.DataFrame:
-    columns = ["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p_holm"]
-    return study.tests if len(study.tests) else pd.DataFrame(columns=columns)
-
-
 def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     """Return the methods of a figure: pretrained, its untrained twin, best simple, scratch.
 
@@ -180,8 +175,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     levels = levels[levels["n_train_subjects"] == _largest(study)].set_index("method")["mean"]
     if levels.empty:
         return []
-    tests = _tests(study)
-    tests = tests[tests["method_a"].isin(levels.index)]
+    tests = study.tests[study.tests["method_a"].isin(levels.index)]
     tests = tests[tests["n_train_subjects"] == _largest(study)]
     best = levels[levels.index.isin(leading(tests) or set(levels.index))].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
@@ -197,7 +191,7 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
     given = study.plan.set_index("method")["given"]
     levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
     best = study.levels.groupby("n_train_subjects")["mean"].max()
-    tests = dict(list(_tests(study).groupby("n_train_subjects")))
+    tests = dict(list(study.tests.groupby("n_train_subjects")))
 
     def cell(row: Any) -> Cell:
         n = row.n_train_subjects
