@@ -11,19 +11,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import jinja2
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from braindecode_pars import plotting
-from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
 from braindecode_pars.evaluation.study_answer import LEVEL, ahead_in, leading
-from braindecode_pars.plotting.style import legend_above
+from braindecode_pars.plotting.style import legend_above, write_page
 
 #: What the two kinds of tests ask.
 QUESTIONS = {
@@ -73,14 +71,6 @@ def write_report(study: Any, path: str | Path) -> Path:
     file = Path(path).expanduser()
     if file.is_dir() or not file.suffix:
         file = file / "report.html"
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= dict(shown=_shown, number=_number, p=_p, text=_text)
     plan = study.plan if len(study.plan) else pd.DataFrame(columns=["left_out"])
     missing = plan[plan["left_out"] != ""]
     headline, _, details = study.answer.partition(". ")
@@ -94,9 +84,8 @@ def write_report(study: Any, path: str | Path) -> Path:
     )
     if len(study.scores):
         content |= _of_scores(study)
-    template = environment.get_template("study_report.html")
-    replace_file(file, template.render(content))
-    return file
+    template = Path(__file__).with_suffix(".html")
+    return write_page(file, template, content, shown=_shown, number=_number, p=_p, text=_text)
 
 
 def _of_scores(study: Any) -> dict[str, Any]:
