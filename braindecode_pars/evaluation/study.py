@@ -224,20 +224,10 @@ def study(
     >>> print(found.answer)  # doctest: +SKIP
     >>> found.report("study.html")  # doctest: +SKIP
     """
-    begun = begin_study(
-        windows_ds,
-        methods,
-        encoders=encoders,
-        n_train_subjects=n_train_subjects,
-        n_draws=n_draws,
-        hours=hours,
-        dataset=dataset,
-        unlabeled_label=unlabeled_label,
-        out=out,
-    )
-    if isinstance(begun, Study):
-        return begun
-    return begun.run(n_jobs=n_jobs, verbose=verbose)
+    given: dict[str, Any] = dict(encoders=encoders, n_train_subjects=n_train_subjects, out=out)
+    given |= dict(n_draws=n_draws, hours=hours, dataset=dataset, unlabeled_label=unlabeled_label)
+    begun = begin_study(windows_ds, methods, **given)
+    return begun if isinstance(begun, Study) else begun.run(n_jobs=n_jobs, verbose=verbose)
 
 
 def begin_study(
