@@ -219,10 +219,13 @@ def ablation(
 
 
 def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw) -> None:
+    """Show the scores, and draw the first metric."""
     console = make_console()
     show_scores(console, scores, over)
-    figure = save_figure(scores, out, draw)
-    console.print(f"Written to {out}: scores.csv, {figure.name}, cache/.")
+    metric = scores["metric"].iloc[0]
+    label = "Cohen's kappa" if metric == "kappa" else None
+    save(draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150)
+    console.print(f"Written to {out}: scores.csv, {metric}.png, cache/.")
 
 
 def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
@@ -251,7 +254,7 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
 
 
 def show_differences(
-    console: Console, scores: pd.DataFrame, against: str | None = None, out: Path | None = None
+    console: Console, scores: pd.DataFrame, against: str | None, out: Path
 ) -> None:
     """Print a table of the differences between methods, and which are significant.
 
@@ -263,8 +266,8 @@ def show_differences(
         Scores of one protocol.
     against : str | None
         Method that the others are tested against; None tests all pairs.
-    out : Path | None
-        Folder for a table of the tests, ``tests.csv``; None writes nothing.
+    out : Path
+        Folder for a table of the tests, ``tests.csv``.
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
@@ -272,33 +275,8 @@ def show_differences(
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
     print_frame(console, shown, title, 2)
     console.print(describe_differences(tests))
-    if out is not None:
-        replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
-        console.print(f"Written to {out / 'tests.csv'}.")
-
-
-def save_figure(scores: pd.DataFrame, folder: Path, draw: Draw) -> Path:
-    """Draw the first metric and save the figure under the metric's name.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Scores of one protocol.
-    folder : Path
-        Existing folder for the figure.
-    draw : callable
-        Function of scores, ``metric`` and its ``label`` (None means its name) that returns axes.
-
-    Returns
-    -------
-    Path
-        File of the figure.
-    """
-    metric = scores["metric"].iloc[0]
-    label = "Cohen's kappa" if metric == "kappa" else None
-    file = folder / f"{metric}.png"
-    save(draw(scores, metric=metric, label=label), file, dpi=150)
-    return file
+    replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
+    console.print(f"Written to {out / 'tests.csv'}.")
 
 
 def show_costs(
@@ -316,24 +294,13 @@ def show_costs(
         Console to print to.
     methods : dict of str to estimator
         Estimators by method name.
-    corpora : dict of str to BaseConcatDataset
-        Windows of the protocol, by the name in the column ``dataset`` of the scores.
+    windows : BaseConcatDataset
+        Windows of the protocol.
     scores : DataFrame
-        Its scores. They say which subjects a fit is trained on.
+        Its scores. They say which subjects the largest fit is trained on.
     out : Path
         Folder of the results.
     """
-    costs = _costs(methods, windows, scores)
-    dataset = scores["dataset"].iloc[0]
-    replace_file(out / "costs.csv", costs.assign(dataset=dataset).to_csv(index=False))
-    print_frame(console, costs, "cost of one fit")
-    console.print(f"Written to {out / 'costs.csv'}.")
-
-
-def _costs(
-    methods: Mapping[str, BaseEstimator], windows: BaseConcatDataset, scores: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the cost of the largest fit of each method in a protocol."""
     subjects = windows.description["subject"].astype(str)
     split = windows.description.get("split", pd.Series("", subjects.index))
     # Either one subject is held out at a time, or all test subjects are.
@@ -350,7 +317,11 @@ def _costs(
         is_used = (subjects.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
         tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
-    return pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
+    costs = pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
+    dataset = scores["dataset"].iloc[0]
+    replace_file(out / "costs.csv", costs.assign(dataset=dataset).to_csv(index=False))
+    print_frame(console, costs, "cost of one fit")
+    console.print(f"Written to {out / 'costs.csv'}.")
 
 
 def title(dataset: str) -> str:

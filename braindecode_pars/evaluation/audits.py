@@ -26,6 +26,7 @@ from braindecode_pars.estimators import PARSEmbedder
 from braindecode_pars.estimators.linear_probe import logistic_regression
 from braindecode_pars.estimators.window_features import ChannelFeatures
 from braindecode_pars.evaluation.folds import leak_sentences, seen_before
+from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_for_fit
 from braindecode_pars.windows.table import Montage, Windows, is_name
@@ -36,13 +37,7 @@ __all__ = ["audit_encoder"]
 PROPERTIES = {
     "slope": "slope",
     "curvature": "curvature",
-    "power_0.5-4Hz": "power 0.5-4 Hz",
-    "power_4-8Hz": "power 4-8 Hz",
-    "power_8-10Hz": "power 8-10 Hz",
-    "power_10-13Hz": "power 10-13 Hz",
-    "power_13-20Hz": "power 13-20 Hz",
-    "power_20-30Hz": "power 20-30 Hz",
-    "power_30-45Hz": "power 30-45 Hz",
+    **{f"power_{low:g}-{high:g}Hz": f"power {low:g}-{high:g} Hz" for low, high in BANDS},
     "exponent": "aperiodic exponent",
     "alpha_frequency": "alpha frequency",
     "alpha_height": "alpha height",

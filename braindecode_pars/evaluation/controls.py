@@ -20,6 +20,7 @@ from braindecode_pars.evaluation.changed_windows import (
 )
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.protocols import compare, label_efficiency
+from braindecode_pars.evaluation.splitting import classes_of_subjects
 from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
@@ -203,14 +204,12 @@ def controls(
 def _changed(control: str, corpus: Corpus, edge: float, patch_seconds: float) -> Windows:
     """Return the windows of a control, with changed samples in memory, or with other labels."""
     if control == "labels":
-        labelled, y = corpus.labeled, corpus.y.copy()
-        subjects = corpus.groups[labelled]
-        pairs = {*zip(subjects.tolist(), y[labelled].tolist(), strict=True)}
-        if len(pairs) == len({*subjects.tolist()}):
+        if classes_of_subjects(corpus) is not None:
             raise ValueError(
                 "every subject has windows of one class only, so there is nothing to permute."
             )
-        y[labelled] = permuted_labels(y[labelled], subjects)
+        labelled, y = corpus.labeled, corpus.y.copy()
+        y[labelled] = permuted_labels(y[labelled], corpus.groups[labelled])
         return corpus.X.with_labels(y)
     patches = patch_seconds if control == "order" else None
     return ChangedSignals(control, edge=edge, patch_seconds=patches).transform(corpus.X)

@@ -160,6 +160,7 @@ def check_data(windows_ds: Any) -> DataCheck:
         *_copies(data),
         *_amplitudes(data),
         *_order_of_recordings(data),
+        *_order_within_recordings(data),
         *_unlabelled(data),
     ]
     found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
@@ -402,6 +403,11 @@ def _copies(data: _Data) -> Iterator[Finding]:
         )
 
 
+def _auc(is_class: pd.Series, values: pd.Series) -> float:
+    """Return the probability that a class has the larger value; NaN without two classes."""
+    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
+
+
 def _amplitudes(data: _Data) -> Iterator[Finding]:
     """Yield classes of another amplitude, and recordings whose amplitude is far from the others."""
     sampled = data.sampled.dropna(subset="level")
@@ -413,7 +419,7 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
         rows = rows.drop_duplicates("recording")
     for name in data.names:
         is_class = rows["class"] == name
-        auc = roc_auc_score(is_class, rows["level"]) if is_class.nunique() == 2 else np.nan
+        auc = _auc(is_class, rows["level"])
         if max(auc, 1 - auc) > _APART:
             medians = rows.groupby(is_class)["level"].median()
             factor = 10 ** abs(medians[True] - medians[False])
@@ -461,6 +467,28 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
             "electrodes tell the classes apart as well as what is studied. Needed are subjects "
             "with the other order.",
         )
+
+
+def _order_within_recordings(data: _Data) -> Iterator[Finding]:
+    """Yield classes that come early, or late, in nine of ten recordings."""
+    table = data.labelled[data.labelled["start"] >= 0]
+    for name in data.names:
+        rows = table.assign(is_class=table["class"] == name)
+        aucs = np.array(
+            [
+                _auc(own["is_class"], own["start"])
+                for _, own in rows.groupby("recording")
+                if 2 <= own["is_class"].sum() <= len(own) - 2
+            ]
+        )
+        for when, are in (("late", aucs > _APART), ("early", aucs < 1 - _APART)):
+            if len(aucs) >= 3 and are.mean() >= 0.9:
+                yield Finding(
+                    "warning",
+                    f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
+                    "apart from the others. Fatigue or drying electrodes tell it from them as well "
+                    "as what is studied. Needed are recordings in which the classes alternate.",
+                )
 
 
 def _unlabelled(data: _Data) -> Iterator[Finding]:

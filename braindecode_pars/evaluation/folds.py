@@ -179,7 +179,11 @@ def run_folds(
     """
     # Read the finished folds
     estimators = {fold.method: fold.estimator for fold in folds}
-    store = None if out is None else _open(out, folds[0].protocol, corpora, estimators)
+    store = None
+    if out is not None:
+        datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
+        methods = {name: describe_estimator(each) for name, each in estimators.items()}
+        store = FoldStore.open(out, protocol=folds[0].protocol, datasets=datasets, methods=methods)
     files = [None if store is None else store.file_of(fold) for fold in folds]
     results = _read_finished(folds, files, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
@@ -225,17 +229,6 @@ def run_folds(
         warn_user(undefined_sentence(undefined))
     _warn_of_leaks(folds, [result["seen"] for result in in_order], announced)
     return scores
-
-
-def _open(
-    out: str | Path,
-    protocol: str,
-    corpora: Mapping[str, Corpus],
-    estimators: Mapping[str, BaseEstimator],
-) -> FoldStore:
-    datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
-    methods = {name: describe_estimator(estimator) for name, estimator in estimators.items()}
-    return FoldStore.open(out, protocol=protocol, datasets=datasets, methods=methods)
 
 
 def _read_finished(

@@ -18,7 +18,7 @@ from braindecode_pars.evaluation.random_effects import MeanTest, corrected_mean,
 
 __all__ = ["control_gains", "describe_controls"]
 
-#: Level of all tests here; the intervals are of 95 %.
+#: Level of all tests, of a study after Holm's correction; the intervals are of 95 %.
 LEVEL = 0.05
 
 _KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
@@ -263,10 +263,10 @@ def _of_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
         own = rows[kinds == kind]
         if len(own):
             last = " nor without " if kind == "removed" else " and "
-            text += f" {verb} without {_joined([_left(row) for _, row in own.iterrows()], last)}."
+            text += f" {verb} without {joined([_left(row) for _, row in own.iterrows()], last)}."
     guesses = rows[(kinds == "removed") & (rows["chance_p"] >= LEVEL)]["control"].map(_LACKS)
     if len(guesses):
-        named = _joined(guesses.tolist(), " or without ")
+        named = joined(guesses.tolist(), " or without ")
         text += f" {first['method']} itself is not above chance level without {named}."
     return text
 
@@ -305,7 +305,8 @@ def _interval(row: pd.Series, name: str) -> str:
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
 
 
-def _joined(texts: Sequence[str], last: str) -> str:
+def joined(texts: Sequence[str], last: str) -> str:
+    """Return texts in a row, with other words before the last one."""
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 

@@ -65,6 +65,10 @@ AUDIT_WINDOWS = 300
 CHANCE = "chance level"
 METRIC = "balanced_accuracy"
 _FORMAT = {"study": 1}
+#: The tests where no pretrained method could be fitted.
+NO_TESTS = pd.DataFrame(
+    columns=["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p"]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,20 +224,10 @@ def study(
     >>> print(found.answer)  # doctest: +SKIP
     >>> found.report("study.html")  # doctest: +SKIP
     """
-    begun = begin_study(
-        windows_ds,
-        methods,
-        encoders=encoders,
-        n_train_subjects=n_train_subjects,
-        n_draws=n_draws,
-        hours=hours,
-        dataset=dataset,
-        unlabeled_label=unlabeled_label,
-        out=out,
-    )
-    if isinstance(begun, Study):
-        return begun
-    return begun.run(n_jobs=n_jobs, verbose=verbose)
+    given: dict[str, Any] = dict(encoders=encoders, n_train_subjects=n_train_subjects, out=out)
+    given |= dict(n_draws=n_draws, hours=hours, dataset=dataset, unlabeled_label=unlabeled_label)
+    begun = begin_study(windows_ds, methods, **given)
+    return begun if isinstance(begun, Study) else begun.run(n_jobs=n_jobs, verbose=verbose)
 
 
 def begin_study(
@@ -395,51 +389,45 @@ class Planned:
     def _scores(self) -> pd.DataFrame:
         """Score every method: those with the same people and draws together."""
         tables, plan = [], self.plan
-        shared = [m for m in plan.methods if not m.own]
         groups: dict[tuple, list[Method]] = {}
-        for method in shared:
-            key = method.trains, *plan.people[method.name], -plan.draws[method.name]
-            groups.setdefault(key, []).append(method)
-        for (trains, *people, draws), group in groups.items():
-            name = f"{'networks' if trains else 'features'}-{len(people)}x{-draws}"
-            estimators = {m.name: m.estimator for m in group}
-            place = self.out / name
-            # Processes would not share the features, which are most of the work of the others.
-            jobs = self.n_jobs if trains else None
-            found = self._compare(estimators, people, -draws, plan.folds, place, n_jobs=jobs)
-            tables.append(found)
-        own = [m for m in plan.methods if m.own]
-        for k, fold in enumerate(plan.folds if own else ()):
-            estimators = {m.name: self._with_own(m, k) for m in own}
-            people, draws = plan.people[own[0].name], plan.draws[own[0].name]
-            tables.append(self._compare(estimators, people, draws, [fold], self.out / f"own-{k}"))
+        for method in sorted(plan.methods, key=lambda m: m.own):
+            people, draws = plan.people[method.name], plan.draws[method.name]
+            kind = "networks" if method.trains else "features"
+            name = "own" if method.own else f"{kind}-{len(people)}x{draws}"
+            groups.setdefault((name, draws, *people), []).append(method)
+        for (name, draws, *people), group in groups.items():
+            for ending, estimators, folds in self._fitted(group):
+                self.places.append(self.out / f"{name}{ending}")
+                with features_computed_once():
+                    found = label_efficiency(
+                        estimators,
+                        self.windows_ds,
+                        n_train_subjects=people,
+                        seeds=range(draws),
+                        cv=folds,
+                        out=self.places[-1],
+                        # Processes would not share features, most of the work of the others.
+                        n_jobs=self.n_jobs if group[0].trains else None,
+                        **self.options,
+                    )
+                tables.append(found)
         return pd.concat(tables, ignore_index=True)
 
-    def _compare(
-        self,
-        estimators: Mapping[str, BaseEstimator],
-        people: Sequence[int],
-        draws: int,
-        folds: Sequence[tuple],
-        out: Path,
-        n_jobs: int | None = None,
-    ) -> pd.DataFrame:
-        with features_computed_once():
-            found = label_efficiency(
-                estimators,
-                self.windows_ds,
-                n_train_subjects=people,
-                seeds=range(draws),
-                cv=list(folds),
-                out=out,
-                n_jobs=n_jobs,
-                **self.options,
-            )
-        self.places.append(out)
-        return found
+    def _fitted(self, group: Sequence[Method]) -> Iterator[tuple[str, dict[str, Any], list]]:
+        """Yield the ending of a folder, the estimators of some methods, and folds for them.
+
+        It is once for all folds, and once for each where there is an encoder of the fold's own.
+        """
+        if not any(m.own for m in group):
+            yield "", {m.name: m.estimator for m in group}, list(self.plan.folds)
+            return
+        for k, fold in enumerate(self.plan.folds):
+            yield f"-{k}", {m.name: self._with_own(m, k) for m in group}, [fold]
 
     def _with_own(self, method: Method, k: int) -> BaseEstimator:
         """Return the method with the encoder of a fold, which is pretrained if it is not there."""
+        if not method.own:
+            return method.estimator
         estimator = clone(method.estimator)
         name, embedder = embedder_in(estimator)
         folder = self.out / "encoders" / f"{self.about['digest']}-fold-{k}"
@@ -477,8 +465,9 @@ class Planned:
                     pair = of_n[of_n["method"].isin([name, other])]
                     test = paired_tests(pair, METRIC, against=other)
                     tests.append(test.assign(n_train_subjects=n, question=question))
-        level, test = (pd.concat(each, ignore_index=True) for each in (levels, tests))
+        level = pd.concat(levels, ignore_index=True)
         level["p_holm"] = holm(level["p"])
+        test = pd.concat(tests, ignore_index=True) if tests else NO_TESTS.copy()
         test["p_holm"] = test.groupby("n_train_subjects")["p"].transform(holm)
         level.attrs = test.attrs = {}
         level["mean"] = level["mean_difference"] + 1 / n_classes
@@ -520,11 +509,9 @@ class Planned:
         warned: list[tuple] = []
         for twin in dict.fromkeys(str(methods[name].twin) for name in names):
             group = [methods[n] for n in names if methods[n].twin == twin] + [methods[twin]]
-            own = any(m.own for m in group)
             found = []
-            for k, folds in enumerate([[f] for f in self.plan.folds] if own else [self.plan.folds]):
-                estimators = {m.name: self._with_own(m, k) if m.own else m.estimator for m in group}
-                name = f"{twin}-{k}" if own else twin
+            for ending, estimators, folds in self._fitted(group):
+                name = f"{twin}{ending}"
                 # That a control is not possible is said in the report.
                 with collected(warned):
                     scores = controls(
@@ -552,8 +539,8 @@ class Planned:
         """Say what the features of each encoder hold more of than before its pretraining."""
         encoders = {}
         for method in ahead_methods:
-            estimator = self._with_own(method, 0) if method.own else method.estimator
-            encoders[method.name.removesuffix(CENTRED)] = embedder_in(estimator)[1].encoder
+            embedder = embedder_in(self._with_own(method, 0))[1]
+            encoders[method.name.removesuffix(CENTRED)] = embedder.encoder
         audits = audit_encoder(encoders, self.corpus.X, n_windows=AUDIT_WINDOWS)
         for name, rows in audits[audits["measure"] == R2].groupby("encoder", sort=False):
             wide = rows.pivot(index="property", columns="features", values="value")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from braindecode_pars.baselines import CENTRED
-
-#: Level of the tests, after Holm's correction.
-LEVEL = 0.05
+from braindecode_pars.evaluation.gains import LEVEL, joined
 
 
 def ahead(tests: pd.DataFrame) -> pd.Series:
@@ -73,12 +69,13 @@ def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
         int(number): _kind(part) for number, part in tests.groupby("n_train_subjects", sort=True)
     }
     sentences = [_at(n, tests[tests["n_train_subjects"] == n], last, by_number[n])]
-    same = [number for number, kind in by_number.items() if kind == by_number[n] and number != n]
-    others = [number for number in by_number if number != n and number not in same]
+    others = [number for number in by_number if number != n]
+    same = [str(number) for number in others if by_number[number] == by_number[n]]
     if same:
-        sentences.append(f"The answer is the same with {_listed(same)}.")
+        sentences.append(f"The answer is the same with {joined(same, ' and ')}.")
     for number in others:
-        sentences.append(f"With {number} {_IN_SHORT[by_number[number]]}.")
+        if by_number[number] != by_number[n]:
+            sentences.append(f"With {number} {_IN_SHORT[by_number[number]]}.")
     sentences.append(f"The best of all methods is {best.name} with {_score(best)}.")
     return " ".join(sentences).replace(CENTRED, " (centred by subject)")
 
@@ -139,7 +136,3 @@ def _difference(test: pd.Series) -> str:
     ends = f"95 % interval {test['ci_low']:+.3f} to {test['ci_high']:+.3f}"
     p = "p < 0.001" if test["p_holm"] < 0.001 else f"p = {test['p_holm']:.3f}"
     return f"{abs(test['mean_difference']):.3f} {word} ({ends}; {p} after Holm's correction) than"
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])]))

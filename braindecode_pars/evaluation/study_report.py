@@ -11,19 +11,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import jinja2
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from braindecode_pars import plotting
-from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
 from braindecode_pars.evaluation.study_answer import LEVEL, ahead_in, leading
-from braindecode_pars.plotting.style import legend_above
+from braindecode_pars.plotting.style import legend_above, write_page
 
 #: What the two kinds of tests ask.
 QUESTIONS = {
@@ -73,14 +71,6 @@ def write_report(study: Any, path: str | Path) -> Path:
     file = Path(path).expanduser()
     if file.is_dir() or not file.suffix:
         file = file / "report.html"
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= dict(shown=_shown, number=_number, p=_p, text=_text)
     plan = study.plan if len(study.plan) else pd.DataFrame(columns=["left_out"])
     missing = plan[plan["left_out"] != ""]
     headline, _, details = study.answer.partition(". ")
@@ -94,15 +84,14 @@ def write_report(study: Any, path: str | Path) -> Path:
     )
     if len(study.scores):
         content |= _of_scores(study)
-    template = environment.get_template("study_report.html")
-    replace_file(file, template.render(content))
-    return file
+    template = Path(__file__).with_suffix(".html")
+    return write_page(file, template, content, shown=_shown, number=_number, p=_p, text=_text)
 
 
 def _of_scores(study: Any) -> dict[str, Any]:
     """Return the numbers, tables and figures of a study with scores."""
     n, few = _largest(study), _few(study)
-    levels, tests = study.levels, _tests(study)
+    levels, tests = study.levels, study.tests
     of_largest = tests["n_train_subjects"] == n
     is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
     return dict(
@@ -166,11 +155,6 @@ def _chance(study: Any) -> float:
     return 1 / len(study.check.classes)
 
 
-def _tests(study: Any) -> pd.DataFrame:
-    columns = ["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p_holm"]
-    return study.tests if len(study.tests) else pd.DataFrame(columns=columns)
-
-
 def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     """Return the methods of a figure: pretrained, its untrained twin, best simple, scratch.
 
@@ -180,8 +164,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     levels = levels[levels["n_train_subjects"] == _largest(study)].set_index("method")["mean"]
     if levels.empty:
         return []
-    tests = _tests(study)
-    tests = tests[tests["method_a"].isin(levels.index)]
+    tests = study.tests[study.tests["method_a"].isin(levels.index)]
     tests = tests[tests["n_train_subjects"] == _largest(study)]
     best = levels[levels.index.isin(leading(tests) or set(levels.index))].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
@@ -197,7 +180,7 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
     given = study.plan.set_index("method")["given"]
     levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
     best = study.levels.groupby("n_train_subjects")["mean"].max()
-    tests = dict(list(_tests(study).groupby("n_train_subjects")))
+    tests = dict(list(study.tests.groupby("n_train_subjects")))
 
     def cell(row: Any) -> Cell:
         n = row.n_train_subjects

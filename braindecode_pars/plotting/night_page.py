@@ -10,15 +10,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.tables import SMOOTHED_LABEL
 from braindecode_pars.plotting.class_figures import area_styles
 from braindecode_pars.plotting.sleep_figures import read_predictions
+from braindecode_pars.plotting.style import write_page
 from braindecode_pars.predictions import check_predictions, smoothed, to_annotations
 
 #: Pixels: width of a window; heights of a class in the hypnogram, of a panel of probabilities and
@@ -76,17 +75,7 @@ def night_page(
     tables = {"raw": predictions}
     if SMOOTHED_LABEL in predictions:
         tables["smoothed"] = smoothed(predictions)
-    content = _content(tables, order)
-    template = jinja2.Template(
-        Path(__file__).with_suffix(".html").read_text(encoding="utf-8"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    file = Path(path).expanduser()
-    replace_file(file, template.render(content))
-    return file
+    return write_page(path, Path(__file__).with_suffix(".html"), _content(tables, order))
 
 
 def _content(tables: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dict[str, Any]:
@@ -170,18 +159,14 @@ def _windows(
     """Yield left edge, width and text of each window."""
     names = read["raw"][0]
     for i in np.flatnonzero(rows >= 0):
-        lines = [time_text(edges[i])]
+        lines = []
         for kind, (*_, pieces, drawn) in read.items():
             if np.isfinite(drawn[i]):
                 shares = zip(names, 100 * pieces[i], strict=True)
                 listed = ", ".join(f"{name} {share:.0f} %" for name, share in shares)
                 lines.append(f"{names[int(drawn[i])]}, {kind}: {listed}")
-        text = (
-            "\n".join([" ".join(lines[:2]), *lines[2:]])
-            if lines[1:]
-            else f"{lines[0]} not predicted"
-        )
-        yield float(x[i]), float(x[i + 1] - x[i]), text
+        text = "\n".join(lines or ["not predicted"])
+        yield float(x[i]), float(x[i + 1] - x[i]), f"{time_text(edges[i])} {text}"
 
 
 def _minutes(table: pd.DataFrame, names: Sequence[str]) -> list[float]:

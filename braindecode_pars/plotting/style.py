@@ -1,15 +1,18 @@
-"""What all figures share: colours and other styles, axes, legends, and the check of a table."""
+"""What all figures share: colours and other styles, axes, legends, files and pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import jinja2
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from braindecode_pars._common.files import replace_file
 
 #: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
 COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -76,6 +79,23 @@ def save_figure(ax: Axes, file: Path, **options: Any) -> None:
     figure = cast(Figure, ax.figure)
     figure.savefig(file, **options)
     plt.close(figure)
+
+
+def write_page(
+    path: str | Path, template: Path, content: Mapping[str, Any], **filters: Callable[..., str]
+) -> Path:
+    """Write a page from a template, which may include files beside it, with filters by name."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template.parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters
+    file = Path(path).expanduser()
+    replace_file(file, environment.get_template(template.name).render(content))
+    return file
 
 
 def legend_columns(ax: Axes, labels: Sequence[str]) -> int:

@@ -392,11 +392,7 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
 
     figures = []
     monkeypatch.setattr(evaluation, "ablation", scored)
-    monkeypatch.setattr(report, "save_figure", lambda *a: figures.append(draw(*a)) or tmp_path)
-
-    def draw(scores, folder, function):
-        return function(scores, metric="kappa", label=None)
-
+    monkeypatch.setattr(report, "save", lambda ax, *a, **o: figures.append(ax))
     report.ablation({}, None, "decoder", out=tmp_path)
     legend = figures[0].get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]

@@ -202,10 +202,10 @@ def test_names_and_numbers_are_shown_in_full(console, width):
     assert text.count("0.200 ± 0.100") == len(NAMES) * 2 * 3
 
 
-def test_brackets_stay_in_the_sentence_on_differences(console):
+def test_brackets_stay_in_the_sentence_on_differences(console, tmp_path):
     made, file = console(20)
     table = scores()
-    show_differences(made, table[table["dataset"] == "clinic"])
+    show_differences(made, table[table["dataset"] == "clinic"], None, tmp_path)
     assert "PARS [ours]" in printed(file)
 
 

@@ -184,6 +184,14 @@ def test_recordings_in_the_same_order():
     assert texts(ordered(swap=(3, 5)), "warning") == []
 
 
+def test_classes_in_one_half_of_recordings():
+    found = texts(within(targets=[0, 0, 0, 0, 1, 1, 1, 1]), "warning")
+    assert [text[:57] for text in found] == [
+        "In 8 of 8 recordings, the class 'rest' comes early, apart",
+        "In 8 of 8 recordings, the class 'task' comes late, apart ",
+    ]
+
+
 def test_copies_of_recordings():
     parts = [part(f"P{i}", MIXED, seed=i) for i in range(8)]
     again = [*parts, part("P8", MIXED, seed=3)]

@@ -360,6 +360,22 @@ def test_an_interrupted_study_goes_on_and_ends_the_same(quick, tmp_path, monkeyp
     assert len(calls) == 6
 
 
+def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, monkeypatch):
+    timed = study_plan._seconds_of
+
+    def refuses(method, *given):
+        if method.kind == "pretrained":
+            raise ValueError("its windows are too short")
+        return timed(method, *given)
+
+    monkeypatch.setattr(study_plan, "_seconds_of", refuses)
+    found = study(simulated(), out=tmp_path / "study", verbose=0, **quick)
+    assert found.answer.startswith("No pretrained encoder took part.")
+    assert found.plan["left_out"].tolist() == ["", "", "its windows are too short"]
+    assert found.tests.empty
+    assert found.report(tmp_path / "study").is_file()
+
+
 def test_where_each_subject_has_one_class_every_class_counts_the_same(quick):
     """Twice as many subjects of one class do not make its score count twice."""
     windows = simulated(by_subject=True, n_subjects=12)
