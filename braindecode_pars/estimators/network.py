@@ -282,6 +282,8 @@ verbose
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
         windows = read_to_predict(self, X)
+        if self.weights is not None:
+            foundation.check_volts(amplitude_range(windows), self.preprocessing_.scale or 1.0)
         module = self.net_.module_.eval()
         logits = []
         with torch.inference_mode():

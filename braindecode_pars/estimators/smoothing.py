@@ -83,11 +83,16 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
         Raises
         ------
         TypeError
-            When ``classifier`` is no estimator.
+            When ``classifier`` has no ``predict_proba``.
         ValueError
             When the place of a window is unknown, as in arrays, or no two windows touch. Also all
             errors of the classifier.
         """
+        if not hasattr(self.classifier, "predict_proba"):
+            raise TypeError(
+                f"{type(self.classifier).__name__} predicts no probabilities; pass a classifier "
+                "with predict_proba."
+            )
         windows = as_windows(X, y)
         _check_places(windows)
         with fresh_fit(self):

@@ -70,6 +70,8 @@ class MeanTest(NamedTuple):
 
 
 def _detectable(error: float, df: float, power: float = 0.8, level: float = 0.05) -> float:
+    if error == 0:  # two methods with the same scores tell nothing of the spread of others
+        return float("nan")
     return float((stdtrit(df, 1 - level / 2) + stdtrit(df, power)) * error)
 
 

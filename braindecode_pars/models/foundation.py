@@ -29,7 +29,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from braindecode_pars._common.channel_names import electrode_name, electrode_pair
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.model_files import LoadReport, load_tensors, model_folder
 from braindecode_pars.recordings.as_trained import find_derivations
 from braindecode_pars.windows.amplitudes import AmplitudeRange
@@ -309,6 +309,7 @@ _OF_SIGNALS = {
 }
 #: What published files put around the tensors, and in front of their names.
 _CONTAINERS, _PREFIXES = ("state_dict", "model_state_dict", "model"), ("module.", "student.")
+_ENDINGS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
 
 def read_weights(
@@ -333,6 +334,8 @@ def read_weights(
         When the file is damaged, or contains more than tensors.
     """
     file = Path(source).expanduser()
+    if file.suffix in _ENDINGS and not file.is_file():
+        raise FileNotFoundError(f"The file {file} of the weights does not exist.")
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_folder(source)
@@ -353,8 +356,10 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
             return safetensors.torch.load_file(file)
         content = torch.load(file, map_location="cpu", weights_only=True)
     except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{file} is damaged, or has more than tensors: {reason}") from error
+        raise ValueError(
+            f"{file} is damaged, or has more than tensors, which is not read; save the "
+            "state_dict() of the network."
+        ) from error
     content = next((content[name] for name in _CONTAINERS if name in content), content)
     return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
 
@@ -375,6 +380,11 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
     ------
     ValueError
         When a tensor before the last layer is not in the file, or has another shape there.
+
+    Warns
+    -----
+    UserWarning
+        When the file has tensors that are not used.
     """
     mapping, own, kept = getattr(network, "mapping", None) or {}, network.state_dict(), {}
     left = (f"{HEAD}.", "chans_id")  # EEGPT computes the latter from the channels
@@ -392,6 +402,12 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
         raise ValueError(
             f"{source} is not a file of this {type(network).__name__}: {report}. Before the last "
             f"layer it lacks {listed(lacking)}; for another architecture, pass its network_params."
+        )
+    if report.unexpected:
+        warn_user(
+            f"{len(report.unexpected)} tensors of {source} have no place in this network and are "
+            f"not used: {listed(report.unexpected, most=3)}. If these are no parts of a "
+            "pretraining head, pass the network_params of the file."
         )
     return report
 

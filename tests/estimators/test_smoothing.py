@@ -11,10 +11,11 @@ from hmmlearn.hmm import CategoricalHMM
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from support.model_files import change_description
 from support.small_estimators import classifier
 
-from braindecode_pars import PARSClassifier, as_sklearn
+from braindecode_pars import PARSClassifier, PARSRegressor, as_sklearn
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import HMMSmoothing, LinearProbe, NetworkClassifier
 from braindecode_pars.estimators.transitions import Transitions
@@ -233,3 +234,9 @@ def test_a_protocol_scores_raw_and_smoothed_predictions(nights):
     for name, clf in methods.items():
         found = clf.fit(X[train], y[train]).predict(X[test])
         assert scores[name] == pytest.approx(np.mean(found == y[test]))
+
+
+def test_a_model_without_probabilities_is_refused_before_its_fit(nights):
+    for model in (PARSRegressor(), LinearSVC()):
+        with pytest.raises(TypeError, match=f"{type(model).__name__} predicts no probabilities"):
+            HMMSmoothing(model).fit(nights)

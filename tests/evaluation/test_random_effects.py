@@ -186,6 +186,10 @@ def test_variances_follow_from_the_mean_squares():
     assert found == pytest.approx({k: max(0, variance) for k, variance in expected.items()})
 
 
+def test_equal_scores_tell_no_detectable_difference():
+    assert np.isnan(crossed_mean(np.zeros((6, 4))).detectable())
+
+
 def test_the_detectable_difference_of_another_design():
     values = with_all_factors((6, 4))
     components = variance_components(mean_squares(values))

@@ -227,6 +227,7 @@ def layouts(model, folder):
     yield folder / "saved"
 
 
+@pytest.mark.filterwarnings("ignore:1 tensors of .* not used. lm_head.weight")
 def test_layouts_of_files(tmp_path):
     model, windows, found = published("CBraMod", dim_feedforward=40), recording(), []
     for source in layouts(model, tmp_path):
@@ -273,6 +274,8 @@ def test_weights_of_something_else_are_refused(tmp_path):
     tensors, windows = published("CBraMod").state_dict(), recording()
     with pytest.raises(FileNotFoundError, match="nothing is not the folder of a saved model"):
         classifier("CBraMod", "nothing").fit(windows)
+    with pytest.raises(FileNotFoundError, match=r"The file gone\.pt of the weights does not exist"):
+        classifier("CBraMod", "gone.pt").fit(windows)
     with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
         classifier("CBraMod", tmp_path).fit(windows)
     other = nn.Linear(2, 3).state_dict()
@@ -301,6 +304,19 @@ def test_a_file_with_code_is_not_read(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="has more than tensors"):
         classifier("CBraMod", "evil.pt").fit(recording())
     assert not Path("code-was-run").exists()
+
+
+def test_tensors_that_are_not_used_are_named(tmp_path):
+    file = save({**published("CBraMod").state_dict(), "mask": torch.zeros(2)}, tmp_path)
+    with pytest.warns(UserWarning, match=r"1 tensors of .* are not used: mask\."):
+        classifier("CBraMod", file).fit(recording())
+
+
+def test_windows_to_predict_are_in_volts_too(tmp_path):
+    clf = classifier("CBraMod", save(published("CBraMod").state_dict(), tmp_path)).fit(recording())
+    assert len(clf.predict(recording())) == 8
+    with pytest.raises(ValueError, match="standard deviations of channels are"):
+        clf.predict(recording(volts=20.0))
 
 
 def test_what_a_recording_cannot_have_is_an_error(tmp_path):
