@@ -32,7 +32,7 @@ def find_device(name: str | torch.device) -> torch.device:
             if device.type == "meta":
                 raise TypeError("it stores no data")
             return device
-        except (RuntimeError, AssertionError, TypeError) as error:
+        except (RuntimeError, AssertionError, TypeError, ValueError) as error:
             raise ValueError(
                 f"device={name!r} cannot be used here ({str(error).splitlines()[0]}); "
                 "use device='auto' to choose an available device."

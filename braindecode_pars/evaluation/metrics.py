@@ -173,6 +173,8 @@ def score_predictions(
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
         return _of_probabilities(y_true, metric, probabilities, classes)
+    if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
+        raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
     if undefined_because(y_true, metric):
         return float("nan")
     found, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)

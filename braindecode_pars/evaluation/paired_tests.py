@@ -270,6 +270,7 @@ def _test(
     )
 
 
+@checked()
 def describe_differences(tests: pd.DataFrame) -> str:
     """Describe which differences between methods are significant, in plain sentences.
 

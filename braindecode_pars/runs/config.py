@@ -235,7 +235,7 @@ def _settings(file: Path, given: dict[str, Any]) -> dict[str, Any]:
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     # RecursionError for values that are nested too deeply.
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, IsADirectoryError) as error:
         raise ValueError(f"{file} is not a TOML file: {error}.") from error
     known = [entry.name for entry in fields(RunConfig)]
     unknown = [repr(key) for key in values if key not in known]

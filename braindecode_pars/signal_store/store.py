@@ -385,7 +385,7 @@ class SignalStore:
         ValueError
             When a signal is shorter than the crop. The message names the recording.
         """
-        signals = np.asarray(signals)
+        signals = self._check_signals(signals)
         self._check_crops(signals, np.zeros(len(signals), int), n_times)
         instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
         starts = rng.integers(0, self._length[signals] - n_times, endpoint=True)
@@ -413,13 +413,27 @@ class SignalStore:
         ValueError
             When a crop exceeds its signal. The message names the recording.
         """
-        signals, starts = np.asarray(signals), np.asarray(starts)
+        signals, starts = self._check_signals(signals), np.asarray(starts)
+        if starts.shape != signals.shape or starts.dtype.kind not in "iu":
+            raise ValueError(f"starts must be an integer for each of {len(signals)} signals.")
         self._check_crops(signals, starts, n_times)
         return self._crops(signals, starts, n_times)
 
     def _crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
         firsts = self._first[signals] + starts
         return self._samples.crops(firsts, n_times, self._scale[signals], self._offset[signals])
+
+    def _check_signals(self, signals: np.ndarray) -> np.ndarray:
+        """Return numbers of signals as an array, and check that these signals exist."""
+        signals = np.asarray(signals)
+        if signals.ndim != 1 or signals.dtype.kind not in "iu":
+            raise TypeError(
+                f"signals must be integers of one dimension, got {signals.dtype} {signals.shape}."
+            )
+        if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
+            ends = f"{signals.min()} to {signals.max()}"
+            raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
+        return signals
 
     def _check_crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> None:
         """Check that crops are within their signals; name the first that is not."""

@@ -427,8 +427,8 @@ def test_the_page_has_the_table():
     assert page.count("\n   * - ") == 2 * (1 + len(FOUNDATION_MODELS)) + 5  # and what is trained
     for name, row in FOUNDATION_MODELS.items():
         unit = "percentile 95" if row.percentile else f"{row.volts * 1e6:g} µV"
-        assert f"   * - {name}\n     - {row.sfreq:g} Hz\n     - {unit}\n" in page
-        assert f"   * - {name}\n     - {row.corpus}\n     - {row.source}\n" in page
+        assert f"   * - ``{name}``\n     - {row.sfreq:g} Hz\n     - {unit}\n" in page
+        assert f"   * - ``{name}``\n     - {row.corpus}\n     - {row.source}\n" in page
 
 
 def test_an_encoder_of_selfeeg_comes_in_by_the_same_door(tmp_path, monkeypatch):

@@ -114,8 +114,11 @@ def test_a_crop_longer_than_the_recording_raises(store):
 
 def test_signals_must_be_numbers_of_signals(store):
     rng = np.random.default_rng(0)
-    for wrong in ([11], [0, 100], [0.5]):
+    for wrong in ([11], [-1], [0, 100]):
         with pytest.raises(IndexError):
+            store.batch(wrong, 10, rng)
+    for wrong in (np.ones(11, bool), [0.5], 3, [[1]]):
+        with pytest.raises(TypeError, match="signals"):
             store.batch(wrong, 10, rng)
     assert store.batch(np.array([], int), 10, rng).shape == (0, 10)
 
