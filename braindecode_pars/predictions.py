@@ -305,7 +305,7 @@ def _description(
         _one_line(name): _STAGES[str(stage_of(name))] if sleep else f"class {name}"
         for name in classes
     }
-    what = "Most probable class by a model; n/a in gaps and where the recording is marked as bad."
+    what = "Class that a model predicts; n/a in gaps and where the recording is marked as bad."
     described: dict[str, dict[str, Any]] = {
         "onset": {"Description": "Start, from the first sample of the recording.", "Units": "s"},
         "duration": {"Description": "Length of the window.", "Units": "s"},

@@ -390,8 +390,8 @@ def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDa
         return folder.load, given
     known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
     raise ValueError(
-        f"Unknown corpus {dataset!r}; known are {known}, a folder of own recordings, a store with "
-        "labels, and a Python file with a function load."
+        f"There is no folder and no corpus {dataset!r}; known are {known}, a folder of own "
+        "recordings, a store with labels, and a Python file with a function load."
     )
 
 

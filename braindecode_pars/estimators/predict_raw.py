@@ -612,8 +612,9 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
         "unusual_amplitudes",
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
-        f"{usual.high:.1g}): {shown}. Check the unit and the gain of the file; if the training "
-        "windows were in microvolts, fit with preprocessing={'scale': 1e6}.",
+        f"{usual.high:.1g}): {shown}. Check the unit and the gain of the file, or predict with "
+        "rescale=True (--rescale); if the training windows were in microvolts, fit with "
+        "preprocessing={'scale': 1e6}.",
     )
 
 

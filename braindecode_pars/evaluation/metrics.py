@@ -231,8 +231,8 @@ def _of_probabilities(
 def regression_scores(y_true: ArrayLike, y_pred: ArrayLike, subjects: Any) -> dict[str, float]:
     """Score predicted numbers, over windows and over subjects.
 
-    The protocols score one held-out subject at a time, in whom an age does not vary. So predict
-    each window by a fit without its subject, and score all predictions together, as below.
+    The protocols score one held-out subject at a time, whose age does not vary. So predict each
+    window by a fit without its subject, and score all predictions together, as below.
 
     Parameters
     ----------
