@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tqdm.auto import tqdm
+from support.interrupts import draw_with_an_own_lock
 
 from braindecode_pars._common import files as _atomic
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars.runs import pretrain
 from braindecode_pars.signal_store import SignalStore
 from fuzz import folders, small
@@ -32,9 +32,7 @@ pytestmark = pytest.mark.slow
 
 def _child(function: Callable[..., Any], arguments: tuple, started: Any, ended: Any) -> None:
     torch.set_num_threads(1)
-    # tqdm's own lock is shared with forked processes: killed while it draws a bar, a child would
-    # keep it for ever, and this process would wait for it.
-    tqdm.set_lock(threading.RLock())
+    draw_with_an_own_lock()
     started.set()
     function(*arguments)
     ended.set()
@@ -136,6 +134,23 @@ def test_saving_a_model_leaves_the_old_or_the_new_one(kind, tmp_path):
         assert leftovers(path) == []
         assert leftovers(tmp_path) == []
     assert killer.n_killed >= n_kills // 4
+
+
+def _draw_for_ever() -> None:
+    with ProgressBar.get_lock():
+        time.sleep(600)
+
+
+def test_a_child_that_is_killed_while_it_draws_a_bar_does_not_stop_this_process():
+    for _ in ProgressBar(range(1), disable=True):
+        pass
+    killer = Killer(time.sleep, 0.2)
+    assert killer.kills(_draw_for_ever)
+    lock = ProgressBar.get_lock()
+    others = [one for one in lock.locks if one.acquire(timeout=10)]
+    for one in others:
+        one.release()
+    assert others == lock.locks
 
 
 def _store(path: Path) -> None:

@@ -22,6 +22,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from support import own_recipe
+from support.interrupts import draw_with_an_own_lock
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
@@ -224,12 +225,14 @@ def kill_while_storing(path: Path, recordings, monkeypatch, n_stored: int) -> No
         time.sleep(0.02)
         return open_(self)
 
+    def store() -> None:
+        draw_with_an_own_lock()
+        SignalStore.create(path, recordings, verbose=0)
+
     with monkeypatch.context() as patch:
         patch.setattr(Source, "open", slow)
         patch.setattr(_writing, "_COMMIT_SHARE", 1)
-        child = multiprocessing.get_context("fork").Process(
-            target=SignalStore.create, args=(path, recordings), kwargs=dict(verbose=0)
-        )
+        child = multiprocessing.get_context("fork").Process(target=store)
         child.start()
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:

@@ -8,17 +8,16 @@ import os
 import re
 import shlex
 import signal
-import threading
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tqdm.auto import tqdm
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
+from support.interrupts import draw_with_an_own_lock
 
 
 class Command(NamedTuple):
@@ -79,8 +78,7 @@ def run_until_killed(arguments: list[str], moment: str, nth: int) -> int | None:
 
 
 def _run_until(arguments: list[str], moment: str, nth: int) -> None:
-    # A lock that is shared with the process that goes on would stay locked after the kill.
-    tqdm.set_lock(threading.RLock())
+    draw_with_an_own_lock()
     module, _, path = moment.partition(":")
     owner: Any = import_module(module)
     *owners, name = path.split(".")
