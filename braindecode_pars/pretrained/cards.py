@@ -18,7 +18,7 @@ from braindecode_pars.recordings.preprocessing import (
 )
 
 #: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
-_SHARED_FACTS = (
+SHARED_FACTS = (
     *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
     *("channels", "date"),
 )
@@ -195,7 +195,7 @@ class EncoderCard:
             subjects=hidden(self.subjects),
             finetune_subjects=hidden(self.finetune_subjects),
             continued_from=None if before is None else asdict(read_card(before)._hidden(salt)),
-            about={key: value for key, value in self.about.items() if key in _SHARED_FACTS},
+            about={key: value for key, value in self.about.items() if key in SHARED_FACTS},
         )
 
     def continues(self, before: EncoderCard) -> EncoderCard:
