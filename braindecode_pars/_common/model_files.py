@@ -585,12 +585,12 @@ def _reason(error: Exception) -> str:
 def upload_folder(
     folder: Path,
     repo_id: str,
+    message: str,
     *,
     private: bool,
     names_people: bool,
-    commit_message: str,
-    token: str | None = None,
-    revision: str | None = None,
+    token: str | None,
+    revision: str | None,
 ) -> str:
     """Upload the folder of a model to the Hub, and create the repository if it does not exist.
 
@@ -602,11 +602,13 @@ def upload_folder(
         Folder with a model and its ``README.md``.
     repo_id : str
         Repository, ``"owner/name"``.
+    message : str
+        Message of the commit.
     private : bool
         Whether a new repository is private.
     names_people : bool
         Whether the model has names of subjects. It is then not uploaded to a public repository.
-    commit_message, token, revision
+    token, revision
         As in ``huggingface_hub.HfApi.upload_folder``.
 
     Returns
@@ -640,7 +642,7 @@ def upload_folder(
                 folder_path=folder,
                 allow_patterns=PATTERNS if known else [*PATTERNS, README],
                 delete_patterns=_OF_MODELS,
-                commit_message=commit_message,
+                commit_message=message,
                 revision=revision,
             )
             return str(commit.commit_url)

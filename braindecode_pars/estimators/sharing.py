@@ -248,25 +248,12 @@ class SavedEstimator:
         if named:
             raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
         content = self._content(share=share)
-        with TemporaryDirectory() as folder:
-            write_shared(
-                Path(folder),
-                self._kind,
-                *content,
-                source=f"{PREFIX}{repo_id}",
-                licence=licence,
-                about=about,
-                scores=scores,
-            )
-            return upload_folder(
-                Path(folder),
-                repo_id,
-                private=private,
-                names_people=not share,
-                token=token,
-                revision=revision,
-                commit_message=commit_message or f"A {self._kind} of braindecode_pars",
-            )
+        card = dict(source=f"{PREFIX}{repo_id}", licence=licence, about=about, scores=scores)
+        message = commit_message or f"A {self._kind} of braindecode_pars"
+        with TemporaryDirectory() as name:
+            folder = write_shared(Path(name), self._kind, *content, **card)
+            hub = dict(private=private, names_people=not share, token=token, revision=revision)
+            return upload_folder(folder, repo_id, message, **hub)
 
     @classmethod
     def from_pretrained(
@@ -312,15 +299,9 @@ class SavedEstimator:
         >>> PARSEmbedder.from_pretrained("small").sfreq_
         128.0
         """
-        folder = model_folder(
-            source,
-            download=True,
-            revision=revision,
-            cache_dir=cache_dir,
-            force_download=force_download,
-            local_files_only=local_files_only,
-            token=token,
-        )
+        hub = dict(revision=revision, cache_dir=cache_dir, token=token)
+        hub |= dict(force_download=force_download, local_files_only=local_files_only)
+        folder = model_folder(source, download=True, **hub)
         return cls._of_folder(folder, source, device=device, strict=strict)
 
     @classmethod

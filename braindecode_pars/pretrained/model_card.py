@@ -115,9 +115,9 @@ def model_card(
         scores=_rows(scores),
         hashed=any(map(is_hidden, subjects)),
         licence=licence,
-        predictors=PREDICTORS,
+        licence_of_encoder=facts.get("licence") if kind in PREDICTORS else None,
         text_of=text_of,
-        **_preprocessing(description, estimator, card),
+        preprocessing=_preprocessing(description, estimator, card),
     )
     template = jinja2.Template(
         Path(__file__).with_suffix(".md").read_text(encoding="utf-8"),
@@ -194,17 +194,12 @@ def _preprocessing(
     about = {name: card.about[name] for name in FIELDS if card.about.get(name) is not None}
     known = about | card.preprocessing.known() | estimator.get("preprocessing", {})
     windows, network = estimator.get("windows", {}), description.get("network", {})
-    sfreq = windows.get("sfreq") or card.sfreq or known.get("sfreq")
+    known["sfreq"] = sfreq = windows.get("sfreq") or card.sfreq or known.get("sfreq")
     n_times = network.get("n_times") or windows.get("n_times") or card.n_times
+    if sfreq and n_times:
+        known["window_seconds"] = n_times / sfreq
     names = windows.get("ch_names") or [ch["ch_name"] for ch in network.get("chs_info") or ()]
-    scale = known.get("scale")
-    return dict(
-        known=known,
-        sfreq=sfreq,
-        seconds=n_times / sfreq if sfreq and n_times else known.get("window_seconds"),
-        channels=known.get("channels") or names,
-        unit={None: "unknown", 1: "volts", 1e6: "microvolts"}.get(scale, f"volts times {scale}"),
-    )
+    return dict.fromkeys(FIELDS) | {"channels": names} | known
 
 
 def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:

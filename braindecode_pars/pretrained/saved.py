@@ -84,10 +84,9 @@ def save_encoder(
     """
     folder = Path(folder).expanduser()
     check_may_save(folder, ENCODER, share=share)
-    if not share:
-        return write_encoder(encoder, card, folder)
-    description = describe_encoder(encoder, card.without_names())
-    return write_shared(folder, ENCODER, description, encoder.state_dict())
+    described = describe_encoder(encoder, card.without_names() if share else card)
+    write = write_shared if share else write_model
+    return write(folder, ENCODER, described, encoder.state_dict())
 
 
 def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
