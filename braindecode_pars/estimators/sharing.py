@@ -159,15 +159,14 @@ class SavedEstimator:
             name of one in the package: a file must not decide where a refit reads, downloads or
             writes.
         """
-        folder = model_folder(folder)
         model = read_model(folder, cls._kind)
         weights: Any = (
-            network_from_file(PARSNet, model, folder, strict=strict)
+            network_from_file(PARSNet, model, strict=strict)
             if cls._kind in NETWORKS
-            else pretrained_from_file(model, folder, strict=strict)
+            else pretrained_from_file(model, strict=strict)
         )
         find_device(device)
-        with described_in(folder, cls.__name__):
+        with described_in(model.source, cls.__name__):
             described = model.description[ENTRIES[cls._kind]]
             loaded: Any = parameters_from_json(cls, described["parameters"])
             loaded.device = device

@@ -175,7 +175,8 @@ def _header(kind: str, task: str | None, licence: str | None) -> dict[str, Any]:
 def _classes(estimator: Mapping[str, Any]) -> list[str]:
     """Return labels, with the names of their classes in brackets."""
     labels = [str(label) for label in estimator.get("classes", {}).get("values", ())]
-    pairs = zip(labels, estimator.get("class_names") or labels, strict=True)
+    names = map(str, estimator.get("class_names") or labels)
+    pairs = zip(labels, names, strict=True)
     return [label if name == label else f"{label} ({name})" for label, name in pairs]
 
 

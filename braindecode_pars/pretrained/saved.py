@@ -11,12 +11,10 @@ from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     ENCODER,
     ENTRIES,
-    MODEL_FILES,
     NETWORKS,
     ModelFile,
     check_may_save,
     described_in,
-    model_folder,
     packaged_folder,
     packaged_names,
     read_model,
@@ -172,8 +170,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     """
     # A folder or name of an encoder, an embedder, a classifier or a PARSNet.
     if isinstance(source, (str, Path)):
-        folder = model_folder(source)
-        return pretrained_from_file(read_model(folder, *MODEL_FILES), folder, strict=strict)
+        return pretrained_from_file(read_model(source), strict=strict)
 
     # An object that has an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
@@ -216,12 +213,12 @@ def packaged_encoders() -> dict[str, EncoderCard]:
     return {name: load_encoder(packaged_folder(name)).card for name in packaged_names()}
 
 
-def pretrained_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
+def pretrained_from_file(model: ModelFile, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
-    encoder, _, report = encoder_from_file(PARSNet, model, source, strict=strict)
+    encoder, _, report = encoder_from_file(PARSNet, model, strict=strict)
     described: Any = model.description
     if model.kind in NETWORKS:
         described = described.get(ENTRIES.get(model.kind))
-    with described_in(source):
+    with described_in(model.source):
         card = unknown_card(encoder) if described is None else read_card(described["pretraining"])
     return Pretrained(encoder, card, report)
