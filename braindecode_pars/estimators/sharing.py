@@ -247,12 +247,13 @@ class SavedEstimator:
         if named:
             raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
         content = self._content(share=share)
-        card = dict(source=f"{PREFIX}{repo_id}", licence=licence, about=about, scores=scores)
+        card: dict[str, Any] = dict(licence=licence, about=about, scores=scores)
+        hub: dict[str, Any] = dict(private=private, token=token, revision=revision)
         message = commit_message or f"A {self._kind} of braindecode_pars"
         with TemporaryDirectory() as name:
-            folder = write_shared(Path(name), self._kind, *content, **card)
-            hub = dict(private=private, names_people=not share, token=token, revision=revision)
-            return upload_folder(folder, repo_id, message, **hub)
+            source = f"{PREFIX}{repo_id}"
+            folder = write_shared(Path(name), self._kind, *content, source=source, **card)
+            return upload_folder(folder, repo_id, message, names_people=not share, **hub)
 
     @classmethod
     def from_pretrained(
@@ -298,7 +299,7 @@ class SavedEstimator:
         >>> PARSEmbedder.from_pretrained("small").sfreq_
         128.0
         """
-        hub = dict(revision=revision, cache_dir=cache_dir, token=token)
+        hub: dict[str, Any] = dict(revision=revision, cache_dir=cache_dir, token=token)
         hub |= dict(force_download=force_download, local_files_only=local_files_only)
         folder = model_folder(source, download=True, **hub)
         return cls._of_folder(folder, source, device=device, strict=strict)

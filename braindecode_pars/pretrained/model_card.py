@@ -24,7 +24,7 @@ from braindecode_pars._common.model_files import (
     write_model,
 )
 from braindecode_pars._common.subjects import CORPORA, is_hidden
-from braindecode_pars.pretrained.cards import SHARED_FACTS, EncoderCard, read_card
+from braindecode_pars.pretrained.cards import SHARED_FACTS, EncoderCard, card_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
 #: Licences by the identifiers of the Hub.
@@ -34,10 +34,7 @@ _LICENCES = (
     *("odc-by", "odbl", "pddl"),
 )
 #: Entries of ``about`` that have a place of their own in the template.
-_PLACED = {
-    *("name", "description", "licence", "attribution", "corpora"),
-    *("band", "reference", "channels", "held_out", "audit"),
-}
+_PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
 
 
 def model_card(
@@ -90,7 +87,7 @@ def model_card(
     <BLANKLINE>
     """
     estimator: Mapping[str, Any] = description.get(ENTRIES.get(kind, ""), {})
-    card = read_card({**estimator, **description}["pretraining"])
+    card = card_of(kind, description)
     if not names:
         card = replace(card, about={k: v for k, v in card.about.items() if k in SHARED_FACTS})
     facts, title = card.about, f"{kind} for EEG"

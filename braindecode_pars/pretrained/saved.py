@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     ENCODER,
-    ENTRIES,
-    NETWORKS,
+    NETWORK,
     ModelFile,
     check_may_save,
     described_in,
@@ -23,7 +22,7 @@ from braindecode_pars._common.model_files import (
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, read_card, unknown_card
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_of, unknown_card
 from braindecode_pars.pretrained.model_card import write_shared
 
 
@@ -215,10 +214,8 @@ def packaged_encoders() -> dict[str, EncoderCard]:
 
 def pretrained_from_file(model: ModelFile, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
-    encoder, _, report = encoder_from_file(PARSNet, model, strict=strict)
-    described: Any = model.description
-    if model.kind in NETWORKS:
-        described = described.get(ENTRIES.get(model.kind))
+    encoder, sfreq, report = encoder_from_file(PARSNet, model, strict=strict)
+    if model.kind == NETWORK:  # alone, without a card
+        return Pretrained(encoder, replace(unknown_card(encoder), sfreq=sfreq), report)
     with described_in(model.source):
-        card = unknown_card(encoder) if described is None else read_card(described["pretraining"])
-    return Pretrained(encoder, card, report)
+        return Pretrained(encoder, card_of(model.kind, model.description), report)
