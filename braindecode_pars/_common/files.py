@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import math
 import os
 import shutil
 import sys
@@ -18,6 +17,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -259,13 +259,10 @@ def plain(value: Any) -> Any:
         Converted value.
     """
     value = value.item() if hasattr(value, "item") else value
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return None
-    return str(value)
+    is_number = isinstance(value, (bool, int)) or (isinstance(value, float) and isfinite(value))
+    return value if is_number else str(value)
 
 
 def to_json(value: Any) -> str:

@@ -193,11 +193,14 @@ class ModelFile:
         JSON object that describes the model.
     tensors : dict of str to Tensor
         Tensors by name, on the CPU.
+    source : Path | str
+        Its file, for error messages.
     """
 
     kind: str
     description: dict[str, Any]
     tensors: dict[str, Tensor]
+    source: Path | str
 
 
 def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
@@ -280,7 +283,7 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
             f"{source} is damaged or was edited: its content does not match its checksum. Copy or "
             "download it again, or save the model in a new folder."
         )
-    return ModelFile(entries["kind"], entries["description"], tensors)
+    return ModelFile(entries["kind"], entries["description"], tensors, source)
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
@@ -407,15 +410,17 @@ def _readable(description: Mapping[str, Any]) -> bytes:
     return to_json(description.get("network", description)).encode()
 
 
-def read_model(folder: Path, *kinds: str) -> ModelFile:
-    """Read the model in a folder.
+def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
+    """Read a model.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the model.
+    source : str | Path
+        Folder or name of the model, as in :func:`model_folder`.
     *kinds : str
-        Accepted kinds.
+        Accepted kinds; all without any.
+    **options
+        Options of :func:`model_folder`.
 
     Returns
     -------
@@ -425,7 +430,7 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
     Raises
     ------
     FileNotFoundError
-        When the folder contains no model file.
+        When the folder contains no model file, or as in :func:`model_folder`.
     ValueError
         When the file is damaged, or when the folder contains another kind of model or two models.
 
@@ -434,6 +439,7 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
     UserWarning
         When the readable copy differs from the model file, which alone is read.
     """
+    folder, kinds = model_folder(source, **options), kinds or tuple(MODEL_FILES)
     files = _files_in(folder)
     wanted = " or ".join(kinds)
     if not files:
@@ -585,12 +591,12 @@ def _reason(error: Exception) -> str:
 def upload_folder(
     folder: Path,
     repo_id: str,
+    message: str,
     *,
     private: bool,
     names_people: bool,
-    commit_message: str,
-    token: str | None = None,
-    revision: str | None = None,
+    token: str | None,
+    revision: str | None,
 ) -> str:
     """Upload the folder of a model to the Hub, and create the repository if it does not exist.
 
@@ -602,11 +608,13 @@ def upload_folder(
         Folder with a model and its ``README.md``.
     repo_id : str
         Repository, ``"owner/name"``.
+    message : str
+        Message of the commit.
     private : bool
         Whether a new repository is private.
     names_people : bool
         Whether the model has names of subjects. It is then not uploaded to a public repository.
-    commit_message, token, revision
+    token, revision
         As in ``huggingface_hub.HfApi.upload_folder``.
 
     Returns
@@ -640,7 +648,7 @@ def upload_folder(
                 folder_path=folder,
                 allow_patterns=PATTERNS if known else [*PATTERNS, README],
                 delete_patterns=_OF_MODELS,
-                commit_message=commit_message,
+                commit_message=message,
                 revision=revision,
             )
             return str(commit.commit_url)

@@ -159,15 +159,14 @@ class SavedEstimator:
             name of one in the package: a file must not decide where a refit reads, downloads or
             writes.
         """
-        folder = model_folder(folder)
         model = read_model(folder, cls._kind)
         weights: Any = (
-            network_from_file(PARSNet, model, folder, strict=strict)
+            network_from_file(PARSNet, model, strict=strict)
             if cls._kind in NETWORKS
-            else pretrained_from_file(model, folder, strict=strict)
+            else pretrained_from_file(model, strict=strict)
         )
         find_device(device)
-        with described_in(folder, cls.__name__):
+        with described_in(model.source, cls.__name__):
             described = model.description[ENTRIES[cls._kind]]
             loaded: Any = parameters_from_json(cls, described["parameters"])
             loaded.device = device
@@ -248,25 +247,13 @@ class SavedEstimator:
         if named:
             raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
         content = self._content(share=share)
-        with TemporaryDirectory() as folder:
-            write_shared(
-                Path(folder),
-                self._kind,
-                *content,
-                source=f"{PREFIX}{repo_id}",
-                licence=licence,
-                about=about,
-                scores=scores,
-            )
-            return upload_folder(
-                Path(folder),
-                repo_id,
-                private=private,
-                names_people=not share,
-                token=token,
-                revision=revision,
-                commit_message=commit_message or f"A {self._kind} of braindecode_pars",
-            )
+        card: dict[str, Any] = dict(licence=licence, about=about, scores=scores)
+        hub: dict[str, Any] = dict(private=private, token=token, revision=revision)
+        message = commit_message or f"A {self._kind} of braindecode_pars"
+        with TemporaryDirectory() as name:
+            source = f"{PREFIX}{repo_id}"
+            folder = write_shared(Path(name), self._kind, *content, source=source, **card)
+            return upload_folder(folder, repo_id, message, names_people=not share, **hub)
 
     @classmethod
     def from_pretrained(
@@ -312,15 +299,9 @@ class SavedEstimator:
         >>> PARSEmbedder.from_pretrained("small").sfreq_
         128.0
         """
-        folder = model_folder(
-            source,
-            download=True,
-            revision=revision,
-            cache_dir=cache_dir,
-            force_download=force_download,
-            local_files_only=local_files_only,
-            token=token,
-        )
+        hub: dict[str, Any] = dict(revision=revision, cache_dir=cache_dir, token=token)
+        hub |= dict(force_download=force_download, local_files_only=local_files_only)
+        folder = model_folder(source, download=True, **hub)
         return cls._of_folder(folder, source, device=device, strict=strict)
 
     @classmethod

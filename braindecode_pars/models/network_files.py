@@ -19,7 +19,6 @@ from torch import nn
 from braindecode_pars._common.checks import check_same_rate
 from braindecode_pars._common.model_files import (
     FEW_LABELS,
-    MODEL_FILES,
     NETWORK,
     NETWORKS,
     README,
@@ -27,7 +26,6 @@ from braindecode_pars._common.model_files import (
     ModelFile,
     build_and_load,
     check_may_save,
-    model_folder,
     read_model,
     write_model,
 )
@@ -182,11 +180,10 @@ class SavedInFolder(_Model):
         if unknown:
             raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
 
-        # Find the folder and load the model in it.
-        folder = model_folder(pretrained_model_name_or_path, download=True, **download)
-        model = read_model(folder, *MODEL_FILES)
+        # Load the model, or the encoder for a new one.
+        model = read_model(pretrained_model_name_or_path, download=True, **download)
         if model.kind in NETWORKS:
-            net = network_from_file(cls, model, folder, strict=strict, **arguments)
+            net = network_from_file(cls, model, strict=strict, **arguments)
             if n_outputs not in (None, net.n_outputs):
                 net.reset_head(n_outputs)
         else:
@@ -195,7 +192,7 @@ class SavedInFolder(_Model):
                     f"{pretrained_model_name_or_path} is an encoder, which has no last layer; pass "
                     "n_outputs, the number of classes."
                 )
-            loaded = encoder_from_file(cls, model, folder, strict=strict)
+            loaded = encoder_from_file(cls, model, strict=strict)
             net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
         return net.to(map_location).eval()
 
@@ -222,22 +219,18 @@ def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
             "encoder must be a name, a folder or a PatchEncoder, such as encoder_ of a fitted "
             f"estimator; got {type(source).__name__}."
         )
-    folder = model_folder(source)
-    return encoder_from_file(network, read_model(folder, *MODEL_FILES), folder)
+    return encoder_from_file(network, read_model(source))
 
 
 def encoder_from_file(
-    network: type[SavedInFolder], model: ModelFile, source: Path, *, strict: bool = True
+    network: type[SavedInFolder], model: ModelFile, *, strict: bool = True
 ) -> LoadedEncoder:
-    """Return the encoder of a model file of any kind; ``source`` is for error messages.
-
-    ``network`` is the class of the networks in such files.
-    """
+    """Return the encoder of a model file of any kind; ``network`` is the class of its networks."""
     if model.kind in NETWORKS:
-        net = network_from_file(network, model, source, strict=strict)
+        net = network_from_file(network, model, strict=strict)
         report = net.load_report
         if report is None or not any(name.startswith("encoder.") for name in report.loaded):
-            raise ValueError(f"{source} contains no weights of an encoder: {report}.")
+            raise ValueError(f"{model.source} contains no weights of an encoder: {report}.")
         return LoadedEncoder(net.encoder, model.description["network"].get("sfreq"), report)
 
     def build() -> PatchEncoder:
@@ -248,25 +241,23 @@ def encoder_from_file(
     if model.kind == FEW_LABELS:  # beside those of its views
         own = "encoder."
         tensors = {k.removeprefix(own): v for k, v in tensors.items() if k.startswith(own)}
-    encoder, report = build_and_load(build, tensors, source, strict=strict)
+    encoder, report = build_and_load(build, tensors, model.source, strict=strict)
     return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
 
 
 def network_from_file(
-    network: type[Network],
-    model: ModelFile,
-    source: Path,
-    *,
-    strict: bool = True,
-    **arguments: Any,
+    network: type[Network], model: ModelFile, *, strict: bool = True, **arguments: Any
 ) -> Network:
-    """Return the network of a model file; ``source`` is its folder, for error messages.
+    """Return the network of a model file.
 
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
     config = dict(model.description["network"])
     check_same_rate(
-        arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {source}"
+        arguments.get("sfreq"),
+        config.get("sfreq"),
+        "The windows are",
+        f"the model in {model.source}",
     )
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
@@ -279,7 +270,7 @@ def network_from_file(
             config |= dict.fromkeys(alternatives)
     config |= arguments
     net, report = build_and_load(
-        lambda: network.from_config(config), model.tensors, source, strict=strict
+        lambda: network.from_config(config), model.tensors, model.source, strict=strict
     )
     net.load_report = report
     return net

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from braindecode_pars._common.model_files import LoadReport
+from braindecode_pars._common.model_files import ENTRIES, LoadReport
 from braindecode_pars._common.subjects import NO_SUBJECT, hide_subjects, new_salt, salt_of
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
@@ -18,7 +18,7 @@ from braindecode_pars.recordings.preprocessing import (
 )
 
 #: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
-_SHARED_FACTS = (
+SHARED_FACTS = (
     *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
     *("channels", "date"),
 )
@@ -195,7 +195,7 @@ class EncoderCard:
             subjects=hidden(self.subjects),
             finetune_subjects=hidden(self.finetune_subjects),
             continued_from=None if before is None else asdict(read_card(before)._hidden(salt)),
-            about={key: value for key, value in self.about.items() if key in _SHARED_FACTS},
+            about={key: value for key, value in self.about.items() if key in SHARED_FACTS},
         )
 
     def continues(self, before: EncoderCard) -> EncoderCard:
@@ -275,6 +275,13 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         if subjects is not None:  # JSON stores tuples as lists
             setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
+
+
+def card_of(kind: str, description: Mapping[str, Any]) -> EncoderCard:
+    """Return the card in the description of a model file."""
+    # That of a fine-tuned encoder is an entry of its estimator.
+    entries = {**description.get(ENTRIES.get(kind, ""), {}), **description}
+    return read_card(entries["pretraining"])
 
 
 def unique_subjects(*groups: Iterable | None) -> list | None:

@@ -1,54 +1,40 @@
-"""Model card of a folder for others: ``README.md`` in the format of the Hugging Face Hub.
+"""Model card of an encoder or estimator: ``README.md`` in the format of the Hugging Face Hub.
 
-The card is made of the description in the model file, in which names of people are hidden, and of
-the template beside this module.
+The card is made of the description in the model file and of the template beside this module.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from string import Template
 from typing import Any
 
+import jinja2
 import pandas as pd
 from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import (
-    CLASSIFIER,
-    EMBEDDER,
-    ENCODER,
     ENTRIES,
-    FEW_LABELS,
     PREDICTORS,
     README,
-    REGRESSOR,
     write_model,
 )
-from braindecode_pars._common.subjects import CORPORA, salt_of
+from braindecode_pars._common.subjects import CORPORA, is_hidden
+from braindecode_pars.pretrained.cards import SHARED_FACTS, EncoderCard, card_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of
 
-_TASK = {
-    CLASSIFIER: "It classifies windows of EEG into {classes}.",
-    FEW_LABELS: "It classifies windows of EEG into {classes}. Three logistic regressions vote: on "
-    "features of a frozen encoder, on the tangent space of covariances, and on log band power.",
-    REGRESSOR: "It predicts a number for each window of EEG.",
-    EMBEDDER: "It embeds windows of EEG: one vector for each, for linear probes and figures.",
-    ENCODER: "It encodes single channels of EEG, to be fine-tuned or frozen in a classifier.",
-}
 #: Licences by the identifiers of the Hub.
 _LICENCES = (
     *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "agpl-3.0"),
     *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
     *("odc-by", "odbl", "pddl"),
 )
-_HASHES = """
-- Subjects of the training are salted hashes in the model file, so that `braindecode_pars` warns \
-when one of your test subjects is among them. Whoever has a list of names can try each of them: \
-the hashes are no anonymisation."""
+#: Entries of ``about`` that have a place of their own in the template.
+_PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
 
 
 def model_card(
@@ -59,6 +45,7 @@ def model_card(
     licence: str | None = None,
     about: str | None = None,
     scores: pd.DataFrame | None = None,
+    names: bool = False,
 ) -> str:
     """Return the text of a model card.
 
@@ -78,6 +65,9 @@ def model_card(
     scores : DataFrame | None
         Scores of held-out subjects, a row for each method or metric, as from
         :func:`~braindecode_pars.evaluation.summarize`. None states that there are none.
+    names : bool
+        Whether the text has names of subjects that are not hidden, and entries of ``about`` that
+        may have names: for a terminal, but not for a file that others may get.
 
     Returns
     -------
@@ -97,35 +87,43 @@ def model_card(
     <BLANKLINE>
     """
     estimator: Mapping[str, Any] = description.get(ENTRIES.get(kind, ""), {})
-    card = description.get("pretraining") or estimator.get("pretraining") or {}
-    facts = card.get("about") or {}
-    title, of_encoder = f"{kind} for EEG", ""
+    card = card_of(kind, description)
+    if not names:
+        card = replace(card, about={k: v for k, v in card.about.items() if k in SHARED_FACTS})
+    facts, title = card.about, f"{kind} for EEG"
     if kind not in PREDICTORS:
-        title = facts.get("name") or title
+        title = facts.get("name", title)
         licence, about = licence or facts.get("licence"), about or facts.get("description")
-    elif facts.get("licence"):
-        of_encoder = f"\nIts encoder: {facts['licence']}."
-    people = [*(card.get("subjects") or ()), *(card.get("finetune_subjects") or ())]
-    hashed = any(salt_of(str(name).rpartition(":")[2]) is not None for name in people)
-    use = f'PARSClassifier(encoder="{source}").fit(windows)  # fine-tunes it'
-    if kind != ENCODER:
-        method = "transform" if kind == EMBEDDER else "predict"
-        use = f'{kind}.from_pretrained("{source}").{method}(windows)  # prepared as below'
-    template = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    return Template(template).substitute(
-        header=_header(kind, card.get("task"), licence),
+    subjects = [*(card.subjects or ()), *(card.finetune_subjects or ())]
+    # Public corpora stay readable.
+    seen = sorted({str(name).partition(":")[0] for name in subjects} & {*CORPORA})
+    page = dict(
+        kind=kind,
+        header=_header(kind, card.task, licence),
         title=title,
-        about=f"\n{about}\n" if about else "",
-        task="\n".join(_task(kind, estimator, card)),
-        names=kind if kind in (FEW_LABELS, REGRESSOR) else f"{CLASSIFIER}, {EMBEDDER}",
-        use=use,
-        data="\n".join(_data(card, facts, people)),
-        preprocessing="\n".join(_preprocessing(description, estimator, card)),
-        scores="\n".join(_scores(card, scores)),
-        hashes=_HASHES if hashed else "",
-        licence=(licence or "Not stated: ask the authors before you use the model")
-        + f".{of_encoder}",
+        about=about,
+        source=source,
+        card=card,
+        facts=facts,
+        classes=_classes(estimator),
+        people=partial(_people, names=names),
+        corpora=dict.fromkeys([*map(str, facts.get("corpora") or ()), *seen]),
+        encoder=_encoder(card, description.get("encoder", {})),
+        scores=_rows(scores),
+        hashed=any(map(is_hidden, subjects)),
+        licence=licence,
+        licence_of_encoder=facts.get("licence") if kind in PREDICTORS else None,
+        text_of=text_of,
+        preprocessing=_preprocessing(description, estimator, card),
     )
+    template = jinja2.Template(
+        Path(__file__).with_suffix(".md").read_text(encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return template.render(page)
 
 
 def write_shared(
@@ -156,7 +154,7 @@ def write_shared(
     return folder
 
 
-def _header(kind: str, task: str | None, licence: str | None) -> str:
+def _header(kind: str, task: str | None, licence: str | None) -> dict[str, Any]:
     entries: dict[str, Any] = {"library_name": "braindecode_pars"}
     if licence:
         # The Hub accepts only these characters in a name of a licence; the text has all of it.
@@ -168,77 +166,65 @@ def _header(kind: str, task: str | None, licence: str | None) -> str:
     entries["tags"] = [*tags, task] if task else tags
     # The Hub has no task of classifying signals.
     entries["pipeline_tag"] = "other" if kind in PREDICTORS else "feature-extraction"
-    # A JSON value is YAML, too.
-    lines = [f"{key}: {json.dumps(value)}" for key, value in entries.items()]
-    return "\n".join(["---", *lines, "---"])
+    return entries
 
 
-def _task(kind: str, estimator: Mapping[str, Any], card: Mapping[str, Any]) -> list[str]:
-    classes = (estimator.get("classes") or {}).get("values", ())
-    pairs = zip(classes, estimator.get("class_names") or classes, strict=True)
-    shown = ", ".join(
-        f"{label}" if f"{name}" == f"{label}" else f"{label} ({name})" for label, name in pairs
-    )
-    pretraining = "Its encoder was not pretrained, as far as is known."
-    if card.get("task"):
-        pretraining = f"Its encoder was pretrained without labels on the task `{card['task']}`."
-    return [_TASK[kind].format(classes=f"{len(classes)} classes: {shown}"), pretraining]
+def _classes(estimator: Mapping[str, Any]) -> list[str]:
+    """Return labels, with the names of their classes in brackets."""
+    labels = [str(label) for label in estimator.get("classes", {}).get("values", ())]
+    names = map(str, estimator.get("class_names") or labels)
+    pairs = zip(labels, names, strict=True)
+    return [label if name == label else f"{label} ({name})" for label, name in pairs]
 
 
-def _data(card: Mapping[str, Any], facts: Mapping[str, Any], people: list) -> list[str]:
-    counts = {"windows": card.get("n_windows"), "epochs": card.get("epochs")}
-    amounts = [f", {number:,} {what}" for what, number in counts.items() if number]
-    no_subjects = card.get("subjects") == [] and card.get("n_windows")
-    seen = "no subjects" if no_subjects else _number(card.get("subjects"))
-    lines = [
-        f"- Pretraining: {seen}{''.join(amounts)}",
-        f"- Fine-tuning: {_number(card.get('finetune_subjects'))}",
-    ]
-    of_people = sorted({str(name).partition(":")[0] for name in people} & {*CORPORA})
-    corpora = dict.fromkeys([*map(str, facts.get("corpora") or ()), *of_people])
-    lines += [f"- Corpora: {', '.join(corpora)}"] if corpora else []
-    return lines + [f"- Cite: {reference}" for reference in facts.get("attribution") or ()]
-
-
-def _number(subjects: list | None) -> str:
+def _people(subjects: list | None, *, names: bool) -> str:
     if subjects is None:
         return "subjects that are unknown"
-    return f"{len(subjects)} subject{'' if len(subjects) == 1 else 's'}" if subjects else "none"
+    number = f"{len(subjects) or 'no'} subject{'' if len(subjects) == 1 else 's'}"
+    shown = [str(subject) for subject in subjects if names and not is_hidden(subject)]
+    return f"{number} ({', '.join(shown)})" if shown else number
 
 
-def _preprocessing(description: Mapping, estimator: Mapping, card: Mapping) -> list[str]:
+def _preprocessing(
+    description: Mapping[str, Any], estimator: Mapping[str, Any], card: EncoderCard
+) -> dict[str, Any]:
     """Return what is known, of the estimator before that of its encoder."""
-    known: dict[str, Any] = {}
-    for facts in (card.get("about"), card.get("preprocessing"), estimator.get("preprocessing")):
-        known |= {name: facts[name] for name in FIELDS if facts and facts.get(name) is not None}
-    windows = estimator.get("windows") or {}
-    network = description.get("network") or {}
-    sfreq = windows.get("sfreq") or card.get("sfreq") or known.get("sfreq")
-    n_times = network.get("n_times") or windows.get("n_times") or card.get("n_times")
-    seconds = n_times / sfreq if sfreq and n_times else known.get("window_seconds")
-    chs_info = network.get("chs_info") or ()
-    names = known.get("channels") or windows.get("ch_names") or [ch["ch_name"] for ch in chs_info]
-    scale = known.get("scale")
-    texts = {
-        "Sampling rate": text_of("sfreq", sfreq),
-        "Band": text_of("band", known.get("band")),
-        "Notch": text_of("notch", known.get("notch")),
-        "Reference": text_of("reference", known.get("reference")),
-        "Unit": {None: "unknown", 1: "volts", 1e6: "microvolts"}.get(scale, f"volts times {scale}"),
-        "Channels": ", ".join(names) or "unknown",
-        "Windows": text_of("window_seconds", seconds),
+    about = {name: card.about[name] for name in FIELDS if card.about.get(name) is not None}
+    known = about | card.preprocessing.known() | estimator.get("preprocessing", {})
+    windows, network = estimator.get("windows", {}), description.get("network", {})
+    known["sfreq"] = sfreq = windows.get("sfreq") or card.sfreq or known.get("sfreq")
+    n_times = network.get("n_times") or windows.get("n_times") or card.n_times
+    if sfreq and n_times:
+        known["window_seconds"] = n_times / sfreq
+    names = windows.get("ch_names") or [ch["ch_name"] for ch in network.get("chs_info") or ()]
+    return dict.fromkeys(FIELDS) | {"channels": names} | known
+
+
+def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is known of an encoder and of its pretraining, by name."""
+    before = card.continued_from
+    facts = {
+        "task": card.task and " ".join([card.task, *_given(card.task_params)]),
+        "architecture": ", ".join(_given(config)),
+        "continued from": before and f"an encoder of the task {before['task']}",
+        "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
+        **{name: value for name, value in card.about.items() if name not in _PLACED},
     }
-    return [f"- {name}: {text}" for name, text in texts.items()]
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in facts.items()
+        if value
+    }
 
 
-def _scores(card: Mapping[str, Any], scores: pd.DataFrame | None) -> list[str]:
-    lines = ["No scores of held-out subjects were given; measure them before you use it."]
-    if scores is not None:
-        cells = scores.map(lambda cell: f"{cell:.3g}" if isinstance(cell, float) else str(cell))
-        rows = [scores.columns, ["---"] * len(scores.columns), *cells.itertuples(index=False)]
-        escaped = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
-        lines = ["Of held-out subjects:", "", *(f"| {' | '.join(row)} |" for row in escaped)]
-    if card.get("loss_relative") is not None:
-        loss = f"{card['loss_relative']:.3f}"
-        lines += ["", f"Last training loss of pretraining, relative to chance: {loss}."]
-    return lines
+def _given(arguments: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in arguments.items()]
+
+
+def _rows(scores: pd.DataFrame | None) -> list[list[str]]:
+    """Return the rows of a table in Markdown."""
+    if scores is None:
+        return []
+    cells = scores.map(lambda cell: f"{cell:.3g}" if isinstance(cell, float) else str(cell))
+    rows = [scores.columns, ["---"] * len(scores.columns), *cells.itertuples(index=False)]
+    return [[str(cell).replace("|", "\\|") for cell in row] for row in rows]

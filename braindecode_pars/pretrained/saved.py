@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     ENCODER,
-    ENTRIES,
-    MODEL_FILES,
-    NETWORKS,
+    NETWORK,
     ModelFile,
     check_may_save,
     described_in,
-    model_folder,
     packaged_folder,
     packaged_names,
     read_model,
@@ -25,7 +22,7 @@ from braindecode_pars._common.model_files import (
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, read_card, unknown_card
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_of, unknown_card
 from braindecode_pars.pretrained.model_card import write_shared
 
 
@@ -84,10 +81,9 @@ def save_encoder(
     """
     folder = Path(folder).expanduser()
     check_may_save(folder, ENCODER, share=share)
-    if not share:
-        return write_encoder(encoder, card, folder)
-    description = describe_encoder(encoder, card.without_names())
-    return write_shared(folder, ENCODER, description, encoder.state_dict())
+    described = describe_encoder(encoder, card.without_names() if share else card)
+    write = write_shared if share else write_model
+    return write(folder, ENCODER, described, encoder.state_dict())
 
 
 def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
@@ -173,8 +169,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     """
     # A folder or name of an encoder, an embedder, a classifier or a PARSNet.
     if isinstance(source, (str, Path)):
-        folder = model_folder(source)
-        return pretrained_from_file(read_model(folder, *MODEL_FILES), folder, strict=strict)
+        return pretrained_from_file(read_model(source), strict=strict)
 
     # An object that has an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
@@ -217,12 +212,10 @@ def packaged_encoders() -> dict[str, EncoderCard]:
     return {name: load_encoder(packaged_folder(name)).card for name in packaged_names()}
 
 
-def pretrained_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
+def pretrained_from_file(model: ModelFile, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
-    encoder, _, report = encoder_from_file(PARSNet, model, source, strict=strict)
-    described: Any = model.description
-    if model.kind in NETWORKS:
-        described = described.get(ENTRIES.get(model.kind))
-    with described_in(source):
-        card = unknown_card(encoder) if described is None else read_card(described["pretraining"])
-    return Pretrained(encoder, card, report)
+    encoder, sfreq, report = encoder_from_file(PARSNet, model, strict=strict)
+    if model.kind == NETWORK:  # alone, without a card
+        return Pretrained(encoder, replace(unknown_card(encoder), sfreq=sfreq), report)
+    with described_in(model.source):
+        return Pretrained(encoder, card_of(model.kind, model.description), report)

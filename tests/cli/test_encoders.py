@@ -60,8 +60,8 @@ def test_hashes_of_a_shared_encoder_are_only_counted(printed, tmp_path):
     card = EncoderCard(subjects=["anna", "ben"], finetune_subjects=["carl"])
     folder = save_encoder(PatchEncoder(50, 16, 1, 2, 32), card, tmp_path / "shared", share=True)
     text = printed(show_card, str(folder))
-    assert "subjects: 2, as hashes" in text
-    assert "fine-tuned on subjects: 1, as hashes" in text
+    assert "- Pretraining: 2 subjects\n- Fine-tuning: 1 subject\n" in text
+    assert "are salted hashes in the model file" in text
     assert "scrypt" not in text
 
 
@@ -79,47 +79,50 @@ def test_no_encoders(printed, monkeypatch, tmp_path):
 
 def test_a_card_in_plain_lines(printed, monkeypatch, tmp_path):
     lines = printed(show_card, str(ship(monkeypatch, tmp_path)), width=20).splitlines()
-    assert lines[0] == f"name: {NAME}, small"
+    assert lines[0] == f"# {NAME}"
     for line in (
-        "licence: ODC-BY 1.0",
-        "band: 0.5-45 Hz",
-        "channels: 3: C3 Cz C4",
-        "embed_dim: 16",
-        "activation: GELU",
-        "sampling rate: 100 Hz",
-        "subjects: 3: 1, 2, 3",
-        "fine-tuned on subjects: none",
-        "held-out loss: 0.781 of chance on 2 volunteers (subjects 4 to 5)",
-        "  band_4_7: 0.500",
-        *(f"  {reference}" for reference in ABOUT["attribution"]),
+        "- Pretraining: 3 subjects (1, 2, 3), 5 epochs",
+        "- Fine-tuning: no subjects",
+        *(f"- Cite: {reference}" for reference in ABOUT["attribution"]),
+        "- Sampling rate: 100 Hz",
+        "- Band: 0.5-45 Hz",
+        "- Channels: C3, Cz, C4",
+        "- People: 3 volunteers (subjects 1 to 3)",
+        f"- Command: {ABOUT['command']}",
+        "- band_4_7: 0.500",
+        "ODC-BY 1.0.",
     ):
-        assert line in lines
-    assert lines[-1] == f"command: {ABOUT['command']}"
+        assert line in lines, line
+    text = "\n".join(lines)
+    assert "embed_dim=16" in text
+    assert "activation=GELU" in text
+    assert "Loss on 2 volunteers (subjects 4 to 5), who are held out" in text
+    assert "chance: 0.781." in text
 
 
 def test_a_card_cannot_change_the_terminal(printed, tiny, tmp_path):
     facts = dict(description="a\x1b[2Jb", attribution=["c\rd"], held_out=None)
     save_encoder(PatchEncoder(50, **tiny), EncoderCard(about=facts), tmp_path)
     text = printed(show_card, str(tmp_path))
-    assert "description: a [2Jb\n" in text
-    assert "  c d\n" in text
+    assert "\na [2Jb\n" in text
+    assert "- Cite: c d\n" in text
 
 
 def test_the_card_of_an_encoder_without_facts(printed, tiny, tmp_path):
-    card = EncoderCard(sfreq=None, subjects=None)
+    card = EncoderCard(task="mae", sfreq=None, subjects=None)
     save_encoder(PatchEncoder(50, **tiny), EncoderCard().continues(card), tmp_path)
     lines = printed(show_card, str(tmp_path)).splitlines()
-    assert "subjects: unknown" in lines
-    assert "sampling rate: unknown" in lines
-    assert any(line.startswith('continued from: {"sfreq": null') for line in lines)
+    assert "- Pretraining: subjects that are unknown" in lines
+    assert "- Sampling rate: unknown" in lines
+    assert "- Continued from: an encoder of the task mae" in lines
 
 
 def test_the_preprocessing_of_a_card(printed, tiny, tmp_path):
     prepared = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference="average")
     save_encoder(PatchEncoder(50, **tiny), EncoderCard(preprocessing=prepared), tmp_path)
-    lines = printed(show_card, str(tmp_path)).splitlines()
-    expected = "sampling rate 100 Hz, band 0.3-35 Hz, notch 50 Hz, reference average"
-    assert f"preprocessing: {expected}" in lines
+    text = printed(show_card, str(tmp_path))
+    expected = ["Sampling rate: 100 Hz", "Band: 0.3-35 Hz", "Notch: 50 Hz", "Reference: average"]
+    assert "\n".join(f"- {line}" for line in expected) in text
 
 
 @pytest.fixture
@@ -136,7 +139,7 @@ def test_without_a_name_it_lists_and_with_one_it_prints_the_card(shipped):
     for name in (NAME, "small", str(shipped)):
         card = CliRunner().invoke(app, ["encoders", name])
         assert card.exit_code == 0
-        assert "Another (2000): Its archive." in card.output
+        assert "- Cite: Another (2000): Its archive." in card.output
 
 
 def test_an_unknown_name_is_one_line(shipped):

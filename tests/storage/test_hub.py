@@ -55,7 +55,8 @@ def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
     net = PARSNet(2, 3, n_times=600, sfreq=100.0, **tiny)
     net.save_pretrained(hub)
     assert load_encoder("somebody/eeg").encoder.config == net.encoder.config
-    assert load_encoder("somebody/eeg").card.subjects is None  # unknown
+    card = load_encoder("somebody/eeg").card
+    assert (card.subjects, card.sfreq) == (None, 100.0)  # the people are unknown
     loaded = PARSNet.from_pretrained("somebody/eeg", local_files_only=True)
     assert loaded.load_report.complete
 

@@ -82,7 +82,8 @@ def test_the_sections_of_a_classifier():
         assert line in text, line
     sections = [line[3:] for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
-        *("Task", "Use", "Data", "Preprocessing", "Scores", "Intended use", "Limits", "Licence")
+        *("Task", "Use", "Data", "Preprocessing", "Encoder"),
+        *("Scores", "Intended use", "Limits", "Licence"),
     ]
 
 
@@ -117,3 +118,15 @@ def test_a_model_without_a_card_is_unknown():
     assert "- Pretraining: subjects that are unknown" in text
     assert "Sampling rate: unknown" in text
     assert "hashes" not in text
+
+
+def test_a_file_to_share_names_nobody():
+    about = {"name": "e", "people": ["Berta"], "command": "pretrain /home/berta"}
+    about["held_out"] = {"people": "Carla", "loss_relative": 0.5, "parts": {}}
+    described = {"pretraining": {"subjects": ["Anna"], "about": about}, "encoder": {}}
+    text = model_card("PatchEncoder", described)
+    assert "- Pretraining: 1 subject\n" in text
+    own = model_card("PatchEncoder", described, names=True)
+    for name in ("Anna", "Berta", "berta", "Carla"):
+        assert name not in text
+        assert name in own
