@@ -70,18 +70,12 @@ def study(
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         console = make_console()
         console.print("Looking at the recordings, and timing each method once.")
-        begun = begin_study(
-            windows,
-            encoders=encoders,
-            hours=hours,
-            dataset=title(folder).replace("_", " "),
-            out=out,
-        )
-        about = dict(
+        name = title(folder).replace("_", " ")
+        begun = begin_study(windows, encoders=encoders, hours=hours, dataset=name, out=out)
+        begun.about.update(
             command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
             warnings=[str(each.message) for each in caught],
         )
-        begun.about.update(about)
         _show_check(console, begun)
         if isinstance(begun, Study):
             console.print(f"{begun.answer}\nWritten to {begun.report(out)}.")
