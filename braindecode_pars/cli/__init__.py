@@ -5,9 +5,12 @@ Each command imports torch and other slow packages only when it runs, so that ``
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import warnings
 from types import FrameType
+from typing import Any
 
 import lazy_loader
 
@@ -28,14 +31,31 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # Until a command begins, there is nothing to keep. A shell may have told us to ignore Ctrl-C.
+    # A shell may have told us to ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, leave)
+    warnings.formatwarning = _plain
     from braindecode_pars.cli.commands import app
 
     app(prog_name="braindecode-pars")
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
-    sys.stderr.write("Interrupted.\n")
-    sys.exit(130)
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process at once after Ctrl-C during the imports, whatever a package makes of it.
+
+    A KeyboardInterrupt in an import is no safe way to end: extension modules turn it into an
+    ImportError or abort the process, some packages catch it, and Python prints a traceback where
+    it occurs in a callback of the import system. Nothing is written yet that could be lost.
+    """
+    os.write(2, b"Interrupted.\n")
+    os._exit(130)
+
+
+def _plain(message: Any, category: type[Warning], *where: Any, **named: Any) -> str:
+    """Format a warning for users without a line of code, which is not theirs in a command."""
+    if issubclass(category, UserWarning):
+        return f"Warning: {message}\n"
+    return _formatwarning(message, category, *where, **named)
+
+
+_formatwarning = warnings.formatwarning

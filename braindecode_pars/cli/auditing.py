@@ -59,16 +59,13 @@ def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
 def _sample(sfreq: float | None) -> BaseConcatDataset:
     """Return the sample of recordings at the sampling rate of an encoder."""
     sample = mental_arithmetic(window_seconds=SECONDS)
-    resampled = []
-    for recording in sample.datasets:
-        if sfreq in (None, recording.raw.info["sfreq"]):
-            return sample
-        raw = recording.raw.copy().resample(sfreq, verbose="error")
-        windows = fixed_windows(raw, SECONDS)
-        assert windows is not None  # the sample is minutes long
+    for i, recording in enumerate(sample.datasets):
+        raw = recording.raw
+        raw.resample(sfreq or raw.info["sfreq"], verbose="error")
+        windows: Any = fixed_windows(raw, SECONDS)
         windows.set_description(recording.description)
-        resampled.append(windows)
-    return BaseConcatDataset(resampled)
+        sample.datasets[i] = windows
+    return BaseConcatDataset(sample.datasets)
 
 
 def _print(console: Console, table: pd.DataFrame) -> None:

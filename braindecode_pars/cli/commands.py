@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -17,13 +17,13 @@ from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.fitting import fit
 from braindecode_pars.cli.studying import study
 from braindecode_pars.cli.terminal import (
-    Command,
+    JOBS,
+    SETTINGS,
     documented,
+    given_options,
     make_console,
-    option,
     pairs,
     report_failures,
-    texts_of,
     values,
     with_options,
 )
@@ -33,20 +33,24 @@ from braindecode_pars.runs.config import LAPTOP
 log = logging.getLogger(__name__)
 
 
-#: Types of the options that are no settings of a run, or take several values.
-_KINDS: dict[str, Any] = dict(
-    config=Path,
-    paper=bool,
-    settings=list[str],
-    encoder=str,
-    window_seconds=list[float],
-    exclude_subject=list[str],
-)
-_NAMES = dict(paper="--paper", settings="--set", compile="--compile/--no-compile")
+#: Types of the options of a run, and default values as they are shown.
+_KINDS: dict[str, Any] = {
+    **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
+    **dict(config=Path, paper=bool, settings=SETTINGS, window_seconds=list[float]),
+    "exclude_subjects": Annotated[list[str], typer.Option("--exclude-subject")],
+    "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
+}
+_DEFAULTS = {
+    name: f"{LAPTOP[name]} on the CPU, else {default}" if name in LAPTOP else str(default)
+    for name in get_type_hints(RunConfig)
+    if type(default := getattr(RunConfig, name, None)) in (int, float, str)
+}
 
 
-def with_run_options(command: Command) -> Command:
-    """Add the options of a run to a command; without a value they are None, so that a file applies.
+def run_config(given: dict[str, Any]) -> RunConfig:
+    """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
+
+    Without a value they are not in ``given``, so that a file applies.
 
     Options
     -------
@@ -93,7 +97,7 @@ def with_run_options(command: Command) -> Command:
         Weight decay on the weights of linear layers.
     warmup : X
         Share of all steps in which the learning rate rises.
-    exclude_subject : ID
+    exclude_subjects : ID
         Subject to exclude. May be repeated.
     precision : NAME
         Precision: float32 or bfloat16.
@@ -107,37 +111,10 @@ def with_run_options(command: Command) -> Command:
         Number of processes that load data ahead, for each training process. Default: up to 4 on a
         GPU, 0 on the CPU.
     """
-    options = {}
-    for name, text in texts_of(with_run_options).items():
-        default = getattr(RunConfig, name, None)
-        kind = _KINDS.get(name, int if default is None else type(default))
-        names = [_NAMES[name]] if name in _NAMES else []
-        shown: Any = False if default is None or kind is bool else str(default)
-        if name in LAPTOP:
-            shown = f"{LAPTOP[name]} on the CPU, else {default}"
-        options[name] = option(kind, text, *names, show_default=shown)
-    return with_options(options)(command)
-
-
-def run_config(given: dict[str, Any]) -> RunConfig:
-    """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
-
-    Parameters
-    ----------
-    given : dict
-        Options of the command line, as :func:`with_options` passes them.
-
-    Raises
-    ------
-    ValueError, TypeError, FileNotFoundError
-        When an option or a setting in the file is wrong.
-    """
     given = dict(given)
     file, paper = given.pop("config", None), given.pop("paper", False)
     if "settings" in given:
         given["task_params"] = values(given.pop("settings"), "--set")
-    if "exclude_subject" in given:
-        given["exclude_subjects"] = given.pop("exclude_subject")
     published = RunConfig(**given) if file is None else RunConfig.from_file(file, **given)
     if paper:
         return published
@@ -156,46 +133,22 @@ def run_config(given: dict[str, Any]) -> RunConfig:
     return small
 
 
-@documented
-def demo(
-    *,
-    out: Path = Path("braindecode-pars-demo"),
-    seed: int = 0,
-) -> None:
-    """Pretrain an encoder, and compare it on held-out people with the labels of few others.
-
-    Options
-    -------
-    out
-        Folder for the results.
-    seed
-        Seed of the labelled people and of training.
-    """
-    with report_failures():
-        from braindecode_pars.cli.demo import run_demo
-
-        run_demo(out, seed=seed)
-
-
-@documented
+@with_options(
+    dict(
+        **dict.fromkeys(("sfreq", "low", "high", "mains"), float),
+        **dict(settings=SETTINGS, n_jobs=JOBS),
+        channels=Annotated[list[str], typer.Option("--channel")],
+    )
+)
 def store(
+    context: typer.Context,
     folders: list[Path],
     *,
     recipe: list[str] | None = None,
     labels: bool = False,
     exclude: list[Path] | None = None,
     share: list[str] | None = None,
-    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    sfreq: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    mains: float | None = None,
-    channel: list[str] | None = None,
-    reference: str | None = None,
-    subject: str | None = None,
-    dtype: str = "int16",
-    jobs: int = 1,
-    on_error: str = "raise",
+    given: dict[str, Any],
 ) -> None:
     """Store recordings, for pretraining or with labels.
 
@@ -230,7 +183,7 @@ def store(
         Upper edge of the band-pass in Hz.
     mains
         Frequency of the notch in Hz.
-    channel : NAME
+    channels : NAME
         EEG channel to keep, in the recordings that have it. May be repeated. Default: all EEG
         channels.
     reference : NAME
@@ -243,22 +196,21 @@ def store(
         Names that number the recordings of one person, such as Subject00_1 and Subject00_2, need
         it.
     dtype : NAME
-        Type of the stored samples: int16 or float32.
-    jobs
-        Number of recordings to read in parallel.
+        Type of the stored samples: int16 or float32. Default: int16.
+    n_jobs
+        Number of recordings to read in parallel. Default: 1.
     on_error : NAME
         Action for a recording that cannot be read: raise ends the command, warn skips the
-        recording.
+        recording. Default: raise.
     """
     path = folders[-1]
-    needing = {"labels": labels, "exclude": exclude, "set": settings, "share": share}
     for applies, names, why in (
-        (labels, ("exclude", "share"), "is for pretraining; --labels stores everyone"),
-        (not recipe, ("labels", "exclude", "set", "share"), "needs --recipe"),
+        (labels, ("--exclude", "--share"), "is for pretraining; --labels stores everyone"),
+        (not recipe, ("--labels", "--exclude", "--set", "--share"), "needs --recipe"),
     ):
-        refused = [name for name in names if needing[name]]
+        refused = [name for name in names if name in given_options(context)]
         if applies and refused:
-            raise typer.BadParameter(f"--{refused[0]} {why}.")
+            raise typer.BadParameter(f"{refused[0]} {why}.")
     if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
@@ -267,29 +219,14 @@ def store(
         from braindecode_pars.cli.storing import find_corpora, make_store
 
         source: Any = folders[0]
+        settings = values(given.pop("settings", None), "--set")
         if recipe:
             corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            of_recipes = values(settings, "--set")
-            source = find_corpora(corpora, exclude or [], of_recipes, labels=labels)
-        make_store(
-            source,
-            path,
-            sfreq=sfreq,
-            low=low,
-            high=high,
-            mains=mains,
-            reference=reference,
-            subject=subject,
-            channels=channel,
-            dtype=dtype,
-            shares=values(share, "--share") or None,
-            n_jobs=jobs,
-            on_error=on_error,
-        )
+            source = find_corpora(corpora, exclude or [], settings, labels=labels)
+        make_store(source, path, shares=values(share, "--share") or None, **given)
 
 
-@with_run_options
-@documented
+@with_options(_KINDS, run_config, _DEFAULTS)
 def plan(
     corpus: Path | None = None,
     *,
@@ -340,8 +277,7 @@ def plan(
         show_plan(size, config)
 
 
-@with_run_options
-@documented
+@with_options(_KINDS, run_config, _DEFAULTS)
 def pretrain(
     store: Path | None = None,
     *,
@@ -483,7 +419,7 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (study, demo, store, plan, pretrain, fit, evaluate, predict, encoders):
+for command in (study, store, plan, pretrain, fit, evaluate, predict, encoders):
     app.command()(command)
 
 

@@ -12,13 +12,12 @@ import typer
 
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.terminal import (
+    JOBS,
+    SETTINGS,
     TASKS,
-    documented,
     make_console,
-    option,
-    print_table,
+    print_frame,
     report_failures,
-    texts_of,
     values,
     with_options,
 )
@@ -58,11 +57,11 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     reference
         New reference: average. Default: the recordings' own.
     n_jobs
-        Number of recordings to read in parallel. Default: 1.
+        Number of processes. Default: 1.
     on_error
-        raise, or warn and skip a recording. Default: raise.
+        raise, or warn and skip a recording. Default: raise, in study warn.
     """
-    reading = {name: given[name] for name in READING if name in given}
+    reading = dict(given)
     if "classes" in reading:
         found = [text.rpartition("=")[::2] for text in reading.pop("classes")]
         by_label = {label or name: name for label, name in found}
@@ -70,18 +69,20 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return reading
 
 
-_NUMBERS = dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float)
-_KINDS: dict[str, Any] = {**_NUMBERS, "classes": list[str], "n_jobs": int}
-_NAMES = {"classes": ["--class"], "n_jobs": ["--jobs"]}
-#: Options that are arguments of ``datasets.folder.load``.
-READING = {
-    name: option(_KINDS.get(name, str), text, *_NAMES.get(name, ()))
-    for name, text in texts_of(reading_of).items()
+#: Types of the options of reading, and of training.
+READING: dict[str, Any] = {
+    **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
+    **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
 }
+_TRAINING: dict[str, Any] = dict(
+    channels=Annotated[list[str], typer.Option("--channel")],
+    settings=SETTINGS,
+    random_state=Annotated[int, typer.Option("--seed")],
+    device=str,
+)
 
 
-@with_options(READING)
-@documented
+@with_options(READING | _TRAINING, reading_of)
 def fit(
     folder: str,
     *,
@@ -90,10 +91,6 @@ def fit(
     few_labels: bool = False,
     encoder: str | None = None,
     method: str | None = None,
-    channels: Annotated[list[str] | None, typer.Option("--channel")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    random_state: Annotated[int | None, typer.Option("--seed")] = None,
-    device: str | None = None,
     given: dict[str, Any],
 ) -> None:
     """Train a classifier on labelled recordings. The command predict uses it.
@@ -127,10 +124,9 @@ def fit(
     device
         Device: auto, cpu, cuda or mps. Default: auto.
     """
-    reading = reading_of(given)
     if method is not None and encoder is not None:
         raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
-    for name, value in (("--method", method), ("--seed", random_state)):
+    for name, value in (("--method", method), ("--seed", given.get("random_state"))):
         if few_labels and value is not None:  # a vote has neither
             raise typer.BadParameter(
                 f"{name} is for training a network; leave it or --few-labels out."
@@ -139,23 +135,9 @@ def fit(
     if not few_labels and method not in _METHODS and not names_file(method):
         raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
     with report_failures("Nothing was written."):
-        _check_out(out, overwrite, votes=few_labels)
-        arguments = dict(channels=channels, random_state=random_state, device=device)
-        chosen = {name: value for name, value in arguments.items() if value is not None}
-        chosen |= values(settings, "--set")
-        _fit(folder, out, encoder, method, reading, chosen)
-
-
-def _check_out(out: Path, overwrite: bool, *, votes: bool) -> None:
-    """Check, before hours of training, that the model can be saved."""
-    from braindecode_pars._common import model_files
-
-    kind = model_files.FEW_LABELS if votes else model_files.CLASSIFIER
-    model_files.check_may_save(out.expanduser(), kind)
-    if model_files.kinds_in(out.expanduser()) and not overwrite:
-        raise ValueError(
-            f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
-        )
+        chosen = {name: given.pop(name) for name in _TRAINING if name in given}
+        chosen |= values(chosen.pop("settings", None), "--set")
+        _fit(folder, out, encoder, method, reading_of(given), chosen, overwrite=overwrite)
 
 
 def _fit(
@@ -165,14 +147,24 @@ def _fit(
     method: str,
     reading: dict[str, Any],
     settings: Mapping[str, Any],
+    *,
+    overwrite: bool,
 ) -> None:
     """Read, train, save, and print what was done and what to do next."""
+    from braindecode_pars._common.model_files import check_may_save, kinds_in
     from braindecode_pars.cli.evaluation_report import load
     from braindecode_pars.estimators.parameters import check_parameters
     from braindecode_pars.signal_store.index import is_store
 
     clf = _classifier(method, encoder, settings)
-    check_parameters(clf)  # before hours of reading
+    # Before hours of reading and training.
+    check_parameters(clf)
+    kind, place = type(clf).__name__, out.expanduser()
+    check_may_save(place, kind)
+    if kinds_in(place) and not overwrite:
+        raise ValueError(
+            f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
+        )
     if clf.encoder is not None and Path(folder).is_dir() and not is_store(folder):
         reading = as_encoder(clf.encoder) | reading
     windows = load(folder, None, reading)
@@ -225,8 +217,8 @@ def as_encoder(encoder: str) -> dict[str, Any]:
     from braindecode_pars.pretrained import load_encoder
 
     card = load_encoder(encoder).card
-    low_high = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
-    return low_high if card.sfreq is None else {"sfreq": card.sfreq, **low_high}
+    found = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
+    return found if card.sfreq is None else found | {"sfreq": card.sfreq}
 
 
 def _describe(folder: str, windows: BaseConcatDataset) -> int:
@@ -245,10 +237,9 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
         f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; {len(read)} "
         f"windows of {n_times / read.sfreq:g} s, {n_chans} channels at {read.sfreq:g} Hz."
     )
-    counts = table.groupby("class")["subject"].agg(["size", "nunique"])
+    counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = class_names(counts.index.to_numpy(), read.label_names) or {}
-    rows = [(str(names.get(label, label)), *map(str, row)) for label, *row in counts.itertuples()]
-    print_table(console, rows, ("class", "windows", "subjects"), text=("class",))
+    print_frame(console, counts.rename(index=names).reset_index())
     return n_subjects
 
 

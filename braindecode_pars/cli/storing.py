@@ -74,11 +74,10 @@ def find_corpora(
         console.print(corpus.summary)
     absent = [] if labels else [x for x in found[0].absent if all(x in c.absent for c in corpora)]
     if absent:
-        shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
         n_listed = len({subject for one in lists for subject in one})
         console.print(
-            f"{len(absent)} of {n_listed} listed in --exclude have no recording here: {shown}. If "
-            "a name is misspelt, its subject is trained on."
+            f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
+            f"{listed(absent)}. If a name is misspelt, its subject is trained on."
         )
     return corpora
 

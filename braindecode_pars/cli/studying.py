@@ -6,13 +6,10 @@ import shlex
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from braindecode_pars.cli.fitting import READING, as_encoder, reading_of
 from braindecode_pars.cli.terminal import (
-    documented,
     make_console,
     pairs,
     print_frame,
@@ -27,16 +24,13 @@ if TYPE_CHECKING:
     from braindecode_pars.evaluation.study import Planned, Study
 
 
-@with_options({name: kind for name, kind in READING.items() if name not in ("n_jobs", "on_error")})
-@documented
+@with_options(READING, reading_of)
 def study(
     folder: str,
     *,
     out: Path,
     hours: float | None = None,
     encoder: list[str] | None = None,
-    n_jobs: Annotated[int | None, typer.Option("--jobs")] = None,
-    on_error: str | None = None,
     plan_only: bool = False,
     given: dict[str, Any],
 ) -> None:
@@ -55,10 +49,6 @@ def study(
         Hours that it may take; more draws, and networks. Default: minutes.
     encoder : NAME=FOLDER
         Encoder to compare instead of small and noise.
-    n_jobs
-        Number of processes. Default: 1.
-    on_error
-        raise, or warn and skip a recording. Default: warn.
     plan_only
         Look, plan and stop.
     """
@@ -68,8 +58,6 @@ def study(
         from braindecode_pars.evaluation.study import Study, begin_study
         from braindecode_pars.signal_store.index import is_store
 
-        own = {"n_jobs": n_jobs, "on_error": on_error}
-        given |= {name: value for name, value in own.items() if value is not None}
         reading = reading_of(given)
         encoders = dict(pairs(encoder, "--encoder", "NAME=FOLDER")) or None
         if Path(folder).is_dir() and not is_store(folder):
@@ -82,18 +70,12 @@ def study(
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         console = make_console()
         console.print("Looking at the recordings, and timing each method once.")
-        begun = begin_study(
-            windows,
-            encoders=encoders,
-            hours=hours,
-            dataset=title(folder).replace("_", " "),
-            out=out,
-        )
-        about = dict(
+        name = title(folder).replace("_", " ")
+        begun = begin_study(windows, encoders=encoders, hours=hours, dataset=name, out=out)
+        begun.about.update(
             command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
             warnings=[str(each.message) for each in caught],
         )
-        begun.about.update(about)
         _show_check(console, begun)
         if isinstance(begun, Study):
             console.print(f"{begun.answer}\nWritten to {begun.report(out)}.")
@@ -102,7 +84,7 @@ def study(
         if plan_only:
             console.print("Nothing was run. Leave --plan-only out to run it.")
             return
-        found = begun.run(n_jobs=n_jobs)
+        found = begun.run(n_jobs=given.get("n_jobs"))
         _show_levels(console, found)
         console.print("\n".join([f"\n{found.answer}", *found.doubts]))
         console.print(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")

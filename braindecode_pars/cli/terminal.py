@@ -9,21 +9,19 @@ import ast
 import functools
 import inspect
 import json
-import os
 import re
 import signal
-import sys
-import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from threading import current_thread, main_thread
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from copy import copy
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
+
+from braindecode_pars.cli import leave
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +37,12 @@ def report_failures(kept: str = "") -> Iterator[None]:
         Sentence that is printed after Ctrl-C: which results are kept, and how to resume.
     """
     try:
-        with _ctrl_c_during_imports(kept):
-            # The imports that all commands need. They take seconds.
-            import braindecode_pars._common.hosts  # noqa: F401
-        with _plain_warnings():
-            yield
+        # The imports that all commands need. They take seconds.
+        import braindecode_pars._common.hosts  # noqa: F401
+
+        if signal.getsignal(signal.SIGINT) is leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
     except KeyboardInterrupt:
         typer.secho(f"Interrupted. {kept}".strip(), err=True)
         raise typer.Exit(130) from None
@@ -58,54 +57,14 @@ def report_failures(kept: str = "") -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print warnings for users without a line of code, which is not theirs in a command."""
-    given = warnings.formatwarning
-
-    def formatted(message: Any, category: type[Warning], *where: Any, **named: Any) -> str:
-        if issubclass(category, UserWarning):
-            return f"Warning: {message}\n"
-        return given(message, category, *where, **named)
-
-    warnings.formatwarning = formatted
-    try:
-        yield
-    finally:
-        warnings.formatwarning = given
-
-
-@contextmanager
-def _ctrl_c_during_imports(kept: str) -> Iterator[None]:
-    """End the process at once after Ctrl-C, whatever an imported package would make of it.
-
-    A KeyboardInterrupt in an import is no safe way to end: extension modules turn it into an
-    ImportError or abort the process, some packages catch it, and Python prints a traceback where
-    it occurs in a callback of the import system. Nothing is written yet that could be lost.
-    """
-    # Only the main thread may set signal handlers. A shell may have told us to ignore Ctrl-C.
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield
-        return
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        os.write(sys.stderr.fileno(), f"Interrupted. {kept}".strip().encode() + b"\n")
-        os._exit(130)
-
-    signal.signal(signal.SIGINT, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def make_console() -> Console:
     """Return a console that changes no text.
 
     Names of methods, subjects and files may contain brackets, which Rich would read as markup, and
-    may be longer than a line of the terminal, where Rich would cut them.
+    may be longer than a line of the terminal, where Rich would cut them. Tables too are printed in
+    full where the terminal is narrower.
     """
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    return Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def given_options(context: typer.Context) -> list[str]:
@@ -117,76 +76,89 @@ def given_options(context: typer.Context) -> list[str]:
 
 
 Command = Callable[..., None]
+#: Types of the options --set and --jobs.
+SETTINGS = Annotated[list[str], typer.Option("--set")]
+JOBS = Annotated[int, typer.Option("--jobs")]
 
 
-def texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+def with_options(
+    kinds: Mapping[str, Any] = MappingProxyType({}),
+    source: Callable[..., Any] | None = None,
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[[Command], Command]:
+    """Make a command of a function; the help of arguments and options is in its docstring.
+
+    Parameters before the star are arguments, the others options. One that is False has no
+    ``--no-NAME``. Entries of the section Options that are no parameters are further options, of
+    which the function receives those that were given as ``given``.
+
+    Parameters
+    ----------
+    kinds : mapping of str to type
+        Types of further options that are no text.
+    source : callable | None
+        Function whose docstring has further options too.
+    defaults : mapping of str to str
+        Default values of further options, to be shown.
+    """
+
+    def decorate(command: Command) -> Command:
+        texts = _texts_of(command) | (_texts_of(source) if source else {})
+        hints = get_type_hints(command, include_extras=True)
+        own = inspect.signature(command).parameters
+        further = [name for name in texts if name not in own]
+        parameters = [parameter for parameter in own.values() if parameter.name != "given"]
+        for name in further:
+            hints[name] = kinds.get(name, str)
+            texts[name]["show_default"] = defaults.get(name, False)
+            parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None))
+
+        @functools.wraps(command)
+        def run(**arguments: Any) -> None:
+            if "given" in own:
+                found = {name: arguments.pop(name) for name in further}
+                arguments["given"] = {k: value for k, value in found.items() if value is not None}
+            command(**arguments)
+
+        # typer reads the parameters of a command from its signature.
+        described: Any = run
+        described.__signature__ = inspect.Signature(
+            [p.replace(annotation=_described(p, hints[p.name], texts)) for p in parameters]
+        )
+        described.__doc__ = (inspect.getdoc(command) or "").partition(_SECTION)[0]
+        return run
+
+    return decorate
+
+
+documented = with_options()
+_SECTION = "\nOptions\n-------\n"
+
+
+def _texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     """Return text and metavar of each entry in the section Options of a docstring."""
-    _, _, section = (inspect.getdoc(function) or "").partition("\nOptions\n-------\n")
+    _, _, section = (inspect.getdoc(function) or "").partition(_SECTION)
     entries = [entry.splitlines() for entry in re.split(r"\n(?=\S)", section) if entry]
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for head, *lines in entries:
         name, _, metavar = head.partition(" : ")
         found[name] = dict(help=" ".join(map(str.strip, lines)), metavar=metavar or None)
     return found
 
 
-def documented(command: Command) -> Command:
-    """Take the help of arguments and options from the docstring of a command.
-
-    Parameters before the star are arguments, the others options. One that is False has no
-    ``--no-NAME``.
-    """
-    hints, texts = get_type_hints(command, include_extras=True), texts_of(command)
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name not in texts:
-            continue
-        if hasattr(hints[name], "__metadata__"):  # with names or a range of its own
-            (info,) = hints[name].__metadata__
-        else:
-            switch = [f"--{name.replace('_', '-')}"] if hints[name] is bool else []
-            is_option = parameter.kind is parameter.KEYWORD_ONLY
-            info = typer.Option(*switch) if is_option else typer.Argument()
-            hints[name] = Annotated[hints[name], info]
-        vars(info).update(texts[name])
-    command.__annotations__ = hints
-    command.__doc__ = (inspect.getdoc(command) or "").partition("\nOptions\n-------\n")[0]
-    return command
-
-
-def option(kind: Any, text: Mapping[str, Any], *names: str, **more: Any) -> Any:
-    """Return the type of an option that is None where it is not given."""
-    return Annotated[kind | None, typer.Option(*names, **{**text, **more})]
-
-
-def with_options(options: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """Add options to a command, which receives those that were given as ``given``.
-
-    Parameters
-    ----------
-    options : mapping of str to type
-        Types by name, from :func:`option`.
-    """
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def with_given(**arguments: Any) -> None:
-            found = {name: arguments.pop(name) for name in options}
-            given = {name: value for name, value in found.items() if value is not None}
-            command(**arguments, given=given)
-
-        # typer reads the parameters of a command from its signature and its annotations.
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        added = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in options.items()
-        ]
-        parameters = [*(parameter for parameter in own if parameter.name != "given"), *added]
-        described: Any = with_given
-        described.__signature__ = inspect.Signature(parameters)
-        described.__annotations__ = {one.name: one.annotation for one in parameters}
-        return with_given
-
-    return decorate
+def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]) -> Any:
+    """Return the annotation of a parameter with its help."""
+    if parameter.name not in texts:
+        return hint
+    if hasattr(hint, "__metadata__"):  # with names or a range of its own
+        kind, info = get_args(hint)
+        info = copy(info)
+    else:
+        switch = [f"--{parameter.name.replace('_', '-')}"] if hint is bool else []
+        is_option = parameter.kind is parameter.KEYWORD_ONLY
+        kind, info = hint, typer.Option(*switch) if is_option else typer.Argument()
+    vars(info).update(texts[parameter.name])
+    return Annotated[kind, info]
 
 
 def print_frame(console: Console, table: pd.DataFrame, title: str = "", n_text: int = 1) -> None:
@@ -210,7 +182,7 @@ def print_table(
     title: str = "",
     text: Container[str] = (),
 ) -> None:
-    """Print rows of cells in full, also where the terminal is narrower than the table.
+    """Print rows of cells.
 
     Columns with a name in ``text`` are aligned left, the others right; without a header, all left.
     """
@@ -219,16 +191,13 @@ def print_table(
         table.add_column(name, justify="left" if name in text else "right")
     for row in rows:
         table.add_row(*row)
-    unbounded = console.options.update(max_width=10**6, no_wrap=True)
-    table.width = Measurement.get(console, unbounded, table).maximum
     console.print(table)
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
     """Return values by key; a value is a Python or JSON literal, or else a string."""
-    found: dict[str, Any] = {}
-    for key, text in pairs(options, name):
-        found[key] = text
+    found: dict[str, Any] = dict(pairs(options, name))
+    for key, text in found.items():
         # JSON first, for true, false and null.
         for read in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError):
@@ -244,10 +213,11 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
     ValueError
         When an option has no ``=``.
     """
-    for option in options or ():
-        if "=" not in option:
-            raise ValueError(f"{name} {option!r} is not of the form {form}.")
-    return [(key, text) for key, _, text in (option.partition("=") for option in options or ())]
+    split = [option.partition("=") for option in options or ()]
+    for key, equals, _ in split:
+        if not equals:
+            raise ValueError(f"{name} {key!r} is not of the form {form}.")
+    return [(key, text) for key, _, text in split]
 
 
 TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")

@@ -133,7 +133,8 @@ def recentred_iterators(
 
 def subjects_to_recentre(windows: Windows) -> np.ndarray:
     """Return the number of each window's subject, all of whose windows must be there."""
-    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "fit with recenter=None")
+    remedy = "fit with recenter=None, in the command fit --set recenter=null"
+    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", remedy)
 
 
 def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:

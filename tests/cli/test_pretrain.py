@@ -32,7 +32,7 @@ def test_the_published_settings_on_request(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text("batch_size = 32\n[task_params]\nn_patches = 9")
     given = {"config": file, "device": "cpu", "settings": ["overlap=false"]}
-    config = run_config(given | {"exclude_subject": ["S1"], "paper": True})
+    config = run_config(given | {"exclude_subjects": ["S1"], "paper": True})
     assert (config.batch_size, config.epochs, config.exclude_subjects) == (32, 1000, ("S1",))
     assert config.task_params == {"n_patches": 9, "overlap": False}
     assert "config" in given  # not changed

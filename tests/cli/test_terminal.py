@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import pandas as pd
@@ -25,7 +24,6 @@ from braindecode_pars.cli.commands import _Echo
 from braindecode_pars.cli.evaluate import PROTOCOLS
 from braindecode_pars.cli.evaluation_report import show_differences, show_scores
 from braindecode_pars.cli.terminal import (
-    _ctrl_c_during_imports,
     make_console,
     pairs,
     print_table,
@@ -135,7 +133,7 @@ def test_help_imports_no_heavy_library():
     code = (
         "import sys, typer.testing\n"
         "from braindecode_pars.cli import app\n"
-        "for command in ([], ['demo'], ['store'], ['plan'], ['pretrain'], ['encoders'], "
+        "for command in ([], ['study'], ['store'], ['plan'], ['pretrain'], ['encoders'], "
         "['fit'], ['predict'], ['evaluate', 'compare']):\n"
         "    result = typer.testing.CliRunner().invoke(app, [*command, '--help'])\n"
         "    assert result.exit_code == 0, result.output\n"
@@ -257,41 +255,55 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("imported", IMPORTS.values(), ids=list(IMPORTS))
-def test_ctrl_c_during_imports_ends_the_process_with_one_line(imported):
-    code = f"""
+def test_ctrl_c_during_imports_ends_the_process_with_one_line(tmp_path, imported):
+    (tmp_path / "imported.py").write_text(f"""
 import os, signal
 from contextlib import suppress
-from braindecode_pars.cli.terminal import _ctrl_c_during_imports
 interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
-with _ctrl_c_during_imports("Folds are kept."):
-{textwrap.indent(imported, "    ")}
+{imported}
+""")
+    code = f"""
+import sys
+from braindecode_pars import cli
+sys.path.insert(0, {str(tmp_path)!r})
+sys.modules["braindecode_pars.cli.commands"] = type(sys)("commands")
+sys.modules["braindecode_pars.cli.commands"].app = lambda **_: __import__("imported")
+cli.main()
 print("it went on")
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 130
-    assert (found.stdout, found.stderr) == ("", "Interrupted. Folds are kept.\n")
+    assert (found.stdout, found.stderr) == ("", "Interrupted.\n")
 
 
-def test_an_error_of_an_import_without_ctrl_c_stays():
-    with pytest.raises(ImportError, match="no such package"), _ctrl_c_during_imports(""):
-        raise ImportError("no such package")
+#: A command that prints what Ctrl-C does while it computes, and warns.
+PROGRAM = """
+import signal, warnings
+from braindecode_pars.cli import commands, main
+from braindecode_pars.cli.terminal import report_failures
+def app(**_):
+    with report_failures():
+        print(signal.getsignal(signal.SIGINT))
+        warnings.warn("C3 is flat.")
+        warnings.warn("other", RuntimeWarning)
+commands.app = app
+main()
+"""
 
 
-def test_ctrl_c_that_the_shell_ignores_stays_ignored():
-    """As in a script's background job."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with _ctrl_c_during_imports(""):
-            os.kill(os.getpid(), signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+@pytest.mark.parametrize("at_start", [signal.default_int_handler, signal.SIG_IGN])
+def test_ctrl_c_interrupts_a_command_unless_the_shell_ignores_it(at_start):
+    """A shell ignores it in a script's background job."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, at_start),
+    )
+    assert result.stdout.strip() == str(at_start), result.stderr
 
 
 def test_warnings_for_users_have_no_line_of_code():
-    command = "import warnings\nfrom braindecode_pars.cli.terminal import report_failures\n"
-    command += "with report_failures():\n    warnings.warn('C3 is flat.')\n"
-    command += "warnings.warn('after')\n"
-    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert "\nWarning: C3 is flat.\n" in f"\n{result.stderr}"
-    assert "UserWarning: after" in result.stderr
+    assert "RuntimeWarning: other" in result.stderr

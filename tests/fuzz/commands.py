@@ -146,8 +146,6 @@ REFUSED = [
     ["pretrain", "STORE", "--out", "OUT", "--config", "EMPTY"],
     ["pretrain", "STORE", "--out", "OUT", "--config", "DEEP"],
     ["pretrain", "STORE", "--out", "OUT", "--config", "UNKNOWN"],
-    ["demo", "--out", "FILE"],
-    ["demo", "--seed", "x", "--out", "OUT"],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]
         for protocol in ("compare", "leave-one-subject-out")

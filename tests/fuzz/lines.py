@@ -87,7 +87,7 @@ LONG |= {"--paper", "--help", "--batch-size"}
 
 @st.composite
 def cases(draw):
-    command = draw(st.sampled_from([c for c in sorted(COMMANDS) if c != "demo"]))
+    command = draw(st.sampled_from(sorted(COMMANDS)))
     arguments = [p for p in COMMANDS[command] if p.param_type_name == "argument"]
     options = [p for p in COMMANDS[command] if not set(p.opts) & LONG and p not in arguments]
     words = [draw(st.sampled_from(PLACES)) for _ in arguments]
