@@ -124,9 +124,9 @@ def run(
         against = method_called(against, methods)
     data: Any = windows
     if protocol == "transfer":
-        name, tested = arguments.pop("dataset"), arguments.pop("test_subjects")
-        data = {name: windows}
-        arguments["test_subjects"] = tested and {name: tested}
+        data = {(name := arguments.pop("dataset")): windows}
+        if "test_subjects" in arguments:
+            arguments["test_subjects"] = {name: arguments["test_subjects"]}
     scores = getattr(evaluation, protocol)(methods, data, out=out, **arguments)
     is_curve = protocol == "label_efficiency"
     _report(scores, out, plotting.label_efficiency if is_curve else plotting.subject_dots)
@@ -141,17 +141,14 @@ def controls(
     windows: BaseConcatDataset,
     *,
     against: str | None,
-    controls: list[str] | None,
     out: Path,
     **arguments: Any,
 ) -> None:
     """Score the methods in each control; show and write scores, gains, sentences and figure."""
     against = default_against(methods) if against is None else method_called(against, methods)
-    if arguments["n_train_subjects"] and not arguments["test_subjects"]:
+    if "n_train_subjects" in arguments and "test_subjects" not in arguments:
         split = windows.description.get("split", pd.Series(dtype=str))
         arguments["cv"] = None if (split == "test").any() else _FOLDS
-    if controls is not None:
-        arguments["controls"] = controls
     scores = evaluation.controls(methods, windows, out=out, **arguments)
     gains = evaluation.control_gains(scores, against=against)
     console = make_console()
@@ -161,8 +158,7 @@ def controls(
     show_scores(console, of_metric.assign(metric=of_metric["control"]), "subjects")
     for note in scores.attrs["notes"].values():
         console.print(f"{note}.")
-    sentences = evaluation.describe_controls(gains)
-    console.print(sentences)
+    console.print(sentences := evaluation.describe_controls(gains))
     replace_file(out / "gains.csv", gains.to_csv(index=False))
     replace_file(out / "gains.txt", sentences + "\n")
     save(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
