@@ -412,8 +412,6 @@ def labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcat
 
 def recipe_of(dataset: str) -> str:
     """Return the recipe of a store that was made of one corpus; another name as it is."""
-    if not is_store(dataset):
-        return dataset
-    corpora = set(SignalStore.open(dataset, verbose=0).recordings["corpus"])
-    name = corpora.pop()
-    return name if not corpora and name in RECIPES else dataset
+    of_store = is_store(dataset)
+    corpora = set(SignalStore.open(dataset, verbose=0).recordings["corpus"]) if of_store else set()
+    return corpora.pop() if len(corpora) == 1 and corpora <= RECIPES.keys() else dataset

@@ -266,10 +266,9 @@ def _finished(
     # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
     # the workers save each finished fold.
     one_by_one = n_parallel == 1 or backend.supports_return_generator
+    return_as = "generator_unordered" if one_by_one else "list"
+    parallel = Parallel(**given_jobs, batch_size=1, return_as=return_as)
     tasks_here = own_tasks()
-    parallel = Parallel(
-        **given_jobs, batch_size=1, return_as="generator_unordered" if one_by_one else "list"
-    )
 
     def tasks() -> Iterator[Any]:
         for i in missing:

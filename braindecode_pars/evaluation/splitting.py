@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -11,6 +10,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 
@@ -175,12 +175,9 @@ def draw_subjects(
     order = np.random.RandomState(seed).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]
     if class_of is not None:
-        seen: Counter[Any] = Counter()
-        turns = []
-        for subject in shuffled:
-            turns.append(seen[class_of[subject]])
-            seen[class_of[subject]] += 1
-        shuffled = [shuffled[i] for i in np.argsort(turns, kind="stable")]
+        classes = pd.Series([class_of[subject] for subject in shuffled])
+        turns = classes.groupby(classes, sort=False).cumcount()
+        shuffled = [shuffled[i] for i in np.argsort(turns.to_numpy(), kind="stable")]
     return shuffled[:n]
 
 
