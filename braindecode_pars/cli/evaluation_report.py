@@ -43,7 +43,7 @@ _DEFAULT_OF = {
 #: What controls compare the others with, if it is among the methods: the first one that is.
 _AGAINST = ("scratch", "random encoder")
 #: Recordings in the package, and nights that are simulated.
-_WITHOUT_FOLDER = {
+_WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
     "mental_arithmetic": mental_arithmetic,
     "simulated": partial(simulated.sleep, n_subjects=6, hours=1, random_state=0),
 }
