@@ -2,25 +2,28 @@
 
 A saved fold is used again as long as these are the same: the parameters of the estimator, the
 samples, labels and subjects of the data, the versions of this package, braindecode, torch and
-scikit-learn, and the code of the user's own classes and functions in the estimator: their modules
-with all modules that these import, also inside functions; of a script or a notebook, the
-definitions and constants that they use. Comments and layout do not count.
+scikit-learn, and the source of the user's own classes and functions in the estimator, with the
+modules that they import, also inside functions. Comments, docstrings and layout do not count.
 
 What cannot be seen: changes of this package or of another installed one without a new version,
-values that are put into a module while the program runs, and files that the code reads. Delete
-``cache/`` in the folder of the results after such a change.
+values that are put into a module while the program runs, code that is typed without a source, and
+files that the code reads. Delete ``cache/`` in the folder of the results after such a change.
 """
 
 from __future__ import annotations
 
-import dis
+import ast
 import hashlib
+import inspect
 import random
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from itertools import accumulate
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -45,6 +48,7 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import model_folder
+from braindecode_pars._common.settings import names_file
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.pretext.base import find_task
@@ -155,12 +159,6 @@ _IMMATERIAL = ("verbose", "n_jobs", "device")
 _PACKAGES = (braindecode_pars, braindecode, torch, sklearn)
 #: Like a seed, the state of these does not count.
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator, torch.Generator)
-#: What a code object does, wherever its lines are.
-_OF_CODE = ("co_code", "co_exceptiontable", "co_names", "co_varnames", "co_argcount", "co_consts")
-#: Functions inside what is stored by name, or not at all: caches, methods and properties.
-_WRAPPED = ("__wrapped__", "__func__", "fget", "fset")
-#: Modules of Python and of this package; those of other installed packages are told by their place.
-_NOT_OWN = sys.stdlib_module_names | {"braindecode_pars", ""}
 #: Attributes of every torch module that do not change what it computes.
 _OF_EVERY_MODULE = vars(nn.Module()).keys() - {"_parameters", "_buffers", "_modules"}
 
@@ -171,9 +169,9 @@ def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
     Returns
     -------
     dict
-        Class and parameters, those of inner estimators too; digests of other objects, of what a
-        given estimator has learned, and of the user's code in a script or a notebook; the versions
-        of packages; and a digest of each of the user's modules. As JSON takes them.
+        Class and parameters, those of inner estimators too; digests of other objects, and of what a
+        given estimator has learned; the versions of packages; and a digest of the source of each of
+        the user's modules. As JSON takes them.
     """
     walk = _Walk()
     # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
@@ -231,7 +229,8 @@ class _Walk:
     Attributes
     ----------
     sources : dict
-        Digest of each of the user's modules, with all modules that it imports.
+        Digest of each of the user's modules, with all modules that it imports. Of a script or a
+        notebook, digests of the definitions and constants that are used.
     """
 
     def __init__(self) -> None:
@@ -267,12 +266,8 @@ class _Walk:
         if isinstance(value, ModuleType):
             self._add_module(value.__name__)
             return value.__name__
-        if isinstance(value, type):
-            return self._class(value)
-        if isinstance(value, FunctionType):
-            return self._function(value)
-        if isinstance(value, CodeType):
-            return digest(self.describe([getattr(value, name) for name in _OF_CODE]))
+        if isinstance(value, type | FunctionType):
+            return self._code(value)
         kind = self.describe(type(value))
         if isinstance(value, _GENERATORS):
             return kind
@@ -284,62 +279,24 @@ class _Walk:
             try:
                 state = value.__reduce_ex__(4)  # what pickle would store
             except Exception:  # an object that cannot be pickled, such as a lock
-                state = ""
-            if isinstance(state, str):  # perhaps a wrapper of functions, such as a property
-                state = [state, *(getattr(value, name, None) for name in _WRAPPED)]
+                state = ()
             state = [list(part) if isinstance(part, Iterator) else part for part in state]
         return f"{type(value).__name__} {digest(kind, self.describe(state))}"
 
-    def _class(self, kind: type) -> str:
-        """Return the name of a class; of a script also a digest of its members."""
-        # What else has two underscores is Python's, such as the number of the first line.
-        members = [
-            {k: v for k, v in vars(each).items() if callable(v) or not k.startswith("__")}
-            for each in kind.__mro__
-            if self._is_of_script(each)
-        ]
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        return f"{name} {digest(self.describe(members))}" if members else name
-
-    def _function(self, function: FunctionType) -> str:
-        """Return the name of a function, and a digest of what it was made with.
-
-        Of the user's function this is also its code, since several lambdas have one name.
-        """
-        cells = function.__closure__ or ()
-        held = [cell.cell_contents for cell in cells if cell != CellType()]
-        made_with: list[Any] = [function.__defaults__, function.__kwdefaults__, held]
-        if is_own(function.__module__ or ""):
-            made_with.append(function.__code__)
-        if self._is_of_script(function):
-            known = function.__globals__
-            made_with += self._used(function.__code__, known, known.get("__package__") or "")
-        return f"{function.__module__}.{function.__qualname__} {digest(self.describe(made_with))}"
-
-    def _used(self, code: CodeType, known: Mapping[str, Any], package: str) -> list[Any]:
-        """Return what code uses of the known definitions; add the modules that it imports."""
-        used: list[Any] = []
-        loaded: list[Any] = []
-        for one in dis.get_instructions(code):
-            if one.opname in ("LOAD_GLOBAL", "LOAD_NAME") and one.argval in known:
-                used.append(known[one.argval])
-            if isinstance(one.argval, CodeType):  # of a function inside
-                used += self._used(one.argval, known, package)
-            if one.opname == "IMPORT_NAME":
-                level, members = loaded[-2:]  # the number of dots, and what is imported from it
-                parents = package.split(".")
-                base = parents[: len(parents) + 1 - level] if level else []
-                for member in ("", *(members or ())):  # a module, or a name in it
-                    self._add_module(".".join(filter(None, [*base, one.argval, member])))
-            elif one.opname.startswith("LOAD_"):
-                loaded.append(one.argval)
-        return used
-
-    def _is_of_script(self, thing: Any) -> bool:
-        """Add the module of a class or function; whether it is the user's and has no file."""
-        module = thing.__module__ or ""
-        self._add_module(module)
-        return is_own(module) and _file_of(module) is None
+    def _code(self, thing: Any) -> str:
+        """Return the name of a class or function, and a digest of what a function was made with."""
+        for each in getattr(thing, "__mro__", [thing]):
+            if is_own(each.__module__ or ""):
+                self._add_source(each)
+        name = f"{thing.__module__}.{thing.__qualname__}"
+        if not isinstance(thing, FunctionType):
+            return name
+        held = [cell.cell_contents for cell in thing.__closure__ or () if cell != CellType()]
+        made_with: list[Any] = [thing.__defaults__, thing.__kwdefaults__, held]
+        if "<lambda>" in name:  # several in a module have one name
+            made_with += [thing.__code__.co_code, thing.__code__.co_names]
+            made_with += [c for c in thing.__code__.co_consts if not isinstance(c, CodeType)]
+        return f"{name} {digest(self.describe(made_with))}" if any(made_with) else name
 
     def _parameters(self, estimator: Any) -> dict[str, Any]:
         """Describe parameters, and what clone() does not remove of a fitted estimator."""
@@ -348,11 +305,10 @@ class _Walk:
         for name in {"encoder", "weights"} & params.keys():
             if isinstance(params[name], str | Path):
                 params[name] = _saved_encoder(params[name])
-        # Tasks by name, or by file wherever that is, are classes, whose source counts.
-        with suppress(KeyError, TypeError, ValueError):  # the fit refuses what is no task
-            params["pretext"] = find_task(params["pretext"])
-        with suppress(KeyError, TypeError, ValueError):
-            params["parts"] = [find_task(name) for name in params["pretext_params"]["tasks"]]
+        if own := _own_tasks(params.get("pretext"), params.get("pretext_params")):
+            params["own_tasks"] = own  # their source counts
+            if names_file(params["pretext"]):
+                params["pretext"] = own[0]  # wherever the file is
         learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
         net = getattr(estimator, "net_", estimator)
         module = getattr(net, "module_", getattr(estimator, "encoder_", None))
@@ -366,17 +322,47 @@ class _Walk:
         return self.describe(params)
 
     def _add_module(self, module: str) -> None:
-        """Add a module of the user, the packages above it, and the modules that it imports."""
-        if module in self.sources or not is_own(module):
-            return
-        package = module.rpartition(".")[0]
-        self._add_module(package)
-        file = _file_of(module)
+        file = _file_of(module) if module not in self.sources and is_own(module) else None
         if file is None or file.suffix != ".py":
             return
-        code = compile(file.read_bytes(), file, "exec", dont_inherit=True)
-        self.sources[module] = self.describe(code)  # without comments
-        self._used(code, {}, module if file.name == "__init__.py" else package)
+        tree = _parsed(file.read_bytes())
+        self.sources[module] = digest(ast.dump(tree))
+        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+        for name in _imported(tree, package):
+            self._add_module(name)
+
+    def _add_source(self, thing: Any) -> None:
+        """Add the module of a class or function; of a script only what this one needs of it."""
+        module, name = thing.__module__, f"{thing.__module__}.{thing.__qualname__}"
+        if module != "__main__" and _file_of(module) is not None:
+            self._add_module(module)
+        elif name not in self.sources:
+            self.sources[name] = "unknown"
+            try:
+                tree = _parsed(textwrap.dedent(inspect.getsource(thing)))
+            except (OSError, TypeError, SyntaxError):  # typed in, or half of a statement
+                for part in vars(thing).values() if isinstance(thing, type) else ():
+                    if isinstance(part, FunctionType):
+                        self._add_source(part)
+                return
+            self.sources[name] = digest(ast.dump(tree))
+            for name in _imported(tree, ""):
+                self._add_module(name)
+            known = vars(sys.modules.get(module, object))
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            for name in sorted(used & known.keys()):
+                described = self.describe(known[name])
+                self.sources.setdefault(f"{module}.{name}", digest(described))
+
+
+def _own_tasks(pretext: Any, params: Any) -> list[type]:
+    """Return the tasks of the user that are given by name or file, also as parts of a sum."""
+    parts = params.get("tasks") if isinstance(params, Mapping) else None
+    found = []
+    for name in (pretext, *(parts if isinstance(parts, Mapping) else ())):
+        with suppress(ValueError):  # the fit will say so
+            found += [find_task(name)] if isinstance(name, str) else []
+    return [task for task in found if is_own(task.__module__)]
 
 
 def _saved_encoder(encoder: str | Path) -> str:
@@ -394,22 +380,55 @@ def _saved_encoder(encoder: str | Path) -> str:
 
 def is_own(module: str) -> bool:
     """Whether a module is the user's: not Python's, this package's or another installed one's."""
-    if module.partition(".")[0] in _NOT_OWN:
+    top = module.partition(".")[0]
+    if top == "__main__":  # a script or a notebook, whichever program runs it
+        return True
+    if top in sys.stdlib_module_names or top in ("", "builtins", "braindecode_pars"):
         return False
     file = _file_of(module)
     return file is None or not {"site-packages", "dist-packages"} & {*file.parts}
 
 
 def _file_of(module: str) -> Path | None:
-    """Return the file of a module, which is not imported for that; None of a script."""
+    """Return the file of a module, which is not imported for that; None without one."""
     if module in sys.modules:
         file = getattr(sys.modules[module], "__file__", None)
-        return Path(file) if file and module != "__main__" else None
-    top = sys.modules.get(module.partition(".")[0])
-    folders = [*map(Path, sys.path), *(Path(each).parent for each in getattr(top, "__path__", ()))]
-    place = module.replace(".", "/")
-    files = (folder / f"{place}{end}" for folder in folders for end in ("/__init__.py", ".py"))
-    return next(filter(Path.is_file, files), None)
+    else:
+        places: Any = sys.path
+        for name in accumulate(module.split("."), "{}.{}".format):
+            spec = PathFinder.find_spec(name, places)
+            if spec is None:
+                return None
+            file, places = spec.origin, spec.submodule_search_locations or []
+    return Path(file) if file else None
+
+
+def _parsed(source: str | bytes) -> ast.Module:
+    """Return the syntax tree of some source, which has no comments, without docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [statement for statement in body if not _is_text(statement)]
+    return tree
+
+
+def _is_text(statement: ast.AST) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the names of the modules that code may import, with the packages that hold them."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            base = ".".join(parents[: len(parents) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, [base, node.module]))
+            names = [f"{base}.{alias.name}" for alias in node.names]  # a module or a name in it
+        for name in names:
+            yield from accumulate(name.split("."), "{}.{}".format)
 
 
 def digest(*parts: Any) -> str:
