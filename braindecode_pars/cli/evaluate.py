@@ -28,12 +28,6 @@ PROTOCOLS = {
     "controls": (*_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
-KAPPA = ("kappa", "balanced_accuracy")
-METRICS_OF: dict[str, tuple[str, ...]] = {
-    "label-efficiency": (*KAPPA, "f1"),
-    "ablation": ("kappa",),
-    "controls": ("balanced_accuracy",),
-}
 
 
 @documented
@@ -142,29 +136,28 @@ def evaluate(
         classifier = report.settings_of(
             settings, published=published, dataset=dataset, pretrains=is_ablation
         )
-        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs)
+        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=report.title(dataset))
         methods = {}
         if not is_ablation:
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
             # An unknown method ends the command before the corpus is read.
             methods = report.methods_of(protocol, method, encoder, classifier)
         windows = report.load(dataset, data, values(load, "--load"))
-        once = protocol in ("compare", "leave-one-subject-out")
-        n_seeds = seeds or (1 if once or (protocol == "controls" and not n) else 5)
-        arguments |= dict(
-            dataset=report.title(dataset),
-            metrics=metric or METRICS_OF.get(protocol, KAPPA),
-            seeds=range(n_seeds),
+        if seeds is None and protocol == "controls" and not n:
+            seeds = 1
+        given = dict(
+            metrics=metric,
+            seeds=seeds and range(seeds),
+            n_train_subjects=n[-1] if n and is_ablation else n,
+            controls=control,
+            test_subjects=report.subjects_of(windows, test_subject),
         )
-        if not once:
-            arguments["test_subjects"] = report.subjects_of(windows, test_subject)
-        if protocol in ("label-efficiency", "controls"):
-            arguments["n_train_subjects"] = n
+        # What is not given is the protocol's default.
+        arguments |= {name: value for name, value in given.items() if value}
         if is_ablation:
-            arguments["n_train_subjects"] = n[-1] if n else None
             report.ablation(classifier, windows, grid or "", **arguments)
         elif protocol == "controls":
-            report.controls(methods, windows, against=against, controls=control, **arguments)
+            report.controls(methods, windows, against=against, **arguments)
         else:
             report.run(protocol, methods, windows, against=against, **arguments)
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,15 +34,6 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import is_store
 
 Draw = Callable[..., Axes]
-#: Protocol -> what its table averages over, and its figure.
-_SHOWN: dict[str, tuple[str, Draw]] = {
-    "compare": ("subjects", plotting.subject_dots),
-    "leave_one_subject_out": ("subjects", plotting.subject_dots),
-    "label_efficiency": ("seeds", plotting.label_efficiency),
-    "transfer": ("seeds", plotting.subject_dots),
-}
-
-
 #: Methods without ``--method``. Those of controls train no network, and many draws take minutes.
 _DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
 _DEFAULT_OF = {
@@ -51,6 +42,11 @@ _DEFAULT_OF = {
 }
 #: What controls compare the others with, if it is among the methods: the first one that is.
 _AGAINST = ("scratch", "random encoder")
+#: Recordings in the package, and nights that are simulated.
+_WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
+    "mental_arithmetic": mental_arithmetic,
+    "simulated": partial(simulated.sleep, n_subjects=6, hours=1, random_state=0),
+}
 #: Folds of whole subjects for controls, where a corpus has no test subjects and none are given.
 _FOLDS = 4
 
@@ -65,9 +61,7 @@ def methods_of(
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
         model_folder(encoder)  # an unknown name ends the command before methods are built
-    default = _DEFAULT_OF.get(protocol, _DEFAULT)
-    if protocol == "controls" and not by_name:
-        default = _DEFAULT
+    default = _DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT
     if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
         default = tuple(name for name in default if name != "pars")
     methods = make_methods(names or default, encoder=by_name or None, **settings)
@@ -130,11 +124,12 @@ def run(
         against = method_called(against, methods)
     data: Any = windows
     if protocol == "transfer":
-        name, tested = arguments.pop("dataset"), arguments.pop("test_subjects")
-        data = {name: windows}
-        arguments["test_subjects"] = tested and {name: tested}
+        data = {(name := arguments.pop("dataset")): windows}
+        if "test_subjects" in arguments:
+            arguments["test_subjects"] = {name: arguments["test_subjects"]}
     scores = getattr(evaluation, protocol)(methods, data, out=out, **arguments)
-    _report(scores, out, *_SHOWN[protocol])
+    is_curve = protocol == "label_efficiency"
+    _report(scores, out, plotting.label_efficiency if is_curve else plotting.subject_dots)
     console = make_console()
     if protocol == "compare":
         show_differences(console, scores, against, out)
@@ -146,17 +141,14 @@ def controls(
     windows: BaseConcatDataset,
     *,
     against: str | None,
-    controls: list[str] | None,
     out: Path,
     **arguments: Any,
 ) -> None:
     """Score the methods in each control; show and write scores, gains, sentences and figure."""
     against = default_against(methods) if against is None else method_called(against, methods)
-    if arguments["n_train_subjects"] and not arguments["test_subjects"]:
+    if "n_train_subjects" in arguments and "test_subjects" not in arguments:
         split = windows.description.get("split", pd.Series(dtype=str))
         arguments["cv"] = None if (split == "test").any() else _FOLDS
-    if controls is not None:
-        arguments["controls"] = controls
     scores = evaluation.controls(methods, windows, out=out, **arguments)
     gains = evaluation.control_gains(scores, against=against)
     console = make_console()
@@ -166,8 +158,7 @@ def controls(
     show_scores(console, of_metric.assign(metric=of_metric["control"]), "subjects")
     for note in scores.attrs["notes"].values():
         console.print(f"{note}.")
-    sentences = evaluation.describe_controls(gains)
-    console.print(sentences)
+    console.print(sentences := evaluation.describe_controls(gains))
     replace_file(out / "gains.csv", gains.to_csv(index=False))
     replace_file(out / "gains.txt", sentences + "\n")
     save(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
@@ -177,12 +168,11 @@ def controls(
 def default_against(methods: Iterable[str]) -> str:
     """Return the name of the method from scratch, or else of the random encoder."""
     names = {name.removesuffix(CENTRED): name for name in methods}
-    for name in _AGAINST:
-        if name in names:
-            return names[name]
-    raise ValueError(
-        f"--against is missing: the method to compare with, of {', '.join(names.values())}."
-    )
+    found = [names[name] for name in _AGAINST if name in names]
+    if not found:
+        known = ", ".join(names.values())
+        raise ValueError(f"--against is missing: the method to compare with, of {known}.")
+    return found[0]
 
 
 def method_called(name: str, methods: Iterable[str]) -> str:
@@ -205,23 +195,20 @@ def ablation(
     """Run the protocol of this name with PARS and show its scores."""
     (estimator,) = make_methods(["pars"], **settings).values()
     varied = evaluation.GRIDS[grid]
-    scores = cast(
-        pd.DataFrame, evaluation.ablation(estimator, windows, varied, out=out, **arguments)
-    )
-
+    scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     # A line for each value of one setting over the values of another, as in the paper; the values
     # of a single setting as methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     draw: Draw = plotting.subject_dots
     if len(axes) == 2:
         draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
-    _report(scores, out, "seeds", draw)
+    _report(scores, out, draw)
 
 
-def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw) -> None:
-    """Show the scores, and draw the first metric."""
+def _report(scores: pd.DataFrame, out: Path, draw: Draw) -> None:
+    """Show the scores, over seeds if the test subjects are fixed, and draw the first metric."""
     console = make_console()
-    show_scores(console, scores, over)
+    show_scores(console, scores, "seeds" if POOLED in scores["subject"].tolist() else "subjects")
     metric = scores["metric"].iloc[0]
     label = "Cohen's kappa" if metric == "kappa" else None
     save(draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150)
@@ -318,19 +305,17 @@ def show_costs(
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
         tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
     costs = pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
-    dataset = scores["dataset"].iloc[0]
-    replace_file(out / "costs.csv", costs.assign(dataset=dataset).to_csv(index=False))
+    written = costs.assign(dataset=scores["dataset"].iloc[0])
+    replace_file(out / "costs.csv", written.to_csv(index=False))
     print_frame(console, costs, "cost of one fit")
     console.print(f"Written to {out / 'costs.csv'}.")
 
 
 def title(dataset: str) -> str:
     """Return the name of a corpus in tables and figures."""
-    recipe = recipe_of(dataset)
-    if recipe in RECIPES:
+    if (recipe := recipe_of(dataset)) in RECIPES:
         return RECIPES[recipe].CARD["name"]
-    is_path = Path(dataset).exists()
-    return Path(dataset).resolve().stem if is_path else dataset
+    return Path(dataset).resolve().stem if Path(dataset).exists() else dataset
 
 
 def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseConcatDataset:
@@ -340,8 +325,7 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     ----------
     dataset : str
         Name of a corpus; path of a store with labels, or of a folder of own recordings, or any name
-        for the one in ``data``; path of a Python file, or dotted name of an installed module, with
-        a function ``load``.
+        for the one in ``data``; path of a Python file with a function ``load``.
     data : Path | None
         Folder of the corpus, or of a store of it; the first argument of ``load``.
     arguments : dict
@@ -365,12 +349,11 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
 
 def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDataset], list[Path]]:
     """Return the function that reads a corpus, and its arguments by position."""
-    given, path = [] if data is None else [data], data or Path(dataset)
-    if dataset in ("mental_arithmetic", "simulated"):
+    given, path = ([], Path(dataset)) if data is None else ([data], data)
+    if dataset in _WITHOUT_FOLDER:
         if given:
             raise ValueError(f"{dataset} reads no folder; omit {data}.")
-        sleep = partial(simulated.sleep, n_subjects=6, hours=1, random_state=0)
-        return mental_arithmetic if dataset == "mental_arithmetic" else sleep, []
+        return _WITHOUT_FOLDER[dataset], []
     if is_store(path):
         return labelled_windows, [path]
     if dataset in RECIPES:
@@ -379,16 +362,14 @@ def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDa
                 f"{dataset} needs --data, the folder of its files; there is no download."
             )
         return RECIPES[dataset].load, given
-    if not given and path.is_dir():
+    if path.is_dir() and (not given or Path(dataset).suffix != ".py"):
         return folder.load, [path]
     if Path(dataset).suffix == ".py":
         module = import_file(Path(dataset))
         if not callable(getattr(module, "load", None)):
             raise ValueError(f"{dataset} has no function load, which returns labelled windows.")
         return module.load, given
-    if path.is_dir():
-        return folder.load, given
-    known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
+    known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
     raise ValueError(
         f"There is no folder and no corpus {dataset!r}; known are {known}, a folder of own "
         "recordings, a store with labels, and a Python file with a function load."
@@ -431,8 +412,6 @@ def labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcat
 
 def recipe_of(dataset: str) -> str:
     """Return the recipe of a store that was made of one corpus; another name as it is."""
-    if not is_store(dataset):
-        return dataset
-    corpora = set(SignalStore.open(dataset, verbose=0).recordings["corpus"])
-    name = corpora.pop()
-    return name if not corpora and name in RECIPES else dataset
+    of_store = is_store(dataset)
+    corpora = set(SignalStore.open(dataset, verbose=0).recordings["corpus"]) if of_store else set()
+    return corpora.pop() if len(corpora) == 1 and corpora <= RECIPES.keys() else dataset

@@ -183,8 +183,14 @@ verbose
         return 0 if always or self.head_epochs == AUTO else int(self.head_epochs)
 
     def _given_card(self) -> EncoderCard | None:
-        """Card of the weights, whose subjects are unknown; None without weights."""
-        return None if self.weights is None else unknown_card(self)
+        """Card of the weights, whose subjects are unknown; None without weights.
+
+        A file that cannot be loaded fails here, before a protocol trains other methods.
+        """
+        if self.weights is None:
+            return None
+        foundation.read_weights(self.weights, _model_class(self.network))
+        return unknown_card(self)
 
     def _begin(
         self, X: Any, y: Any, groups: Any, *, seeds: Seeds

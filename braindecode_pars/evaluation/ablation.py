@@ -21,8 +21,11 @@ from braindecode_pars._common.checks import integer, optional
 from braindecode_pars._common.files import plain
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import SCORES
+from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators.encoder_start import encoder_start
 from braindecode_pars.estimators.fine_tuning import fine_tuning_of
+from braindecode_pars.estimators.windows_estimator import without_training
 from braindecode_pars.evaluation.cache import FoldStore, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
 from braindecode_pars.evaluation.protocols import Shared, run_protocol
@@ -33,6 +36,7 @@ from braindecode_pars.evaluation.splitting import (
     split_by,
     validates_by_split,
 )
+from braindecode_pars.pretext.base import make_task
 
 #: Number of validation subjects that the paper scores its ablations on.
 N_VALIDATION = 200
@@ -296,12 +300,23 @@ def share_encoders(
     Raises
     ------
     ValueError
-        When folds have no window to pretrain on.
+        When folds have no window to pretrain on, or a task does not fit the windows.
     """
     members: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
             members.setdefault((fold.method, *fold.test_subjects), []).append(i)
+    # A task that does not fit the windows fails before any encoder is pretrained.
+    for method in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
+        with without_training(method.estimator) as (unfitted, _):
+            sizes = encoder_start(unfitted, corpora[method.dataset].X).sizes
+            make_task(
+                unfitted.pretext,
+                n_times=unfitted.n_times_,
+                encoder=PatchEncoder(**sizes),
+                task_params=unfitted.pretext_params,
+                sfreq=unfitted.sfreq_,
+            )
     shared = list(folds)
     for group in ProgressBar(
         members.values(), "pretraining", unit=" encoders", disable=not verbose

@@ -10,7 +10,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -188,8 +188,7 @@ def run_folds(
     results = _read_finished(folds, files, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    announced: set[str] = set()
-    _warn_of_leaks(folds, _seen_by_given(folds, corpora, estimators), announced)
+    warned = _warn_of_leaks(folds, _seen_by_given(folds, corpora, estimators))
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
@@ -203,31 +202,31 @@ def run_folds(
         unit=" fits",
         disable=not verbose,
     )
-    warned: list[list[tuple]] = []
+    found: list[list[tuple]] = []
     try:
         with bar:
-            for i, result, found in _finished(missing, folds, corpora, files, n_jobs, bar):
+            for i, result, of_fold in _finished(missing, folds, corpora, files, n_jobs, bar):
                 results[i] = _scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if (file := files[i]) is not None and not file.exists():
                     write_checked(file, result)
                 bar.update()
-                warned.append(found)
+                found.append(of_fold)
     except FoldError as error:
         saved = "not saved without out=" if store is None else f"saved in {store.folder}"
         message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
         raise FoldError(message) from error
     finally:
-        warn_once(warned)
+        warn_once(found)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
-    scores = _scores(folds, in_order)
+    scores = _table(folds, in_order)
     if store is not None:
         replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
-    _warn_of_leaks(folds, [result["seen"] for result in in_order], announced)
+    _warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
     return scores
 
 
@@ -267,10 +266,9 @@ def _finished(
     # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
     # the workers save each finished fold.
     one_by_one = n_parallel == 1 or backend.supports_return_generator
+    return_as = "generator_unordered" if one_by_one else "list"
+    parallel = Parallel(**given_jobs, batch_size=1, return_as=return_as)
     tasks_here = own_tasks()
-    parallel = Parallel(
-        **given_jobs, batch_size=1, return_as="generator_unordered" if one_by_one else "list"
-    )
 
     def tasks() -> Iterator[Any]:
         for i in missing:
@@ -293,7 +291,10 @@ def _run(
     device = f"cuda:{i % n_gpus}" if n_parallel > 1 and n_gpus > 1 else AUTO
     found: list[tuple] = []
     try:
-        with _ONE_AT_A_TIME, _threads(joblib.cpu_count() // n_parallel), collected(found):
+        with _ONE_AT_A_TIME, ExitStack() as after, collected(found):
+            n_threads = torch.get_num_threads()
+            after.callback(torch.set_num_threads, n_threads)
+            torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
             know_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
@@ -370,28 +371,17 @@ def _torch_seed(estimator: BaseEstimator, seed: int) -> AbstractContextManager[N
     return torch_seeded(int(seed), device) if fits_in_threads else seeded(int(seed), device)
 
 
-@contextmanager
-def _threads(n_threads: int) -> Iterator[None]:
-    n_before = torch.get_num_threads()
-    torch.set_num_threads(min(n_before, max(1, n_threads)))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(n_before)
-
-
 def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
     """Return what the tables need of a result: its scores, without labels and probabilities.
 
     The predictions of hundreds of folds of a large corpus would fill the memory.
     """
-    rows = list(score_rows(fold, result, metrics))
+    rows = [{**fold.key, **row} for row in score_rows(fold, result, metrics)]
     return {"seen": result["seen"], "rows": rows}
 
 
-def _scores(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    pairs = zip(folds, results, strict=True)
-    rows = [{**fold.key, **row} for fold, result in pairs for row in result["rows"]]
+def _table(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    rows = [row for result in results for row in result["rows"]]
     varied = dict.fromkeys(name for fold in folds for name in fold.varied)
     scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
     scores.attrs["undefined"] = [
@@ -438,34 +428,28 @@ def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
 
 
 def _warn_of_leaks(
-    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: set[str]
-) -> None:
-    """Warn of test subjects that encoders have seen, each method once."""
-    for sentence in leak_sentences([fold.method for fold in folds], seen):
-        if sentence not in announced:
-            announced.add(sentence)
+    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
+) -> list[str]:
+    """Warn of test subjects that encoders have seen, each method once; return the sentences."""
+    sentences = leak_sentences([fold.method for fold in folds], seen)
+    for sentence in sentences:
+        if sentence not in warned:
             warn_user(sentence)
+    return sentences
 
 
 def _seen_by_given(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
 ) -> list[dict[str, Any]]:
     """Return the test subjects of each fold on the cards of the encoders that it is given."""
-    cards = {method: given_cards(estimator) for method, estimator in estimators.items()}
+    cards: dict[str, list[Any]] = {}
+    for method, estimator in estimators.items():
+        parts = [estimator, *estimator.get_params().values()]
+        given = [part._given_card() for part in parts if hasattr(part, "_given_card")]
+        cards[method] = [card for card in given if card is not None]
     people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
     seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
     return [{"subjects": subjects, "unknown": False} for subjects in seen]
-
-
-#: Attributes that contain one estimator, in searches and wrappers.
-_INNER = ("best_estimator_", "estimator_", "transformer_")
-
-
-def given_cards(estimator: BaseEstimator) -> list[Any]:
-    """Return the cards of the encoders that the parts of an unfitted estimator are given."""
-    parts = [estimator, *estimator.get_params().values()]
-    cards = [part._given_card() for part in parts if hasattr(part, "_given_card")]
-    return [card for card in cards if card is not None]
 
 
 def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
@@ -540,7 +524,8 @@ def parts_of(fitted: Any) -> Iterator[Any]:
     inner += [part for _, part in getattr(fitted, "transformer_list", [])]
     inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
     inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    inner += [getattr(fitted, name, None) for name in _INNER]
+    one = ("best_estimator_", "estimator_", "transformer_")
+    inner += [getattr(fitted, name, None) for name in one]
     inner += list(getattr(fitted, "estimators_", []))
     for part in inner:
         if part is not None:

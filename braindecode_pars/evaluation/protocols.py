@@ -7,6 +7,7 @@ figure 3 of the paper, transfer is table 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -118,13 +119,9 @@ def leave_one_subject_out(
     >>> len(scores), scores["subject"].tolist()
     (6, [1, 1, 2, 2, 3, 3])
     """
-    return run_protocol(
-        "leave_one_subject_out",
-        estimators,
-        {dataset: windows_ds},
-        lambda corpus: one_subject_out(corpus, test_subjects),
-        Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes),
-    )
+    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    split = partial(one_subject_out, test_subjects=test_subjects)
+    return run_protocol("leave_one_subject_out", estimators, {dataset: windows_ds}, split, shared)
 
 
 def compare(
@@ -203,12 +200,8 @@ equal_sizes
             f"compare needs at least two classifiers, got only {next(iter(estimators))}; use "
             "leave_one_subject_out to score one."
         )
-
-    def split(corpus: Corpus) -> Split:
-        if cv is None:
-            return one_subject_out(corpus, test_subjects)
-        return split_by(cv, corpus, test_subjects)
-
+    split = one_subject_out if cv is None else partial(split_by, cv)
+    split = partial(split, test_subjects=test_subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol("compare", estimators, {dataset: windows_ds}, split, shared)
 
@@ -309,13 +302,9 @@ def label_efficiency(
     1                 3  2
     """
     check_list("n_train_subjects", n_train_subjects, integer(1))
-
-    def split(corpus: Corpus) -> Split:
-        return split_by(cv, corpus, test_subjects, train_subjects)
-
+    split = partial(split_by, cv, test_subjects=test_subjects, train_subjects=train_subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    numbers = list(n_train_subjects)
-    data = {dataset: windows_ds}
+    data, numbers = {dataset: windows_ds}, list(n_train_subjects)
     return run_protocol("label_efficiency", estimators, data, split, shared, numbers)
 
 
@@ -458,12 +447,11 @@ def run_protocol(
         corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
         if differing := check_equal_sizes(estimators, corpus.X, equal_sizes):
             sizes[name] = differing
-        of_corpus = split(corpus)
-        folds += make_folds(
-            protocol, estimators, corpus, of_corpus, seeds, n_train_subjects, varied
-        )
-    options: dict[str, Any] = dict(out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare)
-    scores = run_folds(folds, corpora, metrics=metrics, **options)
+        varying = seeds, n_train_subjects, varied
+        folds += make_folds(protocol, estimators, corpus, split(corpus), *varying)
+    scores = run_folds(
+        folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
+    )
     scores.attrs["n_classes"] = {
         name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -11,6 +10,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 
@@ -48,10 +48,9 @@ def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Sp
     ValueError
         When the data have only one subject, or a test subject is not in the data.
     """
-    subjects = corpus.subjects
+    tested = subjects = corpus.subjects
     if len(subjects) < 2:
         raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
-    tested = subjects
     if test_subjects is not None:
         tested = check_subjects(test_subjects, subjects, "test_subjects")
     # PredefinedSplit: one fold number per window; windows with -1 are never tested.
@@ -78,17 +77,23 @@ def given_split(
         When there are no test subjects, or a subject is both a training and a test subject.
     """
     # Test subjects
-    reserved = _subjects_of_test_split(corpus)
-    test = reserved
+    is_test = corpus.splits == "test"
+    test, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
+    if both := [str(subject) for subject in test if subject in others]:
+        raise ValueError(
+            f"Recordings of {', '.join(both)} are in split 'test' and in another split; put all "
+            "recordings of a subject in one split."
+        )
+    held_out = {*test, *left_out}
     if test_subjects is not None:
         test = check_subjects(test_subjects, corpus.subjects, "test_subjects")
-    elif not reserved:
+    elif not test:
         where = f" in {corpus.name}" if corpus.name else ""
         raise ValueError(
             f"There are no test subjects{where}: no recording's description has 'split' 'test'. "
             "Pass test_subjects, or use leave_one_subject_out."
         )
-    held_out = {*reserved, *test, *left_out}
+    held_out |= {*test}
     # Training subjects
     chosen = None
     if train_subjects is not None:
@@ -170,12 +175,9 @@ def draw_subjects(
     order = np.random.RandomState(seed).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]
     if class_of is not None:
-        seen: Counter[Any] = Counter()
-        turns = []
-        for subject in shuffled:
-            turns.append(seen[class_of[subject]])
-            seen[class_of[subject]] += 1
-        shuffled = [shuffled[i] for i in np.argsort(turns, kind="stable")]
+        classes = pd.Series([class_of[subject] for subject in shuffled])
+        turns = classes.groupby(classes, sort=False).cumcount()
+        shuffled = [shuffled[i] for i in np.argsort(turns.to_numpy(), kind="stable")]
     return shuffled[:n]
 
 
@@ -230,6 +232,7 @@ def make_folds(
     fixed = {method: validates_by_split(estimator) for method, estimator in estimators.items()}
     labeled = set(corpus.subjects_of(corpus.labeled))
     class_of = classes_of_subjects(corpus)
+    reserved = corpus.windows_of(corpus.subjects_of(corpus.splits == "test"))
     for train, test in _train_test_windows(corpus, split):
         valid = train[:0]
         if any(fixed.values()):
@@ -243,8 +246,10 @@ def make_folds(
                 "No labelled subject remains for training when the test subjects are "
                 f"{', '.join(map(str, tested_on))}; use fewer test subjects."
             )
-        windows = pretrain.get(tuple(tested_on), valid[:0]), _without_test_split(corpus, train)
-        pretrain[tuple(tested_on)] = np.union1d(*windows)
+        # Without subjects of split "test", which a cv may train on.
+        pretrained_on = np.setdiff1d(train, reserved)
+        earlier = pretrain.get(tuple(tested_on), valid[:0])
+        pretrain[tuple(tested_on)] = np.union1d(earlier, pretrained_on)
         # Kept in every fold, for estimators that pretrain on unlabelled windows.
         unlabeled = [subject for subject in trained_on if subject not in labeled]
         same: dict[str, Any] = dict(
@@ -289,24 +294,6 @@ def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarr
                 "Scores must be of held-out subjects; use cv with groups, such as GroupKFold."
             )
         yield windows[train], windows[test]
-
-
-def _subjects_of_test_split(corpus: Corpus) -> list:
-    """Subjects whose recordings have ``"test"`` as ``split`` in their description."""
-    is_test = corpus.splits == "test"
-    test, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
-    if both := [str(subject) for subject in test if subject in others]:
-        raise ValueError(
-            f"Recordings of {', '.join(both)} are in split 'test' and in another split; put all "
-            "recordings of a subject in one split."
-        )
-    return test
-
-
-def _without_test_split(corpus: Corpus, windows: np.ndarray) -> np.ndarray:
-    """Return the windows without those of subjects of split "test", which a ``cv`` may train on."""
-    reserved = corpus.subjects_of(corpus.splits == "test")
-    return np.setdiff1d(windows, corpus.windows_of(reserved))
 
 
 def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

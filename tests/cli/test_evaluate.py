@@ -98,6 +98,18 @@ def test_methods_are_checked_before_a_corpus_is_read(arguments, tmp_path):
     assert "absent is not the folder" in one_line(result.output)
 
 
+@pytest.mark.parametrize(("name", "message"), [("none.pt", "does not exist"), ("no.pt", "damaged")])
+def test_weights_are_checked_before_the_first_fit(name, message, tmp_path):
+    (tmp_path / "no.pt").write_bytes(b"no weights")
+    methods = ["--method", "band-power", "--method", f"cbramod:{tmp_path / name}"]
+    arguments = ["evaluate", "compare", *SMALL, *methods, "--out", str(tmp_path / "out")]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 1
+    assert name in result.output
+    assert message in one_line(result.output)
+    assert not list((tmp_path / "out").rglob("*_*.json"))
+
+
 def test_unknown_subjects_and_grids(tmp_path):
     output = runner.invoke(
         app,

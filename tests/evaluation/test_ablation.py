@@ -313,3 +313,12 @@ def test_encoders_are_pretrained_for_missing_folds_only(nights, pretrained, tmp_
     # An encoder that was deleted is pretrained again for another seed.
     run(nights, seeds=[1], out=tmp_path)
     assert len(pretrained) == 3
+
+
+def test_a_task_that_does_not_fit_the_windows_fails_before_any_pretraining(nights, pretrained):
+    """The second setting: 20 patches of 3 seconds do not fit side by side in 30 seconds."""
+    with pytest.raises(ValueError, match="20 patches"):
+        ablation(
+            classifier(patch_seconds=3), nights, GRIDS["overlap"], test_subjects=[2], verbose=0
+        )
+    assert pretrained == []
