@@ -23,6 +23,7 @@ from braindecode_pars import (
     PARSClassifier,
     PARSEmbedder,
     PARSNet,
+    PARSRegressor,
     PatchEncoder,
     SubjectCentering,
     as_sklearn,
@@ -560,6 +561,11 @@ EVALUATION = {
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()),
         ValueError,
         "seeds",
+    ),
+    "a regressor in a protocol": (
+        lambda: leave_one_subject_out({"PARS": PARSRegressor()}, recording()),
+        TypeError,
+        r"PARS is a regressor.* use cross_val_predict .*regression_scores",
     ),
     "an unknown metric": (
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), metrics=["auc"]),

@@ -30,7 +30,12 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.channel_names import electrode_name, electrode_pair
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import LoadReport, load_tensors, model_folder
+from braindecode_pars._common.model_files import (
+    LoadReport,
+    load_tensors,
+    model_folder,
+    packaged_folder,
+)
 from braindecode_pars.recordings.as_trained import find_derivations
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
@@ -331,7 +336,7 @@ def read_weights(
     FileNotFoundError
         When there is no such file, folder or model.
     ValueError
-        When the file is damaged, or contains more than tensors.
+        When the file is damaged, or contains more than tensors; for an encoder of this package.
     """
     file = Path(source).expanduser()
     if file.suffix in _ENDINGS and not file.is_file():
@@ -339,6 +344,11 @@ def read_weights(
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_folder(source)
+    if folder == packaged_folder(str(source)):
+        raise ValueError(
+            f"{source!r} is an encoder of this package, not the weights of a {network.__name__}; "
+            f"use PARSClassifier(encoder={source!r})."
+        )
     if not (folder / "model.safetensors").is_file():
         raise FileNotFoundError(f"{folder} has no model.safetensors; pass the file of the weights.")
     config, params = folder / "config.json", {}
@@ -379,7 +389,8 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
     Raises
     ------
     ValueError
-        When a tensor before the last layer is not in the file, or has another shape there.
+        When a tensor before the last layer is not in the file, has another shape there, or is not
+        finite.
 
     Warns
     -----
@@ -396,6 +407,8 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
             tensor = tensor[:, : own[name].shape[1]]
         if not name.startswith(left):
             kept[name] = tensor
+    if broken := [name for name, tensor in kept.items() if not tensor.isfinite().all()]:
+        raise ValueError(f"{source} has tensors with NaN or infinite values: {listed(broken)}.")
     report = load_tensors(network, kept, source, strict=False)
     lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(left)]
     if lacking:
