@@ -289,11 +289,7 @@ def _votes(
 
 
 def _linear(
-    shown: str,
-    centred: bool,
-    settings: dict[str, Any],
-    features: TransformerMixin,
-    **own: Any,
+    shown: str, centred: bool, settings: dict[str, Any], features: TransformerMixin, **own: Any
 ) -> tuple[str, BaseEstimator]:
     """Return the shown name, and a linear classifier on features, with defaults of its own."""
     if centred:

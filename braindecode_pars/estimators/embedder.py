@@ -37,11 +37,7 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.saved import (
-    describe_encoder,
-    encoder_digest,
-    load_encoder,
-)
+from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 

@@ -37,11 +37,7 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained.cards import fine_tuned_card
-from braindecode_pars.pretrained.saved import (
-    describe_encoder,
-    encoder_digest,
-    load_encoder,
-)
+from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.labels import cross_entropy_weights
@@ -49,6 +45,9 @@ from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
+
+#: What the standardisation and the logistic regression of a view have learned.
+_LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
 _NOT_SEARCHED = "not searched, since it needs three known subjects and all classes in a fold"
 
@@ -391,13 +390,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             },
         }
         arrays = {"tangent_space.reference": self.tangent_space_.reference_}
-        for view, (scaler, regression) in self.views_.items():
-            arrays |= {
-                f"views.{view}.mean": scaler.mean_,
-                f"views.{view}.scale": scaler.scale_,
-                f"views.{view}.coef": regression.coef_,
-                f"views.{view}.intercept": regression.intercept_,
-            }
+        for view, steps in self.views_.items():
+            for step, names in zip(steps, _LEARNED, strict=True):
+                arrays |= {f"views.{view}.{name}": getattr(step, f"{name}_") for name in names}
         of_encoder = {f"encoder.{k}": value for k, value in self.encoder_.state_dict().items()}
         return description, of_encoder | {k: torch.from_numpy(v) for k, v in arrays.items()}
 
@@ -414,16 +409,13 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
         for view, C in self.C_.items():
-            names = ("mean", "scale", "coef", "intercept")
-            mean, scale, coef, intercept = (tensors[f"views.{view}.{n}"].numpy() for n in names)
-            clf = logistic_regression(C, self.class_weight)
-            vars(clf[0]).update(mean_=mean, scale_=scale, var_=scale**2, n_features_in_=len(mean))
-            vars(clf[1]).update(
-                coef_=coef,
-                intercept_=intercept,
-                classes_=np.arange(len(self.classes_)),
-                n_features_in_=len(mean),
-            )
+            scaler, regression = clf = logistic_regression(C, self.class_weight)
+            for step, names in zip(clf, _LEARNED, strict=True):
+                for name in names:
+                    setattr(step, f"{name}_", tensors[f"views.{view}.{name}"].numpy())
+            scaler.var_ = scaler.scale_**2
+            scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
+            regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
 
 

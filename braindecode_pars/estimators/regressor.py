@@ -112,12 +112,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        groups: Any = None,
-        unlabeled: Any = None,
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
     ) -> PARSRegressor:
         """Pretrain on the training windows, then fine-tune on those with a target.
 

@@ -168,12 +168,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
 
 
 def read_windows(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    groups: Any = None,
-    *,
-    any_montage: bool = False,
+    estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
 ) -> Windows:
     """Return the windows of ``fit`` as Windows, with the picked channels.
 
@@ -191,12 +186,7 @@ def read_windows(
 
 
 def read_labelled(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    *,
-    any_montage: bool = False,
+    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
 ) -> Windows:
     """Return the windows of ``fit`` of a classifier, and set what their labels tell.
 
