@@ -112,9 +112,10 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        When an entry is none of these, or when arguments are missing or unknown.
+        When an entry is none of these, or when arguments are missing or unknown. Also for a Mixup,
+        which mixes labels.
     ValueError
-        When a name is unknown. Also for Mixup, which mixes labels.
+        When a name is unknown, as ``"Mixup"`` is.
 
     Examples
     --------
@@ -127,7 +128,12 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     """
     if isinstance(given, list):
         return [make_augmentation(one) for one in given]
-    if given is None or isinstance(given, Transform):
+    if given is None:
+        return None
+    if isinstance(given, Transform):
+        # A Compose contains other transforms.
+        if any(isinstance(part, Mixup) for part in given.modules()):
+            raise TypeError("augmentation contains Mixup, which also mixes labels.")
         return given
     if not isinstance(given, (str, dict)):
         raise TypeError(
