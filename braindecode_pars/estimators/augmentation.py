@@ -136,10 +136,7 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
             raise TypeError("augmentation contains Mixup, which also mixes labels.")
         return given
     if not isinstance(given, (str, dict)):
-        raise TypeError(
-            f"augmentation contains an object of type {type(given).__name__}; pass braindecode "
-            "transforms, their names, or dicts of a name and arguments."
-        )
+        raise TypeError(f"augmentation must be transforms, names or dicts, not {given!r}.")
     arguments = {"name": given} if isinstance(given, str) else dict(given)
     name, known = arguments.pop("name", None), _transforms()
     if name not in known:

@@ -31,6 +31,7 @@ from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
     batches,
     check_finite,
+    check_n_chans,
     fresh_fit,
     read_labelled,
     read_to_predict,
@@ -178,10 +179,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
     def _check(self) -> None:
         super()._check()
         if self.encoder is None:
-            raise ValueError(
-                "FewLabelsClassifier: encoder is None; pass a pretrained encoder, such as "
-                '"small", a folder or a fitted estimator.'
-            )
+            raise ValueError('encoder is None; pass "small", a folder or a fitted estimator.')
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> FewLabelsClassifier:
         """Embed the labelled windows once, and fit a logistic regression to each view of them.
@@ -293,10 +291,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         """Return which channels of ``fit`` windows have, as indices."""
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         if not fitted or not montage.names:
-            if n_chans != self.n_chans_:
-                raise ValueError(
-                    f"The windows have {n_chans} channels, those of fit had {self.n_chans_}."
-                )
+            check_n_chans(self, n_chans)
             return np.arange(n_chans)
         if not set(montage.names) <= set(fitted):  # all others, since none was found
             raise ValueError(f"The windows have none of the channels of fit ({listed(fitted)}).")
@@ -324,8 +319,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
         windows = read_to_predict(self, X, any_montage=bool(self.chs_info_), groups=groups)
-        subjects = self._subjects(windows)
-        features = self._features(self._measured(windows), subjects)
+        features = self._features(self._measured(windows), self._subjects(windows))
         of_views = []
         for view, own in features.items():
             scaler, regression = self.views_[view]

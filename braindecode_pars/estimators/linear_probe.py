@@ -161,8 +161,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         TypeError, ValueError
             As the transformer.
         """
-        features = self._features(X, groups)
-        return self.classifier_.predict_proba(features)
+        return self.classifier_.predict_proba(self._features(X, groups))
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the most probable label of each window.
@@ -177,8 +176,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        features = self._features(X, groups)
-        return self.classifier_.predict(features)
+        return self.classifier_.predict(self._features(X, groups))
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)

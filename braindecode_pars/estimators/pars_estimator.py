@@ -167,10 +167,7 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
         elif self.electrode_position not in (AUTO, False) and not names:
-            raise ValueError(
-                "electrode_position=True needs channel names, with the same names and order in "
-                "every recording."
-            )
+            raise ValueError("electrode_position=True needs channel names, the same everywhere.")
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
@@ -294,21 +291,19 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
     ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
     have the channels of the fit, if they have as many.
     """
-    unknown: list[int] = []
+    n_unknown, example = 0, ""
     for number, montage in enumerate(windows.montages):
-        of_montage = np.flatnonzero(windows.montage_numbers == number).tolist()
+        own = np.flatnonzero(windows.montage_numbers == number)
         if montage.chs_info is None:
-            is_known = len(windows[of_montage[0]]) == n_chans
+            is_known = len(windows[int(own[0])]) == n_chans
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
-        unknown += [] if is_known else of_montage
-    if unknown:
-        names = windows.montage_of(unknown[0]).names
-        found = listed(names, most=3) or f"{len(windows[unknown[0]])} without names"
+        if not is_known:
+            n_unknown, example = n_unknown + len(own), listed(montage.names, most=3)
+    if n_unknown:
         warn_user(
-            f"No electrode position is known in {len(unknown)} of {len(windows)} windows: none of "
-            f"their channels ({found}) is an electrode of the 10-05 system or has a location. "
-            "Rename them, or set a montage."
+            f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "
+            f"{example or 'without names'}). Rename them as in the 10-05 system, or set a montage."
         )
 
 

@@ -346,8 +346,7 @@ def read_weights(
     folder = model_folder(source)
     if folder == packaged_folder(str(source)):
         raise ValueError(
-            f"{source!r} is an encoder of this package, not the weights of a {network.__name__}; "
-            f"use PARSClassifier(encoder={source!r})."
+            f"{source!r} is no {network.__name__}; use PARSClassifier(encoder={source!r})."
         )
     if not (folder / "model.safetensors").is_file():
         raise FileNotFoundError(f"{folder} has no model.safetensors; pass the file of the weights.")
@@ -367,8 +366,7 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise ValueError(
-            f"{file} is damaged, or has more than tensors, which is not read; save the "
-            "state_dict() of the network."
+            f"{file} is damaged, or has more than tensors; save the state_dict() of the network."
         ) from error
     content = next((content[name] for name in _CONTAINERS if name in content), content)
     return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
