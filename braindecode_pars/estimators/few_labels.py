@@ -179,7 +179,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
     def _check(self) -> None:
         super()._check()
         if self.encoder is None:
-            raise ValueError('encoder is None; pass "small", a folder or a fitted estimator.')
+            raise ValueError('FewLabelsClassifier: encoder is None; pass "small" or another.')
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> FewLabelsClassifier:
         """Embed the labelled windows once, and fit a logistic regression to each view of them.
