@@ -133,8 +133,9 @@ def _pretraining(
         counts.append(earlier)
     if start.is_pretrained:
         settings, n_times = start.settings, start.estimator.n_times_
-        by_default = settings.epochs is None
-        epochs = default_epochs_of(settings, n_windows) if by_default else settings.epochs
+        epochs = settings.epochs
+        if epochs is None:
+            epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
         sfreq = start.estimator.sfreq_
         step = _pretraining_step(settings.task, encoder, settings.task_params, n_times, sfreq)

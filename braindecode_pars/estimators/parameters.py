@@ -55,7 +55,7 @@ def _are_positive(pair: Any) -> bool:
 
 
 def _is_factor(value: Any) -> bool:
-    return 0 <= value < math.inf if isinstance(value, Real) else _are_positive(value)
+    return 0 <= float(value) < math.inf if isinstance(value, Real) else _are_positive(value)
 
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
