@@ -204,9 +204,7 @@ def make_methods(
     found = [*_classifiers(names, encoders, subject_centering, settings, equal_sizes)]
     shown = [each for each, _ in found]
     if twice := [each for each in shown if shown.count(each) > 1]:
-        raise ValueError(
-            f"An encoder is called {twice[0]!r}, like another method; give it another name."
-        )
+        raise ValueError(f"An encoder is called {twice[0]!r}, like another method; rename it.")
     methods = dict(found)
     if smoothing:
         methods |= {shown + SMOOTHED: HMMSmoothing(own) for shown, own in found}
@@ -289,11 +287,7 @@ def _votes(
 
 
 def _linear(
-    shown: str,
-    centred: bool,
-    settings: dict[str, Any],
-    features: TransformerMixin,
-    **own: Any,
+    shown: str, centred: bool, settings: dict[str, Any], features: TransformerMixin, **own: Any
 ) -> tuple[str, BaseEstimator]:
     """Return the shown name, and a linear classifier on features, with defaults of its own."""
     if centred:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import check_parameters, choice, instance, integer, share
+from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, share
 from braindecode_pars.tokens import PatchEmbedding, SpectralPatchEmbedding
 
 __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
@@ -20,7 +20,11 @@ TOKENIZERS = {"linear": PatchEmbedding, "spectral": SpectralPatchEmbedding}
 _RULES = dict(
     **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
     drop_prob=share(),
-    activation=instance("a class such as torch.nn.GELU, not an instance or a name", type),
+    activation=Rule(
+        "a class of modules such as torch.nn.GELU",
+        (type,),
+        lambda given: issubclass(given, nn.Module),
+    ),
     tokenizer=choice(*TOKENIZERS),
 )
 
@@ -56,9 +60,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         if embed_dim % num_heads:
-            raise ValueError(
-                f"embed_dim ({embed_dim}) must be a multiple of num_heads ({num_heads})."
-            )
+            raise ValueError(f"num_heads ({num_heads}) must divide embed_dim ({embed_dim}).")
         self.num_heads = num_heads
         self.query = nn.Linear(embed_dim, embed_dim)
         self.key = nn.Linear(embed_dim, embed_dim)
@@ -156,7 +158,7 @@ class TransformerBlock(nn.Module):
         activation: type[nn.Module] = nn.GELU,
     ):
         super().__init__()
-        _check_arguments(self, locals())
+        check_parameters(locals(), _RULES, type(self).__name__)
         self.attention_norm = nn.LayerNorm(embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
         self.feed_forward_norm = nn.LayerNorm(embed_dim)
@@ -185,16 +187,6 @@ class TransformerBlock(nn.Module):
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
-def _check_arguments(module: nn.Module, arguments: dict[str, Any]) -> None:
-    """Check the arguments of a module before it builds layers from them."""
-    check_parameters(arguments, _RULES, type(module).__name__)
-    if not issubclass(arguments["activation"], nn.Module):
-        raise TypeError(
-            f"{type(module).__name__}: activation must be a class of modules such as "
-            f"torch.nn.GELU, got {arguments['activation']!r}."
-        )
-
-
 def activation_name(encoder: PatchEncoder) -> str:
     """Return the name of the activation in ``torch.nn``, by which it is saved.
 
@@ -207,8 +199,7 @@ def activation_name(encoder: PatchEncoder) -> str:
     name: str = activation.__name__
     if getattr(nn, name, None) is not activation:
         raise ValueError(
-            f"The encoder's activation {activation!r} is not one of torch.nn, so the encoder "
-            "cannot be rebuilt from a folder; use an activation of torch.nn."
+            f"The activation {activation!r} is none of torch.nn, so a file cannot name it; use one."
         )
     return name
 
@@ -246,10 +237,10 @@ class PatchEncoder(nn.Module):
     Raises
     ------
     ValueError
-        When an argument is out of range, ``embed_dim`` is odd, or ``num_heads`` does not divide
-        ``embed_dim``.
+        When an argument is out of range, ``embed_dim`` is odd, ``num_heads`` does not divide
+        ``embed_dim``, or ``activation`` is a class of something else.
     TypeError
-        When a size is not an integer, or ``activation`` is not a class of modules.
+        When a size is not an integer, or ``activation`` is not a class.
 
     Notes
     -----
@@ -285,12 +276,9 @@ class PatchEncoder(nn.Module):
     ):
         super().__init__()
         given = {name: value for name, value in locals().items() if name in _RULES}
-        _check_arguments(self, given)
+        check_parameters(given, _RULES, type(self).__name__)
         if embed_dim % 2:
-            raise ValueError(
-                "embed_dim must be even, because positions are coded by pairs of a sine and a "
-                f"cosine; got {embed_dim}."
-            )
+            raise ValueError(f"embed_dim must be even, for sines and cosines; got {embed_dim}.")
 
         # Saved with the weights, to build the same encoder again; with Python's own numbers.
         self.config: dict[str, Any] = {
@@ -372,9 +360,8 @@ class PatchEncoder(nn.Module):
         numbers = range(len(self.blocks) + 1)
         if not -len(numbers) <= layer < len(numbers):
             raise ValueError(
-                f"layer={layer} is not a layer of this encoder of {len(self.blocks)} blocks; use 0 "
-                f"(the tokens) to {len(self.blocks)} (the last block), or -1 to {-len(numbers)} "
-                "from the end."
+                f"layer={layer} is no layer of this encoder; use 0 (the tokens) to "
+                f"{len(self.blocks)} (the last block), or -1 to {-len(numbers)} from the end."
             )
         return numbers[layer]
 

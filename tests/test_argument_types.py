@@ -108,7 +108,6 @@ def test_an_argument_of_a_wrong_type_is_named(checked, name):
         (PARS, dict(n_times=600.0)),
         (PatchEncoder, dict(drop_prob="0.1")),
         (PatchEncoder, dict(activation="GELU")),
-        (PatchEncoder, dict(activation=int)),
         (PARSNet, dict(electrode_position=3)),
         (PARSNet, dict(amplitude="no")),
         (PARSNet, dict(n_times=600.5)),

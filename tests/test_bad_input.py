@@ -23,6 +23,7 @@ from braindecode_pars import (
     PARSClassifier,
     PARSEmbedder,
     PARSNet,
+    PARSRegressor,
     PatchEncoder,
     SubjectCentering,
     as_sklearn,
@@ -345,7 +346,7 @@ PARAMETERS = {
         ("weight_decay", -0.1, "weight_decay"),
         ("augmentation", 3, "augmentation"),
         ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
-        ("augmentation", [3], r"augmentation .*int"),
+        ("augmentation", [3], r"augmentation .*names or dicts, not 3"),
         ("augmentation", "Mixup", "'Mixup'"),
         ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
         ("augmentation", Mixup(1.0), "Mixup"),
@@ -465,7 +466,7 @@ MODULES = {
     "attention of spatial filters": (
         lambda: PARSNet(**NET, head="spatial_filter").channel_attention(torch.zeros(1, 2, 600)),
         ValueError,
-        "head='attention'",
+        r"head='spatial_filter' .*use 'attention'",
     ),
     "PARS on longer signals": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),
@@ -533,7 +534,7 @@ FEATURES = {
     "fewer channels than side by side": (
         lambda: embedder().fit(ARRAY).transform(ARRAY[:, :1]),
         ValueError,
-        r"1 channels.* 2 ",
+        r"1 channels.* fit had 2\.",
     ),
     "an unknown power": (
         lambda: LogBandPower(sfreq=100, power="total").fit_transform(ARRAY),
@@ -560,6 +561,11 @@ EVALUATION = {
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()),
         ValueError,
         "seeds",
+    ),
+    "a regressor in a protocol": (
+        lambda: leave_one_subject_out({"PARS": PARSRegressor()}, recording()),
+        TypeError,
+        r"PARS is a regressor.* use cross_val_predict .*regression_scores",
     ),
     "an unknown metric": (
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), metrics=["auc"]),

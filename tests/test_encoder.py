@@ -140,6 +140,7 @@ def test_config_rebuilds_the_same_encoder():
     [
         (dict(embed_dim=10, num_heads=4), "num_heads"),
         (dict(embed_dim=9, num_heads=3), "even"),
+        (dict(activation=int), "activation must be a class of modules"),
         (dict(patch_size=0), "patch_size"),
         (dict(tokenizer="wavelet"), "wavelet"),
         (dict(num_layers=0), "num_layers"),

@@ -112,9 +112,10 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        When an entry is none of these, or when arguments are missing or unknown.
+        When an entry is none of these, or when arguments are missing or unknown. Also for a Mixup,
+        which mixes labels.
     ValueError
-        When a name is unknown. Also for Mixup, which mixes labels.
+        When a name is unknown, as ``"Mixup"`` is.
 
     Examples
     --------
@@ -127,13 +128,15 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     """
     if isinstance(given, list):
         return [make_augmentation(one) for one in given]
-    if given is None or isinstance(given, Transform):
+    if given is None:
+        return None
+    if isinstance(given, Transform):
+        # A Compose contains other transforms.
+        if any(isinstance(part, Mixup) for part in given.modules()):
+            raise TypeError("augmentation contains Mixup, which also mixes labels.")
         return given
     if not isinstance(given, (str, dict)):
-        raise TypeError(
-            f"augmentation contains an object of type {type(given).__name__}; pass braindecode "
-            "transforms, their names, or dicts of a name and arguments."
-        )
+        raise TypeError(f"augmentation must be transforms, names or dicts, not {given!r}.")
     arguments = {"name": given} if isinstance(given, str) else dict(given)
     name, known = arguments.pop("name", None), _transforms()
     if name not in known:

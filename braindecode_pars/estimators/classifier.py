@@ -233,12 +233,7 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
     _kind = CLASSIFIER
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        groups: Any = None,
-        unlabeled: Any = None,
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
     ) -> PARSClassifier:
         """Pretrain on the training windows, then fine-tune on the labelled ones.
 

@@ -137,9 +137,8 @@ def _pretraining(
         if epochs is None:
             epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
-        step = _pretraining_step(
-            settings.task, encoder, settings.task_params, n_times, start.estimator.sfreq_
-        )
+        sfreq = start.estimator.sfreq_
+        step = _pretraining_step(settings.task, encoder, settings.task_params, n_times, sfreq)
         steps += own_steps
         counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
     return steps, counts
@@ -150,8 +149,8 @@ def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
         return 0, Count(0, 0)
     told: Any = card
     try:
-        task = PRETEXT_TASKS[told.task]
-        step = _pretraining_step(task, encoder, told.task_params, told.n_times, told.sfreq)
+        task, params = PRETEXT_TASKS[told.task], told.task_params
+        step = _pretraining_step(task, encoder, params, told.n_times, told.sfreq)
         done = count_steps(step, encoder, told.n_steps, told.n_examples)
     except (KeyError, TypeError, ValueError):  # the card does not tell a task, or a number
         return math.nan, Count(math.nan, math.nan)

@@ -30,6 +30,7 @@ from braindecode_pars.estimators.encoder_start import (
 from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
+    check_n_chans,
     read_to_predict,
     read_windows,
     training,
@@ -37,11 +38,7 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.saved import (
-    describe_encoder,
-    encoder_digest,
-    load_encoder,
-)
+from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 
@@ -226,12 +223,8 @@ random_state, verbose, checkpoint_dir
         embedded = []
         with torch.inference_mode():
             for batch in batches(windows, encoder.patch_size, device):
-                n_chans = batch.shape[1]  # channels without names cannot be matched
-                if self.pooling_ == "channels" and n_chans != self.n_chans_:
-                    raise ValueError(
-                        f"The windows have {n_chans} channels, but the embedder keeps the "
-                        f"{self.n_chans_} of its fit side by side; pooling='mean_std' takes any."
-                    )
+                if self.pooling_ == "channels":
+                    check_n_chans(self, batch.shape[1])
                 # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
                 channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
@@ -307,7 +300,7 @@ def _pool(channels: Tensor, pooling: str) -> Tensor:
     """Return one vector per window: (batch, n_chans, embed_dim) -> (batch, n_features)."""
     if pooling == "channels":
         return channels.flatten(1)
-    pooled = [channels.mean(dim=1)]  # (batch, embed_dim)
-    if pooling == "mean_std":
-        pooled.append(channels.std(dim=1, correction=0))
-    return torch.cat(pooled, dim=1)
+    mean = channels.mean(dim=1)  # (batch, embed_dim)
+    if pooling == "mean":
+        return mean
+    return torch.cat([mean, channels.std(dim=1, correction=0)], dim=1)

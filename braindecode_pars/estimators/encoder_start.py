@@ -101,17 +101,13 @@ class EncoderEstimator(GivenEncoder, TrainedEstimator):
         super()._check()
         if self.continue_pretraining and (self.encoder is None or self.pretext is None):
             raise ValueError(
-                "continue_pretraining=True needs encoder=, the encoder to continue with, and a "
-                f"pretext task; got encoder={self.encoder!r} and pretext={self.pretext!r}."
+                "continue_pretraining=True needs an encoder and a pretext task; got "
+                f"encoder={self.encoder!r} and pretext={self.pretext!r}."
             )
-        if self.checkpoint_dir is None:
-            return
-        folder = Path(self.checkpoint_dir).expanduser()
-        try:  # a wrong path fails before training
+        if self.checkpoint_dir is not None:  # a wrong path fails before training
+            folder = Path(self.checkpoint_dir).expanduser()
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
-        check_may_save(folder, ENCODER)
+            check_may_save(folder, ENCODER)
 
     @property
     def _pretrains(self) -> bool:
@@ -234,8 +230,8 @@ class EncoderStart:
         preprocessing: Preprocessing,
     ) -> EncoderCard:
         batches = [batch for row in net.history for batch in row["batches"]]
-        sizes = [batch.get("train_batch_size") for batch in batches]
-        sizes = [size for size in sizes if size is not None]  # not that of Ctrl-C
+        # The batch of Ctrl-C has no size.
+        sizes = [batch["train_batch_size"] for batch in batches if "train_batch_size" in batch]
         card = EncoderCard(
             sfreq=self.estimator.sfreq_,
             task=net.task_.name,
@@ -276,27 +272,22 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         remedy = "resample the recordings, for example with raw.resample({expected:g})"
         whose = "The windows are", "the encoder was pretrained"
         check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
-        if estimator.n_times_ < patch_size:
+        if (n_times := estimator.n_times_) < patch_size:
             raise ValueError(
-                f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
-                f"{patch_size} samples; use longer windows."
+                f"A window of {n_times} samples is shorter than {patch_size}, the encoder's patch."
             )
     estimator.sfreq_ = card.sfreq if windows.sfreq is None else windows.sfreq
     if windows.sfreq is None:
         assumed = f"a patch is {patch_size} samples long"
         if card.sfreq is not None:
             assumed = f"the encoder's {card.sfreq:g} Hz is assumed"
-        warn_user(
-            f"The sampling rate of these windows is unknown; {assumed}. Pass sfreq= (in Hz) to "
-            f"{type(estimator).__name__}, or fit on the X of as_sklearn."
-        )
+        warn_user(f"The sampling rate is unknown; {assumed}. Pass sfreq=, or the X of as_sklearn.")
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = preprocessing_of(estimator, windows)
     if differing := card.differences(estimator.preprocessing_):
-        listed = "; ".join(map(str, differing)).replace("in training", "in pretraining")
+        how = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         warn_user(
-            "The windows were prepared otherwise than the signals that the encoder was pretrained "
-            f"on: {listed}. {advice(differing)}"
+            f"The windows were prepared otherwise than the encoder's: {how}. {advice(differing)}"
         )
     if given is not None and given.report is not None:  # an object was not loaded
         estimator.load_report_ = given.report
@@ -327,10 +318,8 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         further = pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     warn_of_amplitudes(further)
     if not estimator._pretrains:
-        reason = "pretext is None"
-        if estimator.encoder is not None:
-            reason = "an encoder was given; continue_pretraining=True continues with it"
-        warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
+        reason = "pretext is None" if estimator.encoder is None else "an encoder was given"
+        warn_user(f"The windows in unlabeled are not used, as {reason}; see continue_pretraining.")
     return [further]
 
 

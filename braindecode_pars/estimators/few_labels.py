@@ -31,17 +31,14 @@ from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
     batches,
     check_finite,
+    check_n_chans,
     fresh_fit,
     read_labelled,
     read_to_predict,
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained.cards import fine_tuned_card
-from braindecode_pars.pretrained.saved import (
-    describe_encoder,
-    encoder_digest,
-    load_encoder,
-)
+from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.labels import cross_entropy_weights
@@ -49,6 +46,9 @@ from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
+
+#: What the standardisation and the logistic regression of a view have learned.
+_LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
 _NOT_SEARCHED = "not searched, since it needs three known subjects and all classes in a fold"
 
@@ -179,10 +179,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
     def _check(self) -> None:
         super()._check()
         if self.encoder is None:
-            raise ValueError(
-                "FewLabelsClassifier: encoder is None; pass a pretrained encoder, such as "
-                '"small", a folder or a fitted estimator.'
-            )
+            raise ValueError('FewLabelsClassifier: encoder is None; pass "small" or another.')
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> FewLabelsClassifier:
         """Embed the labelled windows once, and fit a logistic regression to each view of them.
@@ -294,10 +291,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         """Return which channels of ``fit`` windows have, as indices."""
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         if not fitted or not montage.names:
-            if n_chans != self.n_chans_:
-                raise ValueError(
-                    f"The windows have {n_chans} channels, those of fit had {self.n_chans_}."
-                )
+            check_n_chans(self, n_chans)
             return np.arange(n_chans)
         if not set(montage.names) <= set(fitted):  # all others, since none was found
             raise ValueError(f"The windows have none of the channels of fit ({listed(fitted)}).")
@@ -325,8 +319,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
         windows = read_to_predict(self, X, any_montage=bool(self.chs_info_), groups=groups)
-        subjects = self._subjects(windows)
-        features = self._features(self._measured(windows), subjects)
+        features = self._features(self._measured(windows), self._subjects(windows))
         of_views = []
         for view, own in features.items():
             scaler, regression = self.views_[view]
@@ -391,13 +384,9 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             },
         }
         arrays = {"tangent_space.reference": self.tangent_space_.reference_}
-        for view, (scaler, regression) in self.views_.items():
-            arrays |= {
-                f"views.{view}.mean": scaler.mean_,
-                f"views.{view}.scale": scaler.scale_,
-                f"views.{view}.coef": regression.coef_,
-                f"views.{view}.intercept": regression.intercept_,
-            }
+        for view, steps in self.views_.items():
+            for step, names in zip(steps, _LEARNED, strict=True):
+                arrays |= {f"views.{view}.{name}": getattr(step, f"{name}_") for name in names}
         of_encoder = {f"encoder.{k}": value for k, value in self.encoder_.state_dict().items()}
         return description, of_encoder | {k: torch.from_numpy(v) for k, v in arrays.items()}
 
@@ -414,16 +403,13 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
         for view, C in self.C_.items():
-            names = ("mean", "scale", "coef", "intercept")
-            mean, scale, coef, intercept = (tensors[f"views.{view}.{n}"].numpy() for n in names)
-            clf = logistic_regression(C, self.class_weight)
-            vars(clf[0]).update(mean_=mean, scale_=scale, var_=scale**2, n_features_in_=len(mean))
-            vars(clf[1]).update(
-                coef_=coef,
-                intercept_=intercept,
-                classes_=np.arange(len(self.classes_)),
-                n_features_in_=len(mean),
-            )
+            scaler, regression = clf = logistic_regression(C, self.class_weight)
+            for step, names in zip(clf, _LEARNED, strict=True):
+                for name in names:
+                    setattr(step, f"{name}_", tensors[f"views.{view}.{name}"].numpy())
+            scaler.var_ = scaler.scale_**2
+            scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
+            regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
 
 

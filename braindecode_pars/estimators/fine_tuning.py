@@ -71,14 +71,13 @@ class RegressionNet(NoSilentFailure, OwnDraws, Precision, NeuralNetRegressor):
 
 def fine_tuning_net(
     estimator: BaseEstimator,
-    module: type[nn.Module] | nn.Module,
+    module: nn.Module,
     train: Windows | None = None,
     valid: Windows | None = None,
     *,
     seed: int = 0,
     class_weights: Tensor | None = None,
     further: Sequence[tuple[str, Callback]] = (),
-    **module_arguments: Any,
 ) -> NeuralNet:
     """Build and initialise a net with the parameters of an estimator.
 
@@ -86,8 +85,8 @@ def fine_tuning_net(
     ----------
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
         Estimator with the parameters, and ``classes_`` if it has classes.
-    module : type[nn.Module] | nn.Module
-        Class or instance of the network. An instance is trained in place.
+    module : nn.Module
+        The network, which is trained in place.
     train, valid : Windows | None
         Labelled windows, for the class weights and the default number of epochs. With ``valid``,
         the state with the lowest validation loss is restored. None for a net that is not trained.
@@ -97,8 +96,6 @@ def fine_tuning_net(
         Class weights of the cross-entropy of a net that is not trained.
     further : list of (str, Callback)
         Callbacks beside those of the parameters.
-    **module_arguments
-        Arguments of ``module``, when it is a class.
 
     Returns
     -------
@@ -118,6 +115,7 @@ def fine_tuning_net(
             estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
         params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
+    n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {"iterator_train": WindowLoader}
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
@@ -125,7 +123,7 @@ def fine_tuning_net(
     return net(
         module,
         optimizer=torch.optim.AdamW,
-        optimizer__param_groups=param_groups(params, _n_layers(module, module_arguments)),
+        optimizer__param_groups=param_groups(params, n_layers),
         optimizer__weight_decay=params["weight_decay"],
         lr=params["finetune_lr"],
         batch_size=batch_size,
@@ -142,7 +140,6 @@ def fine_tuning_net(
         compile=params.get("compile", False),
         **objective,
         **loader,
-        **{f"module__{name}": value for name, value in module_arguments.items()},
     ).initialize()
 
 
@@ -161,14 +158,6 @@ def _objective(
         criterion__label_smoothing=float(estimator.label_smoothing),
         classes=np.arange(len(classes)),
     )
-
-
-def _n_layers(module: type[nn.Module] | nn.Module, arguments: dict[str, Any]) -> int:
-    """Return the number of layers of the encoder; 0 without one."""
-    encoder = getattr(module, "encoder", None)
-    if encoder is None:
-        return int(arguments.get("num_layers", 0))
-    return len(getattr(encoder, "blocks", ()))
 
 
 def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
 _FEWEST, _MOST_FOLDS = 3, 5
 
 
+@dataclass(eq=False, repr=False)
 class LinearProbe(ClassifierMixin, WindowsEstimator):
     r"""Classify windows by a linear classifier on the features of a transformer.
 
@@ -87,20 +89,13 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
     (24,)
     """
 
-    _own_rules = {"classifier": choice("logistic", "lda")}  # noqa: RUF012
+    transformer: Any = None
+    classifier: str = "logistic"
+    _: KW_ONLY
+    C: float | None = 1.0
+    class_weight: str | dict | None = "balanced"
 
-    def __init__(
-        self,
-        transformer: Any = None,
-        classifier: str = "logistic",
-        *,
-        C: float | None = 1.0,
-        class_weight: str | dict | None = "balanced",
-    ):
-        self.transformer = transformer
-        self.classifier = classifier
-        self.C = C
-        self.class_weight = class_weight
+    _own_rules = {"classifier": choice("logistic", "lda")}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> LinearProbe:
         """Fit the transformer, and the classifier on its features.
@@ -166,8 +161,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         TypeError, ValueError
             As the transformer.
         """
-        features = self._features(X, groups)
-        return self.classifier_.predict_proba(features)
+        return self.classifier_.predict_proba(self._features(X, groups))
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the most probable label of each window.
@@ -182,8 +176,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        features = self._features(X, groups)
-        return self.classifier_.predict(features)
+        return self.classifier_.predict(self._features(X, groups))
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)
@@ -247,10 +240,7 @@ def fit_searched(
     if not folds:
         return clone(clf).fit(features, labels)
     loss = make_scorer(
-        log_loss,
-        response_method="predict_proba",
-        greater_is_better=False,
-        labels=np.unique(labels),
+        log_loss, response_method="predict_proba", greater_is_better=False, labels=np.unique(labels)
     )
     grid = {"logisticregression__C": GRID}
     return GridSearchCV(clf, grid, scoring=loss, cv=folds).fit(features, labels).best_estimator_

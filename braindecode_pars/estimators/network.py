@@ -172,9 +172,7 @@ verbose
         if self.weights is not None:
             foundation.preparation_of(network, self.preparation)
         if self.lora and not (self.weights and self.freeze_encoder and not self._head_epochs):
-            raise ValueError(
-                "lora needs weights that stay frozen: no freeze_encoder, no head_epochs."
-            )
+            raise ValueError("lora needs frozen weights: no freeze_encoder=False, no head_epochs.")
 
     @property
     def _head_epochs(self) -> int:
@@ -294,11 +292,8 @@ verbose
         logits = []
         with torch.inference_mode():
             for batch in windows.batches(64):
-                if batch.shape[1:] != (self.n_chans_, self.n_times_):
-                    raise ValueError(
-                        f"These windows have shape {batch.shape[1:]}, those of fit had "
-                        f"({self.n_chans_}, {self.n_times_})."
-                    )
+                if (found := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
+                    raise ValueError(f"These windows have shape {found}, those of fit {fitted}.")
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return check_finite(torch.cat(logits))
 
@@ -403,8 +398,5 @@ def root_mean_square(windows: Windows) -> float:
 def _model_class(network: str | type) -> type[nn.Module]:
     model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
     if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
-        raise ValueError(
-            f"network={network!r} is not a braindecode model; pass the name or the class of one, "
-            "such as 'EEGNet' (see braindecode.models)."
-        )
+        raise ValueError(f"network={network!r} is not a braindecode model, such as 'EEGNet'.")
     return model

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from braindecode.augmentation import Mixup
 from sklearn.base import BaseEstimator
 from skorch.callbacks import Callback, LRScheduler
 
@@ -20,7 +19,6 @@ from braindecode_pars._common.checks import (
     choice,
     instance,
     integer,
-    number,
     optional,
     positive,
     share,
@@ -41,21 +39,23 @@ _COUNTS = (
 #: Value of a parameter that the data decide.
 AUTO = "auto"
 
-_NOT_NEGATIVE = number("of 0 or more", lambda value: value >= 0)
 
-
-def _or_auto(rule: checks.Rule) -> checks.Rule:
-    """Return a rule that also accepts "auto"."""
+def _text_or(text: str, rule: checks.Rule) -> checks.Rule:
+    """Return a rule that also accepts a text such as "auto"."""
     return checks.Rule(
-        f"{AUTO!r}, or {rule.text}",
+        f"{text!r}, or {rule.text}",
         (*rule.kinds, str),
-        lambda value: value == AUTO if isinstance(value, str) else rule.holds(value),
+        lambda value: value == text if isinstance(value, str) else rule.holds(value),
     )
 
 
 def _are_positive(pair: Any) -> bool:
     are_numbers = all(isinstance(x, Real) and not isinstance(x, bool) for x in pair)
     return len(pair) == 2 and are_numbers and all(0 < float(x) < math.inf for x in pair)
+
+
+def _is_factor(value: Any) -> bool:
+    return 0 <= float(value) < math.inf if isinstance(value, Real) else _are_positive(value)
 
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
@@ -70,9 +70,7 @@ RULES = {
     **dict.fromkeys(
         ("callbacks", "pretrain_callbacks"), optional(instance("a list of skorch callbacks", list))
     ),
-    "pretext": optional(
-        instance("the name, the class or an instance of a pretext task", str, type, PretextTask)
-    ),
+    "pretext": optional(instance("a pretext task, its name or its class", str, type, PretextTask)),
     "pretext_params": optional(instance("a dict of arguments", dict)),
     "network": instance("the name or the class of a braindecode model", str, type),
     "network_params": optional(
@@ -81,36 +79,23 @@ RULES = {
     "weights": optional(instance("a path, or the name of a model", str, os.PathLike)),
     "preparation": optional(instance("a Preparation", Preparation)),
     "lora": optional(integer(1)),
-    "preprocessing": optional(
-        instance("a Preprocessing, or a dict of its entries", Preprocessing, dict)
-    ),
+    "preprocessing": optional(instance("a Preprocessing, or a dict", Preprocessing, dict)),
     "channels": optional(instance("a list of channel names", list, tuple)),
     "tokenizer": choice(*TOKENIZERS),
     "head": optional(choice(AUTO, *parsnet.HEADS)),
     "pretrain_epochs": optional(integer(0)),
     "finetune_epochs": optional(integer(1)),
     "finetune_warmup": optional(share()),
-    "freeze_encoder": _or_auto(boolean()),
-    "head_epochs": _or_auto(integer(0)),
-    "encoder_lr_factor": _or_auto(
+    "freeze_encoder": _text_or(AUTO, boolean()),
+    "head_epochs": _text_or(AUTO, integer(0)),
+    "encoder_lr_factor": _text_or(
+        AUTO,
         checks.Rule(
-            f"{_NOT_NEGATIVE.text}, or two positive numbers",
-            (Real, tuple, list),
-            lambda value: (
-                _are_positive(value) if hasattr(value, "__len__") else _NOT_NEGATIVE.holds(value)
-            ),
-        )
+            "a number of 0 or more, or two positive numbers", (Real, tuple, list), _is_factor
+        ),
     ),
-    "class_weight": checks.Rule(
-        "'balanced', a dict, or None",
-        (str, dict, NoneType),
-        lambda value: not isinstance(value, str) or value == "balanced",
-    ),
-    "validation": checks.Rule(
-        "a number in [0, 1), or 'split'",
-        (Real, str),
-        lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
-    ),
+    "class_weight": _text_or("balanced", optional(instance("a dict", dict))),
+    "validation": _text_or(SPLIT, share()),
     "transformer": checks.Rule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
@@ -123,10 +108,7 @@ RULES = {
         checks.Rule(
             "two increasing frequencies in Hz",
             (tuple, list),
-            lambda band: (
-                [isinstance(edge, Real) for edge in band] == [True, True]
-                and 0 < band[0] < band[1] < math.inf
-            ),
+            lambda band: _are_positive(band) and band[0] < band[1],
         )
     ),
     "loss": choice("mse", "huber"),
@@ -154,11 +136,7 @@ def check_parameters(estimator: BaseEstimator) -> None:
     rules = {**RULES, **getattr(estimator, "_own_rules", {})}
     checks.check_parameters(values, rules, type(estimator).__name__)
     Preprocessing.of(values.get("preprocessing"))
-    augmentation = make_augmentation(values.get("augmentation"))
-    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
-        # A Compose contains other transforms.
-        if transform and any(isinstance(part, Mixup) for part in transform.modules()):
-            raise TypeError("augmentation contains Mixup, which also mixes labels.")
+    make_augmentation(values.get("augmentation"))
     warmup, validation = values.get("finetune_warmup"), values.get("validation")
     _check_callbacks(values, "callbacks", "pass finetune_warmup=None", warmup, validation)
     _check_callbacks(values, "pretrain_callbacks", "pass pretrain_lr", "always", None)

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from skorch import NeuralNet
 from torch import Tensor
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.model_files import ENTRIES
+from braindecode_pars._common.seeding import drawing
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
@@ -94,13 +94,7 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         return self
 
     def _begin(
-        self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        unlabeled: Any = None,
-        *,
-        seeds: Seeds,
+        self, X: Any, y: Any, groups: Any = None, unlabeled: Any = None, *, seeds: Seeds
     ) -> tuple[EncoderStart, Windows, Windows | None, list[Windows]]:
         """Read the windows and build the net.
 
@@ -126,24 +120,21 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         train, valid = self._hold_out(windows[labelled], seeds.split)
         head = self._head()
         self._check_positions()
-        self.net_: NeuralNet = fine_tuning_net(
-            self,
-            PARSNet,
-            train,
-            valid,
-            seed=seeds.augmentation,
-            n_outputs=len(getattr(self, "classes_", ["one number"])),
-            n_chans=self.n_chans_,
-            chs_info=self.chs_info_ or None,
-            n_times=self.n_times_,
-            sfreq=self.sfreq_,
-            channel_drop_prob=self.channel_drop_prob,
-            electrode_position=self.electrode_position,
-            amplitude=self.amplitude,
-            head=head,
-            recenter=self.recenter,
-            **start.sizes,
-        )
+        with drawing():
+            module = PARSNet(
+                n_outputs=len(getattr(self, "classes_", ["one number"])),
+                n_chans=self.n_chans_,
+                chs_info=self.chs_info_ or None,
+                n_times=self.n_times_,
+                sfreq=self.sfreq_,
+                channel_drop_prob=self.channel_drop_prob,
+                electrode_position=self.electrode_position,
+                amplitude=self.amplitude,
+                head=head,
+                recenter=self.recenter,
+                **start.sizes,
+            )
+        self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         self.fine_tuning_["head"] = head
         if self.verbose and self.encoder is not None:
             self._log_fine_tuning(unique_subjects(train.people))
@@ -176,10 +167,7 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
         elif self.electrode_position not in (AUTO, False) and not names:
-            raise ValueError(
-                "electrode_position=True needs channel names, with the same names and order in "
-                "every recording."
-            )
+            raise ValueError("electrode_position=True needs channel names, the same everywhere.")
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
@@ -303,21 +291,19 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
     ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
     have the channels of the fit, if they have as many.
     """
-    unknown: list[int] = []
+    n_unknown, example = 0, ""
     for number, montage in enumerate(windows.montages):
-        of_montage = np.flatnonzero(windows.montage_numbers == number).tolist()
+        own = np.flatnonzero(windows.montage_numbers == number)
         if montage.chs_info is None:
-            is_known = len(windows[of_montage[0]]) == n_chans
+            is_known = len(windows[int(own[0])]) == n_chans
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
-        unknown += [] if is_known else of_montage
-    if unknown:
-        names = windows.montage_of(unknown[0]).names
-        found = listed(names, most=3) or f"{len(windows[unknown[0]])} without names"
+        if not is_known:
+            n_unknown, example = n_unknown + len(own), listed(montage.names, most=3)
+    if n_unknown:
         warn_user(
-            f"No electrode position is known in {len(unknown)} of {len(windows)} windows: none of "
-            f"their channels ({found}) is an electrode of the 10-05 system or has a location. "
-            "Rename them, or set a montage."
+            f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "
+            f"{example or 'without names'}). Rename them as in the 10-05 system, or set a montage."
         )
 
 

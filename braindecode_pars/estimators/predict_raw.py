@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import entr
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.channel_names import (
@@ -68,7 +69,7 @@ from braindecode_pars.windows.table import ItemReader, Montage, Windows
 def predict_raw(
     clf: Any, raw: Any, *, overlap: float, preprocess: bool, smooth: bool, rescale: bool
 ) -> pd.DataFrame:
-    """Predict a recording with a fitted classifier; see ``WindowsClassifier.predict_raw``."""
+    """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
     check_is_fitted(clf)
     if smooth:
         check_transitions(clf)
@@ -100,12 +101,18 @@ def predict_raw(
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
     findings = recording_findings(recording, clf, possible_names(given, raw)) | rescaled
     # Predict. There is one row for each window of the grid.
-    probabilities = clf.predict_proba(recording.windows(starts, length))
+    windows, numbers = recording.windows(starts, length), is_regressor(clf)
+    values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
     n_rows = recording.n_times // length
-    rows = grid_average(probabilities, starts, length, n_rows)
+    rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_predict(np.arange(n_rows) * length, length)] = np.nan
     findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
-    frame = prediction_frame(rows, seconds, clf._class_texts).assign(n_chans=len(recording.found))
+    if numbers:
+        onsets = np.arange(n_rows) * seconds
+        frame = pd.DataFrame(dict(onset=onsets, duration=seconds, prediction=rows[:, 0]))
+    else:
+        frame = prediction_frame(rows, seconds, clf._class_texts)
+    frame = frame.assign(n_chans=len(recording.found))
     if smooth:
         frame = frame.assign(**smoothed_columns(rows, clf.transitions_, clf._class_texts))
     channels = {derivation.name: derivation.formula for derivation in recording.found}

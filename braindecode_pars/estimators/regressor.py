@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from braindecode_pars._common.checks import listed
 from braindecode_pars._common.model_files import REGRESSOR
 from braindecode_pars.estimators.pars_estimator import PARSEstimator
+from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.estimators.windows_estimator import read_windows
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.held_out import hold_out
@@ -109,12 +112,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        groups: Any = None,
-        unlabeled: Any = None,
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
     ) -> PARSRegressor:
         """Pretrain on the training windows, then fine-tune on those with a target.
 
@@ -124,7 +122,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         y : array-like, shape (n_windows,) | None
             Targets, in any unit. NaN marks windows without one, which are used for pretraining
-            only. None uses the labels of the dataset.
+            only. None uses the labels of the dataset, unless they are codes of named classes.
 
         Returns
         -------
@@ -137,7 +135,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         ValueError
             For the same windows and settings as there; when targets are missing, are no real
-            numbers, are infinite, or are all the same.
+            numbers, are codes of the dataset's classes, are infinite, or are all the same.
 
         Warns
         -----
@@ -152,7 +150,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         self, X: Any, y: Any, groups: Any, *, any_montage: bool
     ) -> tuple[Windows, np.ndarray]:
         windows = read_windows(self, X, y, groups, any_montage=any_montage)
-        targets = targets_of(windows)
+        targets = _targets(windows, y)
         return windows.with_labels(targets), ~np.isnan(targets)
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
@@ -161,8 +159,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if np.ptp(targets) == 0:
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"All training targets are {targets[0]:g}, as if there were one sample; pass "
-                "targets that differ."
+                f"All training targets are {targets[0]:g}, as of one sample; vary them."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         return self._standardised(train), None if valid is None else self._standardised(valid)
@@ -195,6 +192,34 @@ amplitudes_, n_chans_, n_times_, chs_info_
         outputs = self._outputs(X, groups)[:, 0].double().numpy()
         return self.target_mean_ + self.target_scale_ * outputs
 
+    def predict_raw(
+        self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True, rescale: bool = False
+    ) -> pd.DataFrame:
+        """Predict a continuous recording, window after window.
+
+        Parameters
+        ----------
+        raw, overlap, preprocess, rescale
+            As in :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each window, with ``onset`` and ``duration`` in seconds, ``prediction`` in
+            the unit of the targets, NaN in a window with a gap or a "BAD" annotation, and
+            ``n_chans``. With ``overlap``, a prediction is the mean over the windows that share
+            samples with the row. Its ``attrs`` are those of PARSClassifier, without classes.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As in :meth:`PARSClassifier.predict_raw
+            <braindecode_pars.PARSClassifier.predict_raw>`.
+        """
+        return predict_raw(
+            self, raw, overlap=overlap, preprocess=preprocess, smooth=False, rescale=rescale
+        )
+
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> float:
@@ -221,10 +246,23 @@ amplitudes_, n_chans_, n_times_, chs_info_
         """
         check_is_fitted(self)
         given = as_windows(X, y, groups)
-        targets = targets_of(given)
+        targets = _targets(given, y)
         known = ~np.isnan(targets)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(given))[known]
         # All windows are predicted: recentring by subject uses those without a target too.
         predicted = self.predict(given)[known]
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
+
+
+def _targets(windows: Windows, y: Any) -> np.ndarray:
+    """Return the targets of windows: ``y``, or the labels of the dataset if they are quantities."""
+    found = set() if windows.y is None else {*windows.y.tolist()}
+    named = (windows.label_names or {}).items()
+    names = [name for name, code in named if code in found and name != str(code)]
+    if y is None and names:
+        raise ValueError(
+            f"The labels of these windows are codes of classes ({listed(names)}), not quantities; "
+            "pass y, one number for each window. PARSClassifier takes classes."
+        )
+    return targets_of(windows)

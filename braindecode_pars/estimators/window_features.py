@@ -201,10 +201,7 @@ class LogBandPower(WindowFeatures):
         self.bands_ = None if rate is None else _bands_below(rate / 2)
         left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
         if rate is not None and left_out:
-            warn_user(
-                f"LogBandPower leaves out {' and '.join(left_out)}, because windows at "
-                f"{rate:g} Hz have no frequencies above {rate / 2:g} Hz."
-            )
+            warn_user(f"LogBandPower leaves out {listed(left_out)}, beyond half of {rate:g} Hz.")
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
@@ -216,8 +213,7 @@ class LogBandPower(WindowFeatures):
         for name, (low, high) in bands.items():
             if high > sfreq / 2:
                 raise ValueError(
-                    f"The windows are at {sfreq:g} Hz, too low for {name} ({low:g} to {high:g} "
-                    "Hz), which the windows of fit have; resample them to one rate."
+                    f"{sfreq:g} Hz allow no {name} ({low:g} to {high:g} Hz) of fit; resample."
                 )
             inside = (frequencies >= low) & (frequencies <= high)
             if inside.sum() < 2:  # to integrate over
@@ -242,8 +238,7 @@ def _bands_below(most: float) -> dict[str, tuple[float, float]]:
     bands = {name: (low, high) for name, (low, high) in BANDS.items() if high <= most}
     if not bands:
         raise ValueError(
-            f"Windows at {2 * most:g} Hz have no frequencies above {most:g} Hz, too few for any "
-            "band; use a higher sampling rate."
+            f"{2 * most:g} Hz allow no band, only up to {most:g} Hz; use a higher rate."
         )
     return bands
 
@@ -432,10 +427,8 @@ class SlowVoltages(WindowFeatures):
 def _frontal_in(montages: Sequence[Montage]) -> list[str]:
     """Return the frontal electrodes that all montages have as good channels."""
     good = [[name for name in montage.names if name not in montage.bads] for montage in montages]
-    found = [match_channels(FRONTAL, names) for names in good]
-    frontal = [
-        name for i, name in enumerate(FRONTAL) if all(places[i] is not None for places in found)
-    ]
+    places = zip(*(match_channels(FRONTAL, names) for names in good), strict=True)
+    frontal = [name for name, found in zip(FRONTAL, places, strict=True) if None not in found]
     if not frontal:
         names = listed(odd_first(montages[0].names))
         raise ValueError(
@@ -513,19 +506,14 @@ class ChannelFeatures(WindowFeatures):
         self.features_ = _features_at(sfreq)
         left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
         if left_out:
-            warn_user(
-                f"ChannelFeatures leaves out the bands {listed(left_out)}: windows at {sfreq:g} Hz "
-                f"have no frequencies above {sfreq / 2:g} Hz."
-            )
+            names = listed(left_out)
+            warn_user(f"ChannelFeatures leaves out {names}, beyond half of {sfreq:g} Hz.")
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         features = _features_at(sfreq)
         if getattr(self, "features_", features) != features:  # arrays need no fit
-            raise ValueError(
-                f"The windows are at {sfreq:g} Hz, which allows other bands than the sampling rate "
-                "of fit; resample them to one rate."
-            )
+            raise ValueError(f"{sfreq:g} Hz allow other bands than the rate of fit; resample.")
         signals = torch.from_numpy(batch).flatten(0, 1)  # (n_windows * n_chans, n_times)
         measured = []
         for part in instance_norm(signals).split(_AT_ONCE):
@@ -559,9 +547,7 @@ class ChannelFeatures(WindowFeatures):
 def _features_at(sfreq: float) -> list[str]:
     """Return the names of the features of a channel, with the bands that a rate in Hz allows."""
     if sfreq < 30:  # the features of alpha reach up to 14 Hz
-        raise ValueError(
-            f"ChannelFeatures needs a sampling rate of 30 Hz or more, not {sfreq:g} Hz."
-        )
+        raise ValueError(f"ChannelFeatures needs a rate of 30 Hz or more, not {sfreq:g} Hz.")
     bands = [f"{low:g}-{high:g}Hz" for low, high in classical.BANDS if high <= sfreq / 2]
     parts = ("power", "power_sd", "power_change")
     names = {**_NAMES, "bands": [f"{part}_{band}" for band in bands for part in parts]}

@@ -168,12 +168,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
 
 
 def read_windows(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    groups: Any = None,
-    *,
-    any_montage: bool = False,
+    estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
 ) -> Windows:
     """Return the windows of ``fit`` as Windows, with the picked channels.
 
@@ -191,12 +186,7 @@ def read_windows(
 
 
 def read_labelled(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    *,
-    any_montage: bool = False,
+    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
 ) -> Windows:
     """Return the windows of ``fit`` of a classifier, and set what their labels tell.
 
@@ -270,8 +260,7 @@ def batches(
     for batch in windows.batches(batch_size, any_montage=True):
         if batch.shape[-1] < patch_size:
             raise ValueError(
-                f"A window of {batch.shape[-1]} samples is shorter than the model's patch of "
-                f"{patch_size} samples."
+                f"A window of {batch.shape[-1]} samples is shorter than a patch of {patch_size}."
             )
         yield torch.from_numpy(batch).to(device)
 
@@ -288,13 +277,16 @@ def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) ->
     return {"chs_info": chs_info}
 
 
+def check_n_chans(estimator: Any, n_chans: int) -> None:
+    """Check the number of channels of windows whose channels have no names to be matched by."""
+    if n_chans != (fitted := estimator.n_chans_):
+        raise ValueError(f"The windows have {n_chans} channels, those of fit had {fitted}.")
+
+
 def check_finite(output: Tensor) -> Tensor:
     """Return the output of a model. Raise a ValueError when it is not finite."""
     if not torch.isfinite(output).all():
-        raise ValueError(
-            "The output of the model is not finite because its training diverged; fit again with "
-            "a lower learning rate."
-        )
+        raise ValueError("The output is not finite: training diverged; lower the learning rate.")
     return output
 
 
@@ -316,9 +308,8 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     """
     found = counted(windows.column("preprocessing"))
     if differing := disagreements(found):
-        warn_user(
-            f"Recordings were prepared differently ({'; '.join(differing)}); prepare all alike."
-        )
+        found_all = "; ".join(differing)
+        warn_user(f"Recordings were prepared differently ({found_all}); prepare all alike.")
     sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
     told = replace(
         agreed(found),

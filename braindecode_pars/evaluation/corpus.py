@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import Rule, choice, instance, integer, listed, optional
@@ -275,6 +275,9 @@ def check_arguments(
         missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
         if missing or isinstance(estimator, type):
             raise TypeError(f"{method} must be a scikit-learn classifier, got {estimator!r}.")
+        if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
+            to_use = "cross_val_predict of scikit-learn and evaluation.regression_scores"
+            raise TypeError(f"{method} is a regressor, but protocols score classes; use {to_use}.")
     check_list("metrics", metrics, choice(*METRICS))
     check_list("seeds", seeds, integer(0))
     is_number = Rule("a number of processes, or -1 for all cores", (Integral,), lambda n: n != 0)

@@ -72,10 +72,7 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for row, ch in zip(positions, chs_info, strict=True):
         if not isinstance(ch, Mapping) or "ch_name" not in ch:
-            raise TypeError(
-                f"chs_info contains {ch!r}; its entries are dicts with the key 'ch_name', as in "
-                "mne.create_info(names, sfreq, 'eeg')['chs']."
-            )
+            raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
         name = electrode_name(ch["ch_name"])
         if name in _EARS:
             continue

@@ -30,7 +30,12 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.channel_names import electrode_name, electrode_pair
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import LoadReport, load_tensors, model_folder
+from braindecode_pars._common.model_files import (
+    LoadReport,
+    load_tensors,
+    model_folder,
+    packaged_folder,
+)
 from braindecode_pars.recordings.as_trained import find_derivations
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
@@ -331,7 +336,7 @@ def read_weights(
     FileNotFoundError
         When there is no such file, folder or model.
     ValueError
-        When the file is damaged, or contains more than tensors.
+        When the file is damaged, or contains more than tensors; for an encoder of this package.
     """
     file = Path(source).expanduser()
     if file.suffix in _ENDINGS and not file.is_file():
@@ -339,6 +344,10 @@ def read_weights(
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_folder(source)
+    if folder == packaged_folder(str(source)):
+        raise ValueError(
+            f"{source!r} is no {network.__name__}; use PARSClassifier(encoder={source!r})."
+        )
     if not (folder / "model.safetensors").is_file():
         raise FileNotFoundError(f"{folder} has no model.safetensors; pass the file of the weights.")
     config, params = folder / "config.json", {}
@@ -357,8 +366,7 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise ValueError(
-            f"{file} is damaged, or has more than tensors, which is not read; save the "
-            "state_dict() of the network."
+            f"{file} is damaged, or has more than tensors; save the state_dict() of the network."
         ) from error
     content = next((content[name] for name in _CONTAINERS if name in content), content)
     return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
@@ -379,7 +387,8 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
     Raises
     ------
     ValueError
-        When a tensor before the last layer is not in the file, or has another shape there.
+        When a tensor before the last layer is not in the file, has another shape there, or is not
+        finite.
 
     Warns
     -----
@@ -396,6 +405,8 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
             tensor = tensor[:, : own[name].shape[1]]
         if not name.startswith(left):
             kept[name] = tensor
+    if broken := [name for name, tensor in kept.items() if not tensor.isfinite().all()]:
+        raise ValueError(f"{source} has tensors with NaN or infinite values: {listed(broken)}.")
     report = load_tensors(network, kept, source, strict=False)
     lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(left)]
     if lacking:

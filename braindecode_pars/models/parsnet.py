@@ -21,7 +21,7 @@ from braindecode.models.util import models_dict
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, check_same_rate, warn_user
+from braindecode_pars._common.checks import check_parameters, check_same_rate, listed, warn_user
 from braindecode_pars._common.model_files import LoadReport
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models.electrodes import (
@@ -43,9 +43,7 @@ RULES = dict(
         ("n_outputs", "n_chans", "n_times", "patch_size"), checks.optional(checks.integer(1))
     ),
     **dict.fromkeys(("sfreq", "input_window_seconds"), checks.optional(checks.positive())),
-    chs_info=checks.optional(
-        checks.instance("a list of channels as in mne.Info['chs']", list, tuple)
-    ),
+    chs_info=checks.optional(checks.instance("a list as in mne.Info['chs']", list, tuple)),
     patch_seconds=checks.positive(),
     channel_drop_prob=checks.share(),
     electrode_position=checks.Rule(
@@ -357,22 +355,17 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the positions from ``chs_info``, if they are used and at least one is known."""
         if not self._uses_positions:
             return None
-        if self._chs_info is None:
-            if self.head != "attention":
-                warn_user(
-                    f"PARSNet: head={self.head!r} without electrode positions has the same gains "
-                    "for all channels. Pass chs_info to PARSNet, or chs_info or pos to forward."
-                )
-            return None
-        positions = torch.from_numpy(electrode_positions(self._chs_info))
-        if positions.isnan().all():
+        names = [ch["ch_name"] for ch in self._chs_info or ()]
+        positions = torch.from_numpy(electrode_positions(self._chs_info or []))
+        if positions.isfinite().any():
+            return positions
+        if names or self.head != "attention":
             warn_user(
-                "PARSNet: no electrode position is known, because none of the channels "
-                f"({self._chs_info[0]['ch_name']}, ...) is an electrode of the 10-05 system or has "
-                "a location; rename them, or set a montage."
+                f"PARSNet: head={self.head!r} knows no electrode position of these channels "
+                f"({listed(names, most=3) or 'without names'}). Pass chs_info with names of the "
+                "10-05 system or a montage, or pos to forward."
             )
-            return None
-        return positions
+        return None
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
         """Return the summary of braindecode.
@@ -488,10 +481,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             When the model has no attention, and as in :meth:`forward`.
         """
         if self.head == "spatial_filter":
-            raise ValueError(
-                "A PARSNet with head='spatial_filter' has no attention over channels; use "
-                "head='attention' or head='both'."
-            )
+            raise ValueError("head='spatial_filter' has no attention; use 'attention' or 'both'.")
         training = self.training
         try:
             channels = self.eval().encode_channels(x, pos, ch_mask, chs_info)
@@ -577,21 +567,16 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the positions that the head uses, with one row for each channel."""
         if pos is not None and chs_info is not None:
             raise ValueError("pos and chs_info are both given; pass one of them.")
-        positions = self.positions
+        given = self.positions if pos is None else pos
         if chs_info is not None:
-            positions = torch.from_numpy(electrode_positions(chs_info)).to(x.device)
-        elif pos is not None:
-            positions = _as_tensor("pos", pos, x.device).float()
-        if positions is not None:
+            given = torch.from_numpy(electrode_positions(chs_info))
+        if given is not None:
             of_window = (x.shape[1], 3)
             shapes = (of_window, (1, *of_window), (len(x), *of_window))
-            _check_shape("pos, or that of chs_info,", positions, *shapes)
+            positions = _tensor_of("pos, or that of chs_info,", given, x.device, *shapes).float()
             return positions if self._uses_positions else None
         if self.electrode_position and self._chs_info is None:
-            raise ValueError(
-                "electrode_position=True needs positions: pass chs_info with channel names to "
-                "PARSNet or to forward, or pos to forward."
-            )
+            raise ValueError("electrode_position=True needs chs_info, or pos in forward.")
         return x.new_full((x.shape[1], 3), torch.nan) if self._uses_positions else None
 
 
@@ -619,22 +604,18 @@ def check_windows(x: Any, patch_size: int) -> None:
         )
 
 
-def _as_tensor(name: str, values: Any, device: torch.device) -> Tensor:
+def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int, ...]) -> Tensor:
+    """Return values as a tensor of one of these shapes."""
     try:
-        return torch.as_tensor(values, device=device)
+        tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"{name} must be a tensor of numbers; make names integers first, with "
-            "numpy.unique(names, return_inverse=True)."
+            f"{name} must have numbers; numpy.unique(names, return_inverse=True) numbers names."
         ) from error
-
-
-def _check_shape(name: str, given: Tensor, *shapes: tuple[int, ...]) -> None:
-    if tuple(given.shape) not in shapes:
-        raise ValueError(
-            f"{name} has shape {tuple(given.shape)}; these windows need shape "
-            f"{' or '.join(map(str, dict.fromkeys(shapes)))}."
-        )
+    if (shape := tuple(tensor.shape)) not in shapes:
+        wanted = " or ".join(map(str, dict.fromkeys(shapes)))
+        raise ValueError(f"{name} has shape {shape}; these windows need shape {wanted}.")
+    return tensor
 
 
 def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
@@ -647,8 +628,7 @@ def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
     """
     if ch_mask is None:
         return None
-    ch_mask = _as_tensor("ch_mask", ch_mask, x.device).bool()
-    _check_shape("ch_mask", ch_mask, tuple(x.shape[:2]))
+    ch_mask = _tensor_of("ch_mask", ch_mask, x.device, tuple(x.shape[:2])).bool()
     # torch.compile cannot trace a branch that depends on tensor values.
     if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
         raise ValueError("ch_mask marks every channel of a window as missing.")
@@ -666,13 +646,8 @@ def subjects_of(x: Tensor, subjects: Any) -> Tensor:
         When they are missing, or not one for each window.
     """
     if subjects is None:
-        raise ValueError(
-            "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
-            "window, with many windows of each subject in a batch."
-        )
-    subjects = _as_tensor("subjects", subjects, x.device)
-    _check_shape("subjects", subjects, (len(x),))
-    return subjects
+        raise ValueError("recenter='subject' needs subjects in forward, an integer a window.")
+    return _tensor_of("subjects", subjects, x.device, (len(x),))
 
 
 #: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.

@@ -105,7 +105,7 @@ def test_windows_of_another_number_of_channels_get_a_warning(windows):
     X, y, groups = windows
     clf = classifier(pretext=None, recenter="subject", head="both").fit(X, y)
     array = np.stack([X[i] for i in range(len(groups))])[:, :1]
-    with pytest.warns(UserWarning, match="1 without names"):
+    with pytest.warns(UserWarning, match="channels without names"):
         assert len(clf.predict(array, groups=groups)) == len(groups)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from itertools import combinations
 
+import mne
 import numpy as np
 import pytest
 import torch
@@ -17,6 +18,7 @@ from support.small_estimators import FAST, classifier, same_weights
 from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn, datasets
 from braindecode_pars.estimators.fine_tuning import TargetError
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.windows.door import as_windows
 
 
 def regressor(**arguments) -> PARSRegressor:
@@ -44,18 +46,35 @@ def rhythm():
 
 
 @pytest.fixture(scope="module")
-def fitted(nights):
-    return regressor().fit(nights)
+def depth(nights):
+    """A target of each window of simulated sleep."""
+    return as_sklearn(nights)[1].astype(float)
 
 
-def test_fit_and_predict_a_windows_dataset(fitted, nights):
-    y = as_sklearn(nights)[1]
+@pytest.fixture(scope="module")
+def fitted(nights, depth):
+    return regressor().fit(nights, depth)
+
+
+def test_fit_and_predict_a_windows_dataset(fitted, nights, depth):
     predicted = fitted.predict(nights)
     assert (predicted.shape, predicted.dtype) == ((96,), np.float64)
-    assert fitted.score(nights) == fitted.score(nights, y) == r2_score(y, predicted)
+    assert fitted.score(nights, depth) == r2_score(depth, predicted)
     assert is_regressor(fitted)
     assert fitted.history_["phase"].tolist() == ["pretraining", "fine-tuning"]
     assert fitted.encoder_card_.finetune_subjects == [1, 2, 3, 4]
+
+
+def test_codes_of_classes_are_refused_and_numbers_of_a_dataset_are_taken(fitted, nights, depth):
+    told = r"codes of classes \(.*N1.*pass y, one number for each window"
+    with pytest.raises(ValueError, match=told):
+        regressor().fit(nights)
+    with pytest.raises(ValueError, match=told):
+        fitted.score(as_sklearn(nights)[0])
+    numbers = as_windows(nights, depth + 0.5)
+    assert same_weights(regressor().fit(numbers).net_.module_, fitted.net_.module_)
+    predicted = fitted.predict(nights)
+    assert fitted.score(numbers) == r2_score(depth + 0.5, predicted)
 
 
 def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):
@@ -143,19 +162,19 @@ def test_the_validation_loss_is_that_of_all_its_windows_at_once(rhythm):
     assert candidates == [pytest.approx(best, rel=1e-4)]
 
 
-def test_the_same_seed_gives_exactly_the_same_model(fitted, nights):
+def test_the_same_seed_gives_exactly_the_same_model(fitted, nights, depth):
     state = torch.get_rng_state()
-    again = regressor().fit(nights)
+    again = regressor().fit(nights, depth)
     assert torch.equal(torch.get_rng_state(), state)
     assert same_weights(again.net_.module_, fitted.net_.module_)
-    other = regressor(random_state=1).fit(nights)
+    other = regressor(random_state=1).fit(nights, depth)
     assert not same_weights(other.net_.module_, fitted.net_.module_)
 
 
-def test_targets_do_not_change_pretraining(fitted, nights):
+def test_targets_do_not_change_pretraining(nights, depth):
     """The encoder before fine-tuning is that of a classifier of the same seed."""
     clf = classifier(validation=0, freeze_encoder=True).fit(nights)
-    own = regressor(validation=0, freeze_encoder=True).fit(nights)
+    own = regressor(validation=0, freeze_encoder=True).fit(nights, depth)
     assert same_weights(clf.encoder_, own.encoder_)
 
 
@@ -185,24 +204,24 @@ def test_validation_windows_without_subjects_need_no_classes(rhythm):
         regressor(**(QUICK | dict(validation=0.9))).fit(X[:2], y[:2])
 
 
-def test_a_given_encoder_is_frozen_with_few_people(fitted, nights):
-    few = regressor(encoder=fitted).fit(nights)
+def test_a_given_encoder_is_frozen_with_few_people(fitted, nights, depth):
+    few = regressor(encoder=fitted).fit(nights, depth)
     assert few.fine_tuning_["freeze_encoder"] is True
     assert same_weights(few.encoder_, fitted.encoder_)
-    tuned = regressor(encoder=fitted, freeze_encoder=False).fit(nights)
+    tuned = regressor(encoder=fitted, freeze_encoder=False).fit(nights, depth)
     assert not same_weights(tuned.encoder_, fitted.encoder_)
     cloned = clone(few)
     assert cloned.encoder is fitted
 
 
-def test_a_loaded_regressor_predicts_and_learns_the_same(nights, tmp_path):
-    model = regressor(loss="huber").fit(nights)
+def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path):
+    model = regressor(loss="huber").fit(nights, depth)
     loaded = PARSRegressor.load(model.save(tmp_path / "model"))
     np.testing.assert_array_equal(loaded.predict(nights), model.predict(nights))
     assert loaded.get_params() == model.get_params()
     assert loaded.history_.equals(model.history_)
     assert loaded.encoder_card_ == model.encoder_card_
-    assert same_weights(loaded.fit(nights).net_.module_, model.net_.module_)
+    assert same_weights(loaded.fit(nights, depth).net_.module_, model.net_.module_)
     unpickled = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(unpickled.predict(nights), model.predict(nights))
     assert same_weights(load_encoder(tmp_path / "model").encoder, model.encoder_)
@@ -213,13 +232,37 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, tmp_path):
 
 def test_a_shared_regressor_names_nobody(nights, tmp_path):
     given = datasets.mental_arithmetic(["Subject03", "Subject04"])
-    folder = regressor(pretext=None).fit(given).save(tmp_path / "shared", share=True)
+    ages = np.arange(len(given)) % 3
+    folder = regressor(pretext=None).fit(given, ages).save(tmp_path / "shared", share=True)
     text = (folder / "README.md").read_text()
     assert "It predicts a number for each window of EEG." in text
     assert "from braindecode_pars import PARSRegressor" in text
     assert b"Subject03" not in b"".join(file.read_bytes() for file in folder.iterdir())
     loaded = PARSRegressor.from_pretrained(folder)
     assert len(loaded.encoder_card_.finetune_subjects) == 2
+
+
+def test_a_recording_is_predicted_window_after_window(rhythm):
+    X, y, _ = rhythm
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    epochs = mne.EpochsArray(X, info, verbose="error")
+    model = regressor(**QUICK).fit(epochs, y)
+    raw = mne.io.RawArray(np.concatenate(X[:10], axis=1), info, verbose="error")
+    raw.set_annotations(mne.Annotations([7.0], [1.0], ["BAD_movement"]))
+    found = model.predict_raw(raw)
+    assert list(found) == ["onset", "duration", "prediction", "n_chans"]
+    assert found["onset"].tolist() == [3.0 * i for i in range(10)]
+    expected = model.predict(epochs[:10])
+    expected[2] = np.nan
+    np.testing.assert_allclose(found["prediction"], expected, rtol=1e-5)
+    assert found.attrs["findings"]["windows_not_predicted"] == 1
+    halves = model.predict_raw(raw, overlap=0.5)["prediction"]
+    assert not np.allclose(halves[3:], expected[3:])
+    # The last row shares half of its samples with the window before the last one.
+    between = model.predict(
+        mne.EpochsArray(raw.get_data()[None, :, 2550:2850], info, verbose="error")
+    )
+    assert halves[9] == pytest.approx((expected[9] + between[0] / 2) / 1.5, rel=1e-5)
 
 
 def test_recentring_by_subject(nights):

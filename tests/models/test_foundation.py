@@ -288,6 +288,11 @@ def test_weights_of_something_else_are_refused(tmp_path):
     file = save({**tensors, lost: torch.zeros(3)}, tmp_path)
     with pytest.raises(ValueError, match=rf"1 reshaped \(such as {lost}"):
         classifier("CBraMod", file).fit(windows)
+    file = save({**tensors, lost: tensors[lost] * torch.nan}, tmp_path)
+    with pytest.raises(ValueError, match=rf"has tensors with NaN or infinite values: {lost}\."):
+        classifier("CBraMod", file).fit(windows)
+    with pytest.raises(ValueError, match=r"is no CBraMod; use PARSClassifier\(encoder='small'\)"):
+        classifier("CBraMod", "small").fit(windows)
     (tmp_path / "weights.safetensors").write_bytes(b"not tensors")
     with pytest.raises(ValueError, match="is damaged"):
         classifier("CBraMod", tmp_path / "weights.safetensors").fit(windows)
@@ -361,7 +366,7 @@ def test_parameters_that_exclude_each_other():
     with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass preparation="):
         classifier("EEGNet", "file.pt").fit(windows)
     for given in ({"freeze_encoder": False}, {"head_epochs": 3}, {"weights": None}):
-        with pytest.raises(ValueError, match="lora needs weights that stay frozen"):
+        with pytest.raises(ValueError, match="lora needs frozen weights"):
             classifier("CBraMod", **{"weights": "file.pt", "lora": 4, **given}).fit(windows)
 
 

@@ -345,7 +345,7 @@ CZ = chs_info("C3", "C4", "Cz")
         ({}, dict(pos=np.ones((3, 3)), chs_info=CZ), ValueError, "pos and chs_info"),
         (dict(recenter="subject"), {}, ValueError, "subjects"),
         (dict(recenter="subject"), dict(subjects=torch.zeros(3)), ValueError, r"\(3,\).*\(2,\)"),
-        (dict(recenter="subject"), dict(subjects=["anna", "ben"]), TypeError, "integers"),
+        (dict(recenter="subject"), dict(subjects=["anna", "ben"]), TypeError, "numbers"),
     ],
 )
 def test_mistakes_are_explained(arguments, forward, error, fact):
