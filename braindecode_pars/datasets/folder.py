@@ -1,8 +1,8 @@
 """A folder of own labelled recordings, also a BIDS data set, as windows.
 
-The label of a window comes from one of three places: the annotation that the window lies in, in the
-file (EDF+, FIF, BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; the
-name of the file; or a row in a table of all files or of all subjects.
+The label of a window comes from the annotation that the window lies in, in the file (EDF+, FIF,
+BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; or from a row in a
+table of all files or of all subjects.
 """
 
 from __future__ import annotations
@@ -174,15 +174,14 @@ def load(
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
     window that starts with it. Other parts of a recording are not used, nor windows that overlap an
-    annotation that begins with "BAD". Labels are in one of three places:
+    annotation that begins with "BAD". Labels are in one of two places:
 
-    ==============  ============================================  ==================================
-    labels are in   ``labels``                                    such as
-    ==============  ============================================  ==================================
-    annotations     None, a list, or a dict                       ``{"Sleep stage W": "W"}``
-    names of files  a template                                    ``"{subject}_{label}"``
-    a table         its path, or a data frame                     ``"participants.tsv"``
-    ==============  ============================================  ==================================
+    =============  ============================================  ===================================
+    labels are in  ``labels``                                    such as
+    =============  ============================================  ===================================
+    annotations    None, a list, or a dict                       ``{"Sleep stage W": "W"}``
+    a table        its path, or a data frame                     ``"participants.tsv"``
+    =============  ============================================  ===================================
 
     Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
     of channels are those of ``_channels.tsv``, and a column ``split`` of ``participants.tsv``
@@ -204,10 +203,6 @@ def load(
         - None uses all annotations in the folder that are as long as a window, or, if there are
           none, all without a duration; targets are in alphabetical order, whatever ``subjects``
           are read. Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
-        - A template of the names of files without their ending, such as ``"{subject}_{label}"``,
-          where ``*`` is any text. With a "/" it is a template of the path below the folder, such
-          as ``"{label}/{subject}"``. A field has none of the characters that are beside it in the
-          template. The label is that of the whole recording.
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
@@ -220,7 +215,7 @@ def load(
     label_column : str
         Column of a table that has the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        For labels in names or a table: those that are used, in the order of the targets; or the
+        For labels in a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
         alphabetical order, or sorted by value if they are numbers.
     subject : callable | str | None
@@ -258,12 +253,11 @@ def load(
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
         window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When
-        labels overlap, or a time of a table cannot be read. When a template does not match the name
-        of a file. When a table has no column of labels, names a file that is not in the folder, or
-        not all of them, or has labels that contradict each other, or does not name a subject. When
-        ``label_column`` is given for labels that are in no table. When the subject of a file is
-        unclear, see :func:`recordings`, or the subjects would be the labels, as of
-        ``rest/P01.edf`` and ``task/P01.edf``.
+        labels overlap, or a time of a table cannot be read. When a table has no column of labels,
+        names a file that is not in the folder, or not all of them, or has labels that contradict
+        each other, or does not name a subject. When ``label_column`` is given for labels that are
+        in no table. When the subject of a file is unclear, see :func:`recordings`, or the subjects
+        would be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
     --------
@@ -276,13 +270,16 @@ def load(
     >>> from pathlib import Path
     >>> import mne
     >>> import numpy as np
+    >>> import pandas as pd
     >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    >>> names = ["P01_rest", "P01_task", "P02_rest", "P02_task"]
+    >>> labels = pd.DataFrame([name.split("_") for name in names], columns=["subject", "label"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
+    ...     for name in names:
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
-    ...         folder, labels="{subject}_{label}", window_seconds=20, sfreq=100, verbose=0
+    ...         folder, labels=labels.assign(file=names), window_seconds=20, sfreq=100, verbose=0
     ...     )
     >>> windows.description["subject"].tolist(), [target for _, target, _ in windows]
     (['P01', 'P01', 'P02', 'P02'], [0, 1, 0, 1])
@@ -371,8 +368,8 @@ def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
         raise ValueError(
             "The subjects of the recordings would be the same as their labels: "
             f"{listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject in "
-            "the template, as in '{label}/{subject}', or in the table, or pass subject=, a "
-            "function of the path or a regular expression with one group."
+            "the table, or pass subject=, a function of the path or a regular expression with one "
+            "group."
         )
 
 

@@ -20,8 +20,8 @@ from braindecode_pars.recordings.cutting import holds_a_window, is_bad, is_gap, 
 from braindecode_pars.recordings.search import table_beside
 
 #: Start and duration of a labelled stretch in seconds, and its label. Without a start it is the
-#: whole recording, without a duration one window.
-Stretch: TypeAlias = tuple[float | None, float | None, str]
+#: whole recording, with the duration 0 one window.
+Stretch: TypeAlias = tuple[float | None, float, str]
 
 #: Seconds by which times may be rounded: FIF files keep them in single precision.
 _ROUNDING = 4e-3
@@ -206,7 +206,7 @@ def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
 def annotations_of_stretches(stretches: Sequence[Stretch], raw: mne.io.BaseRaw) -> mne.Annotations:
     """Return labelled stretches of a recording as annotations, one without a start as the whole."""
     rows = [
-        (0.0, raw.duration, label) if onset is None else (onset, duration or 0.0, label)
+        (0.0, raw.duration, label) if onset is None else (onset, duration, label)
         for onset, duration, label in stretches
     ]
     return mne.Annotations(*zip(*rows, strict=True))
