@@ -30,7 +30,6 @@ from braindecode_pars.recordings.label_annotations import (
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
-    checksum_of_labels,
     classes_and_targets,
     labels_of_files,
 )
@@ -305,20 +304,16 @@ def load(
         check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
     cutting: dict[str, Any] = dict(
-        window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains
+        names=names,
+        targets=targets,
+        window_seconds=window_seconds,
+        reference=reference,
+        **dict(sfreq=sfreq, low=low, high=high, mains=mains),
     )
-    if reference is not None:  # without it, a cache is that of earlier versions
-        cutting["reference"] = reference
-    # What the windows of a cache depend on.
-    settings = dict(corpus="own folder", labels=targets, **cutting)
-    if labelled is not None:
-        settings["label_table"] = checksum_of_labels(labelled, names, root)
-    elif any(label != name for label, name in names.items()):
-        settings["classes"] = dict(names)
     windows = read_corpus(
         _with_origin(root, chosen),
-        partial(_read, names=names, targets=targets, **cutting),
-        settings,
+        partial(_read, **cutting),
+        dict(corpus="own folder", **cutting),
         targets,
         set(targets) if subjects is None else set(),
         **reading,
@@ -421,16 +416,12 @@ def _open(file: Path) -> mne.io.BaseRaw:
         raw = read_recording(file)
     else:
         raw = mne.io.read_raw(file, preload=True, verbose="error")
-    table = table_beside(file, "channels")
-    if table is not None:
+    if table := table_beside(file, "channels"):
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
-        others = channels.index[
-            channels["type"].notna() & (channels["type"].str.strip().str.upper() != "EEG")
-        ]
+        channels = channels.apply(lambda column: column.str.strip().str.upper())
+        others = channels.index[channels["type"].notna() & (channels["type"] != "EEG")]
         kinds = dict.fromkeys(others, "misc")
         raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
         if "status" in channels:
-            raw.info["bads"] = channels.index[
-                channels["status"].str.strip().str.lower() == "bad"
-            ].tolist()
+            raw.info["bads"] = channels.index[channels["status"] == "BAD"].tolist()
     return raw

@@ -6,7 +6,6 @@ files, with a row for each labelled stretch, or of all subjects.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars._common.files import checksum_of
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
 from braindecode_pars.recordings.label_annotations import (
     Stretch,
@@ -408,11 +406,3 @@ def labels_of_subjects(
         LabelledFile(file, {}, ((None, 0.0, label),) if label else ())
         for file, label in labels.items()
     ]
-
-
-def checksum_of_labels(
-    files: Iterable[LabelledFile], classes: Mapping[str, str], root: Path
-) -> str:
-    """Return a checksum of all labels and classes, by which a cache knows them."""
-    rows = sorted((each.file.relative_to(root).as_posix(), each.stretches) for each in files)
-    return checksum_of(json.dumps([rows, list(classes.items())]).encode())

@@ -474,8 +474,9 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
 
 def _entry_of(recording: Recording, cache: str | Path, settings: Mapping[str, Any]) -> Path:
     """Return the JSON file of a recording in a cache; its signals are FIF beside it."""
-    # The checksum distinguishes settings, and files of the same name in different folders.
-    key = to_json([str(recording.file.absolute()), settings])
+    # The checksum distinguishes settings, labels, and files of the same name in other folders.
+    known = {**vars(recording), "file": recording.file.absolute(), "description": None}
+    key = to_json([known, settings])
     name = f"{recording.file.stem}-{checksum_of(key.encode())}.json"
     return Path(cache).expanduser() / name
 

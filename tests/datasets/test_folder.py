@@ -88,8 +88,11 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     assert np.allclose(after[:3], before[:3] - before[:3].mean(axis=0), atol=1e-10)
     found = [as_sklearn(each)[0].recordings["preprocessing"][0] for each in (plain, windows)]
     assert [each.reference for each in found] == ["as recorded", "average"]
-    with pytest.raises(ValueError, match="reference"):
-        folder.load(tmp_path, reference="average", cache=tmp_path.with_name("cache"), **reading)
+    with pytest.warns(UserWarning, match="ECG"):  # the cache has another reference
+        cached = folder.load(
+            tmp_path, reference="average", cache=tmp_path.with_name("cache"), **reading
+        )
+    np.testing.assert_allclose(as_sklearn(cached)[0][0], after, rtol=1e-5, atol=1e-10)
 
 
 def test_an_average_of_one_channel_and_other_references_are_refused(tmp_path):
@@ -243,9 +246,17 @@ def test_a_cache_belongs_to_its_labels(tmp_path):
     for _ in range(2):
         windows = folder.load(root, labels=table, cache=cache, **KEEP)
         assert classes_of(windows) == ["W"] * 2 + ["R"] * 4
-    table["label"] = ["R", "W", "W"]
+    n_files = len(list(cache.glob("*.json")))
+    table["label"] = ["R", "W", "R"]  # the label of c is as it was
     windows = folder.load(root, labels=table, cache=cache, **KEEP)
-    assert classes_of(windows) == ["R"] * 2 + ["W"] * 4
+    assert classes_of(windows) == ["R"] * 2 + ["W"] * 2 + ["R"] * 2
+    assert len(list(cache.glob("*.json"))) == n_files + 2
+    given = dict(labels=table, cache=cache, classes={"R": "rest", "W": "wake"})
+    assert (
+        classes_of(folder.load(root, **given, **KEEP)) == ["rest"] * 2 + ["wake"] * 2 + ["rest"] * 2
+    )
+    table = table.assign(onset=0, duration=30)
+    assert len(folder.load(root, labels=table, cache=cache, **KEEP)) == 3
 
 
 def test_a_cache_is_not_read_as_recordings(tmp_path):

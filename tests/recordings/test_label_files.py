@@ -21,7 +21,6 @@ from braindecode_pars.recordings.label_annotations import (
 )
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
-    checksum_of_labels,
     classes_and_targets,
     classes_of_labels,
     labels_in_table,
@@ -233,22 +232,6 @@ def test_a_label_that_does_not_fit_is_counted(onset, duration, why):
     with collected_omissions() as omissions:
         labels_within(given, {"W": "W"}, RAW, 10.0)
     assert [why in each.why for each in omissions] == ([] if why is None else [True])
-
-
-def test_the_checksum_changes_with_each_label_and_class():
-    def checksum(stretch=(0, 30, "W"), name="a.edf", classes=(("W", "W"),)):
-        labelled = LabelledFile(Path("root", name), {}, (stretch,))
-        return checksum_of_labels([labelled], dict(classes), Path("root"))
-
-    others = [
-        checksum((1, 30, "W")),
-        checksum((0, 31, "W")),
-        checksum((0, 30, "R")),
-        checksum(name="b.edf"),
-        checksum(classes=(("W", "wake"),)),
-    ]
-    assert checksum() == checksum()
-    assert len({checksum(), *others}) == 6
 
 
 def test_whole_numbers_are_in_their_order_and_others_in_that_of_the_alphabet():
