@@ -145,9 +145,7 @@ def _files(root: Path) -> list[Path]:
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
-        raise FileNotFoundError(
-            f"{root} contains no recording; expected files that end with {', '.join(endings)}."
-        )
+        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(endings)}.")
     return files
 
 
@@ -294,9 +292,7 @@ def load(
     labelled = labels_of_files(labels, root, files, label_column, _subject_of(root, subject))
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
-        raise ValueError(
-            f"subject={subject!r} is given, but the labels name the subjects; omit it."
-        )
+        raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
     found = _with_subjects(root, labelled or [Recording(file, {}) for file in files], subject)
     chosen = choose_subjects(found, subjects, path)
     if subject is None and not are_named:
@@ -363,8 +359,7 @@ def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
         raise ValueError(
             "The subjects of the recordings would be the same as their labels: "
             f"{listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject in "
-            "the table, or pass subject=, a function of the path or a regular expression with one "
-            "group."
+            "the table, or pass subject=, a regular expression with one group."
         )
 
 

@@ -139,9 +139,7 @@ def _weighted_sum(
         # Not raw[name, start:stop], which makes an array of the times, too.
         samples = raw.get_data([raw.ch_names.index(name)], start, stop, verbose="error")[0]
         if not np.isfinite(samples).all():
-            raise ValueError(
-                f"channel {name} contains NaN or infinite samples; remove or repair it first."
-            )
+            raise ValueError(f"channel {name} contains NaN or infinite samples; repair it first.")
         samples *= weight
         total += samples
     return total if reference is None else np.subtract(total, reference, out=total)

@@ -99,10 +99,10 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
     is_wrong = given.notna() & ~np.isfinite(times)
     is_wrong |= times < 0 if column == "duration" else False
     if is_wrong.any():
+        row = is_wrong.idxmax()
         raise ValueError(
-            f"{where} has the {column} {given[is_wrong].iloc[0]!r} in row "
-            f"{given[is_wrong].index[0] + 2}; write seconds, such as 90.5, and n/a for an unknown "
-            "duration."
+            f"{where} has the {column} {given[row]!r} in row {row + 2}; write seconds, such as "
+            "90.5, and n/a for an unknown duration."
         )
     return times.to_numpy(float)
 
@@ -181,8 +181,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     if not long and not instant:
         raise ValueError(
             f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
-            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
-            "add tables _events.tsv as in BIDS."
+            "or without a duration; pass a shorter window_seconds, or annotate the recordings."
         )
     return sorted(long or instant)
 

@@ -159,10 +159,7 @@ def classes_and_targets(
         found = {label for file in of_files for _, _, label in file.stretches}
         names = classes_of_labels(found, classes)
     elif classes is not None:
-        raise ValueError(
-            "classes is for labels in a table; write the classes of annotations as "
-            "labels={description: class}."
-        )
+        raise ValueError("classes is for a table; annotations have labels={description: class}.")
     elif isinstance(labels, Mapping):
         names = {label_text(label): label_text(name) for label, name in labels.items()}
         if all(isinstance(target, Integral) for target in labels.values()):
@@ -188,9 +185,7 @@ def check_ordered(name: str, labels: Any) -> None:
         When they are a set, which has another order in the next process, or no list.
     """
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
-        raise TypeError(
-            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
-        )
+        raise TypeError(f"{name} must be a list in the order of targets or a dict, got {labels!r}.")
 
 
 def classes_of_labels(

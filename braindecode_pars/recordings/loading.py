@@ -299,14 +299,9 @@ def _nothing_left(
     found = {target for part in datasets for target in part.metadata["target"].tolist()}
     if not isinstance(classes, Mapping):
         classes = {name: target for target, name in enumerate(classes)}
-    return [
-        *(f"subject {subject}" for subject in dict.fromkeys(lost) if subject not in subjects),
-        *(
-            f"the class {name!r}"
-            for name in classes
-            if name in expected and classes[name] not in found
-        ),
-    ]
+    absent = [n for n, target in classes.items() if n in expected and target not in found]
+    people = [subject for subject in dict.fromkeys(lost) if subject not in subjects]
+    return [*(f"subject {each}" for each in people), *(f"the class {name!r}" for name in absent)]
 
 
 #: Lines of a table of what is left out.
@@ -466,7 +461,7 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
     subject = "participant_id" if "participant_id" in table else "subject"
     if not {subject, "split"} <= set(table):
         raise ValueError(
-            f"{splits} needs the columns 'subject' and 'split'; it has {', '.join(table)}."
+            f"{splits} needs columns 'subject' and 'split', and has {', '.join(table)}."
         )
     table = table.dropna(subset=["split"])
     return zip(table[subject], table["split"], strict=True)

@@ -209,7 +209,7 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     }
     if refused:
         raise ValueError(
-            f"its signals are in {', '.join(sorted(refused))}, not in {', '.join(VOLTS)}."
+            f"its signals are in {', '.join(sorted(refused))}, not {', '.join(VOLTS)}."
         )
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
@@ -290,9 +290,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
             )
         return raw, files[0].name if files else "recording"
     if not isinstance(raw, (str, PathLike)):
-        raise TypeError(
-            f"raw is a {type(raw).__name__}; it must be an mne.io.Raw or the path of a recording."
-        )
+        raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
     file = Path(raw).expanduser()
     try:
         if problem := why_unreadable(file):
