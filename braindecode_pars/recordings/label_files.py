@@ -101,11 +101,11 @@ def labels_of_files(
     where = str(labels) if is_path else "The table of labels"
     if is_path and not where.lower().endswith((".csv", ".tsv")):
         raise ValueError(
-            f"labels={where!r} is not the path of a .csv or .tsv file. A list of labels is "
-            f"[{where!r}]; labels in names of files go into a table with the columns file, subject "
-            "and label."
+            f"labels={where!r} is not the path of a .csv or .tsv file, with the columns file, "
+            f"subject and label. A list of labels is [{where!r}]."
         )
-    table = (read_table(where, root) if is_path else labels).reset_index(drop=True)
+    table = labels if isinstance(labels, pd.DataFrame) else read_table(where, root)
+    table = table.reset_index(drop=True)
     key = next((name for name in ("file", "participant_id", "subject") if name in table), None)
     if key is None or column not in table:
         missing = repr(column) if key else "'file', 'subject' or 'participant_id'"
@@ -115,9 +115,7 @@ def labels_of_files(
         )
     if key == "file":
         return labels_in_table(table, root, files, where, column)
-    return labels_of_subjects(
-        table.rename(columns={key: "subject"}), files, where, column, subject_of
-    )
+    return labels_of_subjects(table.assign(subject=table[key]), files, where, column, subject_of)
 
 
 def classes_and_targets(

@@ -331,7 +331,7 @@ def _read_one(
     """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
     if problem := why_unreadable(recording.file):
         return None, problem, []
-    source = _state_of(recording.file)
+    source = {} if entry is None else _state_of(recording.file)
     if entry is not None and (content := _whole_content(entry, source)) is not None:
         return _cached(entry, content)
     try:
