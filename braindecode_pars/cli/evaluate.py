@@ -76,7 +76,7 @@ def evaluate(
         simulated need none.
     load : KEY=VALUE
         Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
-        recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.
+        recordings, labels=labels.csv. May be repeated.
     method : NAME
         Method: pars, mae, spectral, features, mp3, droppos, joint, scratch, few-labels, probe,
         random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,

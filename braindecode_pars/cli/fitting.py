@@ -36,8 +36,7 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     Options
     -------
     labels
-        Table of files or subjects, such as participants.tsv, or template of the names of files such
-        as '{subject}_{label}'. Default: annotations.
+        Table of files or subjects, such as participants.tsv. Default: annotations.
     label_column
         Column of the table with the labels.
     classes

@@ -247,9 +247,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
     scoring = file.with_name(f"{stem}_acq-scoring_events.tsv")
     source = scoring if scoring.is_file() else events
     if not source.is_file():
-        raise ValueError(
-            f"it has no scoring: its folder contains neither {scoring.name} nor {events.name}."
-        )
+        raise ValueError(f"it has no scoring: neither {scoring.name} nor {events.name} exists.")
 
     # Scoring files name the column staging or scoring; other events have trial_type.
     table = _table(source)

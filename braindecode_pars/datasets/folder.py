@@ -1,8 +1,8 @@
 """A folder of own labelled recordings, also a BIDS data set, as windows.
 
-The label of a window comes from one of three places: the annotation that the window lies in, in the
-file (EDF+, FIF, BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; the
-name of the file; or a row in a table of all files or of all subjects.
+The label of a window comes from the annotation that the window lies in, in the file (EDF+, FIF,
+BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; or from a row in a
+table of all files or of all subjects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from braindecode_pars.recordings.label_annotations import (
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
-    checksum_of_labels,
     classes_and_targets,
     labels_of_files,
 )
@@ -146,9 +145,7 @@ def _files(root: Path) -> list[Path]:
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
-        raise FileNotFoundError(
-            f"{root} contains no recording; expected files that end with {', '.join(endings)}."
-        )
+        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(endings)}.")
     return files
 
 
@@ -174,15 +171,14 @@ def load(
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
     window that starts with it. Other parts of a recording are not used, nor windows that overlap an
-    annotation that begins with "BAD". Labels are in one of three places:
+    annotation that begins with "BAD". Labels are in one of two places:
 
-    ==============  ============================================  ==================================
-    labels are in   ``labels``                                    such as
-    ==============  ============================================  ==================================
-    annotations     None, a list, or a dict                       ``{"Sleep stage W": "W"}``
-    names of files  a template                                    ``"{subject}_{label}"``
-    a table         its path, or a data frame                     ``"participants.tsv"``
-    ==============  ============================================  ==================================
+    =============  ============================================  ===================================
+    labels are in  ``labels``                                    such as
+    =============  ============================================  ===================================
+    annotations    None, a list, or a dict                       ``{"Sleep stage W": "W"}``
+    a table        its path, or a data frame                     ``"participants.tsv"``
+    =============  ============================================  ===================================
 
     Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
     of channels are those of ``_channels.tsv``, and a column ``split`` of ``participants.tsv``
@@ -204,10 +200,6 @@ def load(
         - None uses all annotations in the folder that are as long as a window, or, if there are
           none, all without a duration; targets are in alphabetical order, whatever ``subjects``
           are read. Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
-        - A template of the names of files without their ending, such as ``"{subject}_{label}"``,
-          where ``*`` is any text. With a "/" it is a template of the path below the folder, such
-          as ``"{label}/{subject}"``. A field has none of the characters that are beside it in the
-          template. The label is that of the whole recording.
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
@@ -220,7 +212,7 @@ def load(
     label_column : str
         Column of a table that has the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        For labels in names or a table: those that are used, in the order of the targets; or the
+        For labels in a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
         alphabetical order, or sorted by value if they are numbers.
     subject : callable | str | None
@@ -258,12 +250,11 @@ def load(
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
         window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When
-        labels overlap, or a time of a table cannot be read. When a template does not match the name
-        of a file. When a table has no column of labels, names a file that is not in the folder, or
-        not all of them, or has labels that contradict each other, or does not name a subject. When
-        ``label_column`` is given for labels that are in no table. When the subject of a file is
-        unclear, see :func:`recordings`, or the subjects would be the labels, as of
-        ``rest/P01.edf`` and ``task/P01.edf``.
+        labels overlap, or a time of a table cannot be read. When a table has no column of labels,
+        names a file that is not in the folder, or not all of them, or has labels that contradict
+        each other, or does not name a subject. When ``label_column`` is given for labels that are
+        in no table. When the subject of a file is unclear, see :func:`recordings`, or the subjects
+        would be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
     --------
@@ -276,13 +267,16 @@ def load(
     >>> from pathlib import Path
     >>> import mne
     >>> import numpy as np
+    >>> import pandas as pd
     >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    >>> names = ["P01_rest", "P01_task", "P02_rest", "P02_task"]
+    >>> labels = pd.DataFrame([name.split("_") for name in names], columns=["subject", "label"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
+    ...     for name in names:
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
-    ...         folder, labels="{subject}_{label}", window_seconds=20, sfreq=100, verbose=0
+    ...         folder, labels=labels.assign(file=names), window_seconds=20, sfreq=100, verbose=0
     ...     )
     >>> windows.description["subject"].tolist(), [target for _, target, _ in windows]
     (['P01', 'P01', 'P02', 'P02'], [0, 1, 0, 1])
@@ -298,9 +292,7 @@ def load(
     labelled = labels_of_files(labels, root, files, label_column, _subject_of(root, subject))
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
-        raise ValueError(
-            f"subject={subject!r} is given, but the labels name the subjects; omit it."
-        )
+        raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
     found = _with_subjects(root, labelled or [Recording(file, {}) for file in files], subject)
     chosen = choose_subjects(found, subjects, path)
     if subject is None and not are_named:
@@ -308,20 +300,16 @@ def load(
         check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
     cutting: dict[str, Any] = dict(
-        window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains
+        names=names,
+        targets=targets,
+        window_seconds=window_seconds,
+        reference=reference,
+        **dict(sfreq=sfreq, low=low, high=high, mains=mains),
     )
-    if reference is not None:  # without it, a cache is that of earlier versions
-        cutting["reference"] = reference
-    # What the windows of a cache depend on.
-    settings = dict(corpus="own folder", labels=targets, **cutting)
-    if labelled is not None:
-        settings["label_table"] = checksum_of_labels(labelled, names, root)
-    elif any(label != name for label, name in names.items()):
-        settings["classes"] = dict(names)
     windows = read_corpus(
         _with_origin(root, chosen),
-        partial(_read, names=names, targets=targets, **cutting),
-        settings,
+        partial(_read, **cutting),
+        dict(corpus="own folder", **cutting),
         targets,
         set(targets) if subjects is None else set(),
         **reading,
@@ -371,8 +359,7 @@ def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
         raise ValueError(
             "The subjects of the recordings would be the same as their labels: "
             f"{listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject in "
-            "the template, as in '{label}/{subject}', or in the table, or pass subject=, a "
-            "function of the path or a regular expression with one group."
+            "the table, or pass subject=, a regular expression with one group."
         )
 
 
@@ -424,16 +411,12 @@ def _open(file: Path) -> mne.io.BaseRaw:
         raw = read_recording(file)
     else:
         raw = mne.io.read_raw(file, preload=True, verbose="error")
-    table = table_beside(file, "channels")
-    if table is not None:
+    if table := table_beside(file, "channels"):
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
-        others = channels.index[
-            channels["type"].notna() & (channels["type"].str.strip().str.upper() != "EEG")
-        ]
+        channels = channels.apply(lambda column: column.str.strip().str.upper())
+        others = channels.index[channels["type"].notna() & (channels["type"] != "EEG")]
         kinds = dict.fromkeys(others, "misc")
         raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
         if "status" in channels:
-            raw.info["bads"] = channels.index[
-                channels["status"].str.strip().str.lower() == "bad"
-            ].tolist()
+            raw.info["bads"] = channels.index[channels["status"] == "BAD"].tolist()
     return raw

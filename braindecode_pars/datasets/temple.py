@@ -61,9 +61,7 @@ def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) ->
             numbers = {name: int(match[name]) for name in ("session", "token")}
             found.append(Recording(file, groups | numbers))
     if not found:
-        raise FileNotFoundError(
-            f"{folder} contains no recording of this corpus; expected files such as {example}."
-        )
+        raise FileNotFoundError(f"{folder} contains no recording such as {example}.")
     return found
 
 

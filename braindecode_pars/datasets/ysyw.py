@@ -25,6 +25,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 from braindecode_pars.recordings.readers import read_wfdb
+from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -56,7 +57,8 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     Parameters
     ----------
     path : path
-        Folder that contains ``training`` and ``test``, or one of them.
+        Folder with files such as ``training/tr03-0005/tr03-0005.mat``, at any depth, and the files
+        ``.hea`` and ``.arousal`` beside them.
     split_seed : int
         Seed that divides the labelled subjects (``tr...``): 60 % become "train", 20 % "valid" and
         20 % "test". The division depends on which subjects are in the folder.
@@ -73,6 +75,8 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     ------
     FileNotFoundError
         When the folder contains no recording.
+    ValueError
+        When two files have the same name.
 
     Examples
     --------
@@ -87,19 +91,8 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     >>> recording.description
     {'subject': 'te03-0094', 'corpus': 'ysyw', 'split': 'unlabeled'}
     """
-    folder = Path(path).expanduser()
-    files = [
-        file
-        for part in ("training", "test")
-        for file in sorted(folder.glob(f"{part}/t*/t*.mat"))
-        if _NAME.fullmatch(file.name)
-    ]
-    if not files:
-        raise FileNotFoundError(
-            f"{path} contains no recording of YSYW; expected files such as "
-            f"{folder / 'training/tr03-0005/tr03-0005.mat'}, with the files .hea and .arousal in "
-            "the same folder."
-        )
+    found = find_named(path, _NAME, "no recording of YSYW", "training/tr03-0005/tr03-0005.mat")
+    files = sorted((file for file, _ in found), key=lambda file: file.stem[:2], reverse=True)
     # Only labelled subjects are divided; the other records are unlabelled.
     labelled = [file.stem for file in files if file.stem.startswith("tr")]
     splits = split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)

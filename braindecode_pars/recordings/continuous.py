@@ -144,8 +144,7 @@ class ContinuousCorpus:
         if not kept:
             raise ValueError(
                 f"{path} has recordings of {count_subjects(found)} of {recipe.CARD['name']}, but "
-                "all of them are excluded or in its validation and test sets; none is left to "
-                "store."
+                "all of them are excluded or in its validation and test sets."
             )
         return cls(
             recipe.__name__.rpartition(".")[-1],
@@ -220,9 +219,7 @@ def divided(
     unknown = [name for name in settings if name not in finding | reading]
     if unknown:
         accepted = ", ".join(sorted(finding | reading)) or "none"
-        raise TypeError(
-            f"{recipe.CARD['name']} has no setting {unknown[0]}; its settings are {accepted}."
-        )
+        raise TypeError(f"{recipe.CARD['name']} has no setting {unknown[0]}, but {accepted}.")
     return (
         {name: value for name, value in settings.items() if name in finding},
         {name: value for name, value in settings.items() if name in reading},

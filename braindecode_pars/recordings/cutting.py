@@ -156,15 +156,29 @@ def fixed_windows(
     # As braindecode's create_fixed_length_windows, which cuts across gaps, and sets one target per
     # recording; here each window gets its own.
     seconds_of = starts / raw.info["sfreq"]
+    targets = target(seconds_of, seconds_of + seconds) if callable(target) else target
+    return _good_windows(raw, np.arange(len(starts)), starts, length, targets)
+
+
+def _good_windows(
+    raw: mne.io.BaseRaw,
+    numbers: np.ndarray,
+    starts: np.ndarray,
+    length: int,
+    targets: np.ndarray | Sequence[int] | int,
+) -> EEGWindowsDataset | None:
+    """Return windows without those in bad times; None if there is none."""
     metadata = pd.DataFrame(
         {
-            "i_window_in_trial": range(len(starts)),
+            "i_window_in_trial": numbers,
             "i_start_in_trial": starts,
             "i_stop_in_trial": starts + length,
-            "target": target(seconds_of, seconds_of + seconds) if callable(target) else target,
+            "target": targets,
         }
     )
-    good = _omit_bad(are_good(raw, starts, starts + length))
+    good = are_good(raw, starts, starts + length)
+    why = 'in annotations that begin with "BAD"'
+    omit("windows", why, np.sum(~good), len(good), is_asked=True)
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
 
@@ -211,25 +225,14 @@ def event_windows(
     n_samples = np.minimum(n_samples, raw.n_times - first)
     keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
     first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)
-    labels = notes.description[keep]
     numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
     starts = np.repeat(first, counts) + numbers * length
-    metadata = pd.DataFrame(
-        {
-            "i_window_in_trial": numbers,
-            "i_start_in_trial": starts,
-            "i_stop_in_trial": starts + length,
-            "target": [mapping[label] for label in np.repeat(labels, counts)],
-        }
-    )
+    targets = np.array([mapping[label] for label in np.repeat(notes.description[keep], counts)])
     whole = np.zeros(len(starts), dtype=bool)
     for start, stop in continuous_stretches(raw):
         whole |= (starts >= start) & (starts + length <= stop)
-    whole[whole] = _omit_bad(are_good(raw, starts[whole], starts[whole] + length))
-    if not whole.any():
-        return None
-    kept = EEGWindowsDataset(raw, metadata[whole].reset_index(drop=True), {})
-    return name_classes(kept, mapping)
+    windows = _good_windows(raw, numbers[whole], starts[whole], length, targets[whole])
+    return None if windows is None else name_classes(windows, mapping)
 
 
 def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
@@ -261,12 +264,6 @@ def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.n
     good = np.zeros(len(starts), dtype=bool)
     for first, stop in usable_stretches(raw, set(raw.ch_names) - set(raw.info["bads"])):
         good |= (starts >= first) & (stops <= stop)
-    return good
-
-
-def _omit_bad(good: np.ndarray) -> np.ndarray:
-    why = 'in annotations that begin with "BAD"'
-    omit("windows", why, np.sum(~good), len(good), is_asked=True)
     return good
 
 

@@ -8,7 +8,6 @@ Olivan 2003 (Clin Neurophysiol 114:1755-1761).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,74 +21,50 @@ _ONSET = re.compile(rb"([+-]\d+\.?\d*)\x14")
 _RESOLUTION = 1e-3
 
 
-@dataclass(frozen=True)
-class EdfRecords:
-    """Header of an EDF or BDF file.
+def units_and_gaps(file: Path, sfreq: float) -> tuple[list[str], bool]:
+    """Return the units of the signals of an EDF or BDF file, and whether it has gaps.
 
-    Attributes
+    Parameters
     ----------
     file : Path
         The file.
-    n_bytes : int
-        Length of the header in bytes.
-    discontinuous : bool
-        Whether there may be gaps between data records.
-    seconds : float
-        Duration of a data record in seconds.
-    labels, units : list of str
-        Labels and units (physical dimensions) of the signals, including annotation signals.
-    widths : ndarray of int, shape (n_signals,)
-        Bytes of each signal in a data record.
+    sfreq : float
+        Sampling rate in Hz. Records that are apart by more than a sample have a gap between them.
+
+    Returns
+    -------
+    units : list of str
+        Units (physical dimensions) of MNE's channels: without those of annotation signals.
+    has_gaps : bool
+        Whether the file is discontinuous, and records are apart.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When a number in the header is invalid, or the time of a record cannot be read.
     """
+    with file.open("rb") as stream:
+        start = stream.read(256).decode("latin-1")
+        n_signals = int(start[252:256])
+        rest = stream.read(256 * n_signals).decode("latin-1")
 
-    file: Path
-    n_bytes: int
-    discontinuous: bool
-    seconds: float
-    labels: list[str]
-    units: list[str]
-    widths: np.ndarray
+    def column(first: int, width: int) -> list[str]:
+        # The entries of all signals follow each other; ``first`` counts the bytes before.
+        begin = first * n_signals
+        entries = (rest[begin + i * width : begin + (i + 1) * width] for i in range(n_signals))
+        return [entry.split("\x00")[0].strip() for entry in entries]
 
-    @classmethod
-    def read(cls, file: Path) -> EdfRecords:
-        """Read the header; an invalid number raises a ValueError."""
-        with file.open("rb") as stream:
-            start = stream.read(256).decode("latin-1")
-            n_signals = int(start[252:256])
-            rest = stream.read(256 * n_signals).decode("latin-1")
-
-        def column(first: int, width: int) -> list[str]:
-            # The entries of all signals follow each other; ``first`` counts the bytes before.
-            begin = first * n_signals
-            entries = (rest[begin + i * width : begin + (i + 1) * width] for i in range(n_signals))
-            return [entry.split("\x00")[0].strip() for entry in entries]
-
-        n_samples = np.array([int(n) for n in column(216, 8)])
-        return cls(
-            file,
-            n_bytes=int(start[184:192]),
-            discontinuous=start[192:197] in ("EDF+D", "BDF+D"),
-            seconds=float(start[244:252]),
-            labels=column(0, 16),
-            units=column(96, 8),
-            widths=n_samples * (3 if file.suffix.lower() == ".bdf" else 2),
-        )
-
-    @property
-    def units_of_signals(self) -> list[str]:
-        """Units without those of annotation signals, in the order of MNE's channels."""
-        both = zip(self.labels, self.units, strict=True)
-        return [unit for label, unit in both if label not in _ANNOTATIONS]
-
-    def has_gaps(self, sfreq: float) -> bool:
-        """Whether records are apart by more than a sample; unreadable times raise an error."""
-        if not self.discontinuous:
-            return False
-        i = [label in _ANNOTATIONS for label in self.labels].index(True)
-        stop, width = self.widths[: i + 1].sum(), self.widths.sum()
-        content = np.memmap(self.file, np.uint8, "r", offset=self.n_bytes)
-        records = content[: len(content) // width * width].reshape(-1, width)
-        texts = [record[stop - self.widths[i] : stop].tobytes() for record in records]
-        onsets = np.array([float(_ONSET.match(text)[1]) for text in texts])  # type: ignore[index]
-        expected = onsets[0] + self.seconds * np.arange(len(onsets))
-        return bool((np.abs(onsets - expected) > max(_RESOLUTION, 1 / sfreq)).any())
+    is_annotation = [label in _ANNOTATIONS for label in column(0, 16)]
+    units = [unit for unit, other in zip(column(96, 8), is_annotation, strict=True) if not other]
+    if start[192:197] not in ("EDF+D", "BDF+D"):
+        return units, False
+    # The first annotation signal of each record begins with its time.
+    widths = np.array([int(n) for n in column(216, 8)]) * (3 if start[192] == "B" else 2)
+    place = is_annotation.index(True)
+    stop, width = widths[: place + 1].sum(), widths.sum()
+    content = np.memmap(file, np.uint8, "r", offset=int(start[184:192]))
+    records = content[: len(content) // width * width].reshape(-1, width)
+    texts = [record[stop - widths[place] : stop].tobytes() for record in records]
+    onsets = np.array([float(_ONSET.match(text)[1]) for text in texts])  # type: ignore[index]
+    expected = onsets[0] + float(start[244:252]) * np.arange(len(onsets))
+    return units, bool((np.abs(onsets - expected) > max(_RESOLUTION, 1 / sfreq)).any())

@@ -20,8 +20,8 @@ from braindecode_pars.recordings.cutting import holds_a_window, is_bad, is_gap, 
 from braindecode_pars.recordings.search import table_beside
 
 #: Start and duration of a labelled stretch in seconds, and its label. Without a start it is the
-#: whole recording, without a duration one window.
-Stretch: TypeAlias = tuple[float | None, float | None, str]
+#: whole recording, with the duration 0 one window.
+Stretch: TypeAlias = tuple[float | None, float, str]
 
 #: Seconds by which times may be rounded: FIF files keep them in single precision.
 _ROUNDING = 4e-3
@@ -99,10 +99,10 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
     is_wrong = given.notna() & ~np.isfinite(times)
     is_wrong |= times < 0 if column == "duration" else False
     if is_wrong.any():
+        row = is_wrong.idxmax()
         raise ValueError(
-            f"{where} has the {column} {given[is_wrong].iloc[0]!r} in row "
-            f"{given[is_wrong].index[0] + 2}; write seconds, such as 90.5, and n/a for an unknown "
-            "duration."
+            f"{where} has the {column} {given[row]!r} in row {row + 2}; write seconds, such as "
+            "90.5, and n/a for an unknown duration."
         )
     return times.to_numpy(float)
 
@@ -181,8 +181,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     if not long and not instant:
         raise ValueError(
             f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
-            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
-            "add tables _events.tsv as in BIDS."
+            "or without a duration; pass a shorter window_seconds, or annotate the recordings."
         )
     return sorted(long or instant)
 
@@ -206,7 +205,7 @@ def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
 def annotations_of_stretches(stretches: Sequence[Stretch], raw: mne.io.BaseRaw) -> mne.Annotations:
     """Return labelled stretches of a recording as annotations, one without a start as the whole."""
     rows = [
-        (0.0, raw.duration, label) if onset is None else (onset, duration or 0.0, label)
+        (0.0, raw.duration, label) if onset is None else (onset, duration, label)
         for onset, duration, label in stretches
     ]
     return mne.Annotations(*zip(*rows, strict=True))

@@ -1,12 +1,11 @@
 """Labels of recordings: where they are, and which classes and targets they become.
 
-Labels are in annotations of the recordings or of the BIDS table beside them, in the names of files,
-or in a table of all files, with a row for each labelled stretch, or of all subjects.
+Labels are in annotations of the recordings or of the BIDS table beside them, or in a table of all
+files, with a row for each labelled stretch, or of all subjects.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,10 +14,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars._common.files import checksum_of
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
 from braindecode_pars.recordings.label_annotations import (
     Stretch,
@@ -51,7 +50,7 @@ def labels_of_files(
     column: str = "label",
     subject_of: Callable[[Path], Any] = lambda file: None,
 ) -> list[LabelledFile] | None:
-    """Return the labels in names of files or in a table; None for labels in annotations.
+    """Return the labels in a table; None for labels in annotations.
 
     Parameters
     ----------
@@ -76,37 +75,47 @@ def labels_of_files(
     TypeError
         When the labels are a set, which has no order, or not of the above.
     ValueError
-        When the labels of a file are unclear, when a text is neither a template nor the path of a
-        table, or when ``column`` is given for labels that are in no table.
+        When the labels of a file are unclear, when a text is not the path of a table, or when
+        ``column`` is given for labels that are in no table.
 
     Examples
     --------
     >>> from pathlib import Path
+    >>> import pandas as pd
     >>> from braindecode_pars.recordings.label_files import labels_of_files
-    >>> root = Path("data")
-    >>> [found] = labels_of_files("{subject}_{label}", root, [root / "P01_rest.edf"])
+    >>> table = pd.DataFrame({"file": ["P01_rest"], "subject": ["P01"], "label": ["rest"]})
+    >>> [found] = labels_of_files(table, Path("data"), [Path("data", "P01_rest.edf")])
     >>> found.subject, found.stretches
-    ('P01', ((None, None, 'rest'),))
+    ('P01', ((None, 0.0, 'rest'),))
     """
-    text = str(labels)
-    is_path = isinstance(labels, (str, Path)) and text.lower().endswith((".csv", ".tsv"))
-    if is_path or isinstance(labels, pd.DataFrame):
-        table = labels if isinstance(labels, pd.DataFrame) else read_table(text, root)
-        where = text if is_path else "The table of labels"
-        table = table.reset_index(drop=True)
-        if "file" in table:
-            return labels_in_table(table, root, files, where, column)
-        return labels_of_subjects(table, files, where, column, subject_of)
-    if column != "label":
+    is_path = isinstance(labels, (str, Path))
+    if not is_path and not isinstance(labels, pd.DataFrame):
+        if column != "label":
+            raise ValueError(
+                f"label_column={column!r} is for labels in a table; labels is {labels!r}, so give "
+                "its path, such as labels='participants.tsv', or omit label_column."
+            )
+        if labels is not None:
+            check_ordered("labels", labels)
+        return None
+    where = str(labels) if is_path else "The table of labels"
+    if is_path and not where.lower().endswith((".csv", ".tsv")):
         raise ValueError(
-            f"label_column={column!r} is for labels in a table; labels is {labels!r}, so give its "
-            "path, such as labels='participants.tsv', or omit label_column."
+            f"labels={where!r} is not the path of a .csv or .tsv file, with the columns file, "
+            f"subject and label. A list of labels is [{where!r}]."
         )
-    if isinstance(labels, (str, Path)):
-        return labels_in_names(text, root, files)
-    if labels is not None:
-        check_ordered("labels", labels)
-    return None
+    table = labels if isinstance(labels, pd.DataFrame) else read_table(where, root)
+    table = table.reset_index(drop=True)
+    key = next((name for name in ("file", "participant_id", "subject") if name in table), None)
+    if key is None or column not in table:
+        missing = repr(column) if key else "'file', 'subject' or 'participant_id'"
+        raise ValueError(
+            f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
+            "column of the labels as label_column, such as label_column='diagnosis'."
+        )
+    if key == "file":
+        return labels_in_table(table, root, files, where, column)
+    return labels_of_subjects(table.assign(subject=table[key]), files, where, column, subject_of)
 
 
 def classes_and_targets(
@@ -148,10 +157,7 @@ def classes_and_targets(
         found = {label for file in of_files for _, _, label in file.stretches}
         names = classes_of_labels(found, classes)
     elif classes is not None:
-        raise ValueError(
-            "classes is for labels in names of files or in a table; write the classes of "
-            "annotations as labels={description: class}."
-        )
+        raise ValueError("classes is for a table; annotations have labels={description: class}.")
     elif isinstance(labels, Mapping):
         names = {label_text(label): label_text(name) for label, name in labels.items()}
         if all(isinstance(target, Integral) for target in labels.values()):
@@ -177,9 +183,7 @@ def check_ordered(name: str, labels: Any) -> None:
         When they are a set, which has another order in the next process, or no list.
     """
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
-        raise TypeError(
-            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
-        )
+        raise TypeError(f"{name} must be a list in the order of targets or a dict, got {labels!r}.")
 
 
 def classes_of_labels(
@@ -264,8 +268,8 @@ def labels_in_table(
     Raises
     ------
     ValueError
-        When a column is missing, a file has no row or several subjects, or a row names no file or
-        a time that cannot be read.
+        When a file has no row or several subjects, or a row names no file or a time that cannot be
+        read.
 
     Examples
     --------
@@ -275,13 +279,8 @@ def labels_in_table(
     >>> table = pd.DataFrame({"file": ["a.edf", "a.edf"], "label": ["W", "R"], "onset": [0, 30]})
     >>> [labelled] = labels_in_table(table, Path("data"), [Path("data", "a.edf")], "labels.csv")
     >>> labelled.stretches
-    ((0.0, None, 'W'), (30.0, None, 'R'))
+    ((0.0, 0.0, 'W'), (30.0, 0.0, 'R'))
     """
-    if column not in table:
-        raise ValueError(
-            f"{where} has no column {column!r}; it has {listed(list(map(repr, table)))}. Pass the "
-            "column of the labels as label_column."
-        )
     # A file is named by its path below the folder or its name, with or without the ending.
     known: dict[str, list[Path]] = {}
     for file in files:
@@ -289,21 +288,18 @@ def labels_in_table(
         names = (normalized(path.as_posix()), normalized(path.name))
         for name in {*names, *map(without_ending, names)}:
             known.setdefault(name, []).append(file)
-    rows = pd.DataFrame(
-        dict(
-            file=[_file_of(name, known, where) for name in table["file"]],
-            label=_labels(table, column),
-            onset=times_in(table, "onset", where),
-            duration=times_in(table, "duration", where),
-            subject=table.get("subject", pd.Series(None, table.index)),
-        )
+    rows = table.assign(
+        file=[_file_of(name, known, where) for name in table["file"]],
+        label=_labels(table, column),
+        onset=times_in(table, "onset", where),
+        duration=np.nan_to_num(times_in(table, "duration", where)),
     )
     of_file = dict(list(rows.groupby("file", sort=False)))
     if without := [file.relative_to(root).as_posix() for file in files if file not in of_file]:
         raise ValueError(
             f"{where} has no row of {listed(without, most=5)}; an empty label leaves a file out."
         )
-    return [_labelled(file, of_file[file], "subject" in table, where) for file in files]
+    return [_labelled(file, of_file[file], where) for file in files]
 
 
 def _file_of(given: Any, known: dict[str, list[Path]], where: str) -> Path:
@@ -317,10 +313,10 @@ def _file_of(given: Any, known: dict[str, list[Path]], where: str) -> Path:
     return found[0]
 
 
-def _labelled(file: Path, rows: pd.DataFrame, has_subject: bool, where: str) -> LabelledFile:
+def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
     """Return the labels of a file."""
     description = {}
-    if has_subject:
+    if "subject" in rows:
         given = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
         names = list(dict.fromkeys(given))
         if len(names) > 1 or pd.isna(names[0]):
@@ -330,11 +326,9 @@ def _labelled(file: Path, rows: pd.DataFrame, has_subject: bool, where: str) -> 
             )
         description = {"subject": names[0]}
     stretches = [
-        (None, None, label) if pd.isna(onset) else (onset, duration or None, label)
-        for label, onset, duration in zip(
-            rows["label"], rows["onset"], rows["duration"].fillna(0.0), strict=True
-        )
-        if label
+        (None, 0.0, row.label) if pd.isna(row.onset) else (row.onset, row.duration, row.label)
+        for row in rows.itertuples()
+        if row.label
     ]
     return LabelledFile(file, description, tuple(stretches))
 
@@ -351,8 +345,8 @@ def labels_of_subjects(
     Parameters
     ----------
     table : DataFrame
-        Columns ``participant_id`` or ``subject``, and ``column``; others are ignored. An empty
-        label leaves the subject out.
+        Columns ``subject`` and ``column``; others are ignored. An empty label leaves the subject
+        out.
     files : list of Path
         Recordings.
     where : str
@@ -370,29 +364,22 @@ def labels_of_subjects(
     Raises
     ------
     ValueError
-        When a column is missing, a subject of a file has no row, or one has two labels.
+        When a subject of a file has no row, or one has two labels.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> import pandas as pd
     >>> from braindecode_pars.recordings.label_files import labels_of_subjects
-    >>> table = pd.DataFrame({"participant_id": ["sub-01"], "diagnosis": ["AD"]})
+    >>> table = pd.DataFrame({"subject": ["sub-01"], "diagnosis": ["AD"]})
     >>> [found] = labels_of_subjects(
     ...     table, [Path("sub-01_eeg.edf")], "participants.tsv", "diagnosis", lambda file: "01"
     ... )
     >>> found.stretches
-    ((None, None, 'AD'),)
+    ((None, 0.0, 'AD'),)
     """
-    name = "participant_id" if "participant_id" in table else "subject"
-    if name not in table or column not in table:
-        missing = repr(column) if name in table else "'file', 'subject' or 'participant_id'"
-        raise ValueError(
-            f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
-            "column of the labels as label_column, such as label_column='diagnosis'."
-        )
     label_of: dict[str, str] = {}
-    for subject, label in zip(table[name], _labels(table, column), strict=True):
+    for subject, label in zip(table["subject"], _labels(table, column), strict=True):
         before = label_of.setdefault(subject_key(subject), label)
         if before != label:
             raise ValueError(
@@ -404,82 +391,11 @@ def labels_of_subjects(
     if absent:
         raise ValueError(
             f"{where} has no row of the subject {listed(list(map(str, absent)))}; it has "
-            f"{listed(list(map(str, table[name])), most=5)}. Add a row, with an empty label to "
+            f"{listed([*table['subject'].map(str)], most=5)}. Add a row, with an empty label to "
             "leave the subject out, or pass subject= if this is no subject."
         )
     labels = {file: label_of[subject_key(subject)] for file, subject in subjects.items()}
     return [
-        LabelledFile(file, {}, ((None, None, label),) if label else ())
+        LabelledFile(file, {}, ((None, 0.0, label),) if label else ())
         for file, label in labels.items()
     ]
-
-
-_FIELDS = ("label", "subject")
-
-
-def labels_in_names(template: str, root: Path, files: Sequence[Path]) -> list[LabelledFile]:
-    """Return the labels of whole files in their names, and the subjects if these are in them, too.
-
-    Parameters
-    ----------
-    template : str
-        Template of the names of files without their ending, or, with a "/", of their paths below
-        the folder. ``{label}`` and ``{subject}`` are texts without the characters of the template
-        beside them; ``*`` is any text.
-    root : Path
-        Folder of the recordings.
-    files : list of Path
-        Recordings in it.
-
-    Returns
-    -------
-    list of LabelledFile
-        One for each file, in their order.
-
-    Raises
-    ------
-    ValueError
-        When the text is no template, or does not match a name.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from braindecode_pars.recordings.label_files import labels_in_names
-    >>> root = Path("data")
-    >>> [found] = labels_in_names("{subject}R{label}", root, [root / "S001R03.edf"])
-    >>> found.subject, found.stretches
-    ('S001', ((None, None, '03'),))
-    """
-    parts = re.split(r"(\{.*?\}|\*)", template)
-    fields = [part[1:-1] for part in parts if part.startswith("{")]
-    if "label" not in fields or len(set(fields)) < len(fields) or not {*fields} <= {*_FIELDS}:
-        raise ValueError(
-            f"labels={template!r} is neither the path of a .csv or .tsv file nor a template of "
-            "names, which has the field {label} once, perhaps {subject} once, and * for any text, "
-            f"as in '{{subject}}_{{label}}'. A list of labels is [{template!r}]."
-        )
-    text = ("^" if "/" in template else "(?:^|/)") + re.escape(parts[0])
-    for before, part, after in zip(parts[:-1:2], parts[1::2], parts[2::2], strict=True):
-        others = re.escape(f"/{before[-1:]}{after[:1]}")
-        text += "[^/]*" if part == "*" else f"(?P<{part[1:-1]}>[^{others}]+)"
-        text += re.escape(after)
-    pattern, found = re.compile(rf"{text}\Z"), []
-    for file in files:
-        match = pattern.search(without_ending(normalized(file.relative_to(root).as_posix())))
-        if match is None:
-            raise ValueError(
-                f"{file} has no label: labels={template!r} does not match its name; change the "
-                "template, move the file out of the folder, or write the labels into a table."
-            )
-        groups = {name: group.strip() for name, group in match.groupdict().items()}
-        label = groups.pop("label")
-        found.append(LabelledFile(file, groups, ((None, None, label),)))
-    return found
-
-
-def checksum_of_labels(
-    files: Iterable[LabelledFile], classes: Mapping[str, str], root: Path
-) -> str:
-    """Return a checksum of all labels and classes, by which a cache knows them."""
-    rows = sorted((each.file.relative_to(root).as_posix(), each.stretches) for each in files)
-    return checksum_of(json.dumps([rows, list(classes.items())]).encode())

@@ -5,7 +5,6 @@ Subjects are chosen by name, and split at random but reproducibly, or as a file 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +19,9 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import checked, choice, listed, warn_user
 from braindecode_pars._common.files import (
-    check_may_write,
+    checksum_of,
     checksum_of_file,
-    differences,
-    locked,
     read_checked,
-    read_json,
-    replace_file,
     to_json,
     write_checked,
     written_aside,
@@ -167,8 +162,8 @@ def read_corpus(
         Function that opens one recording, prepares it and cuts it into windows. It returns None
         when the recording is too short for a window. It must be picklable if ``n_jobs`` is not 1.
     settings : mapping
-        All settings on which the windows depend, as values that JSON supports. A cache that was
-        created with other settings raises an error.
+        All settings on which the windows depend, as values that JSON supports. A cache has entries
+        for each of them.
     classes : sequence of str | mapping of str to int
         Names of the targets 0, 1, ..., or the target of each name; empty if they have no names.
         See :func:`~braindecode_pars.recordings.cutting.name_classes`.
@@ -180,8 +175,9 @@ def read_corpus(
     cache : path | None
         Folder for prepared recordings, in single precision. A second call reads windows from this
         folder, each when it is indexed, so the corpus need not fit into memory. Recordings whose
-        files have changed, and entries of the cache that are damaged, are prepared again. None
-        keeps all signals in memory.
+        files have changed, and entries of the cache that are damaged, are prepared again. With
+        other settings, all recordings are prepared, beside the others. None keeps all signals in
+        memory.
     on_error : "raise" | "warn"
         Whether a recording that cannot be read raises an error, or is skipped with a warning; and
         whether there is one when nothing is left of an ``expected`` class or of a subject.
@@ -235,10 +231,10 @@ def read_corpus(
     """
     choice("raise", "warn").check("on_error", on_error)
     recordings = list(recordings)
-    folder = None if cache is None else _open_cache(Path(cache).expanduser(), settings)
     # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-        joblib.delayed(_read_one)(recording, read, folder) for recording in recordings
+        joblib.delayed(_read_one)(recording, read, cache and _entry_of(recording, cache, settings))
+        for recording in recordings
     )
     bar = ProgressBar(
         jobs,
@@ -303,14 +299,9 @@ def _nothing_left(
     found = {target for part in datasets for target in part.metadata["target"].tolist()}
     if not isinstance(classes, Mapping):
         classes = {name: target for target, name in enumerate(classes)}
-    return [
-        *(f"subject {subject}" for subject in dict.fromkeys(lost) if subject not in subjects),
-        *(
-            f"the class {name!r}"
-            for name in classes
-            if name in expected and classes[name] not in found
-        ),
-    ]
+    absent = [n for n, target in classes.items() if n in expected and target not in found]
+    people = [subject for subject in dict.fromkeys(lost) if subject not in subjects]
+    return [*(f"subject {each}" for each in people), *(f"the class {name!r}" for name in absent)]
 
 
 #: Lines of a table of what is left out.
@@ -335,21 +326,22 @@ def _table_of_omissions(rows: Iterable[tuple[str, Omission]], n_recordings: int)
 def _read_one(
     recording: Recording,
     read: Callable[[Recording], EEGWindowsDataset | None],
-    cache: Path | None,
+    entry: Path | None,
 ) -> tuple[EEGWindowsDataset | None, str | None, list[Omission]]:
     """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
     if problem := why_unreadable(recording.file):
         return None, problem, []
-    if cache is not None and (content := _valid_entry(recording.file, cache)) is not None:
-        return _cached(recording.file, cache, content)
+    source = {} if entry is None else _state_of(recording.file)
+    if entry is not None and (content := _whole_content(entry, source)) is not None:
+        return _cached(entry, content)
     try:
         with collected_omissions() as omissions:
             windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
         return None, f"{error or type(error).__name__}", []
-    if cache is None:
+    if entry is None:
         return windows, None, omissions
-    return _cached(recording.file, cache, _write_entry(recording.file, cache, windows, omissions))
+    return _cached(entry, _write_entry(entry, source, windows, omissions))
 
 
 @checked()
@@ -469,94 +461,67 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
     subject = "participant_id" if "participant_id" in table else "subject"
     if not {subject, "split"} <= set(table):
         raise ValueError(
-            f"{splits} needs the columns 'subject' and 'split'; it has {', '.join(table)}."
+            f"{splits} needs columns 'subject' and 'split', and has {', '.join(table)}."
         )
     table = table.dropna(subset=["split"])
     return zip(table[subject], table["split"], strict=True)
 
 
-def _open_cache(folder: Path, settings: Mapping[str, Any]) -> Path:
-    """Open a cache of windows, or create it in an empty folder.
-
-    Raises
-    ------
-    ValueError
-        When the folder is not a cache, or was created with other settings. The message names the
-        differences.
-    """
-    file = folder / "settings.json"
-    check_may_write(folder, "a cache of windows", is_ours=file.exists())
-    with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
-        if not file.exists():
-            replace_file(file, to_json(settings))
-    found = differences(read_json(file), settings)
-    if found:
-        raise ValueError(
-            f"The cache {folder} was created with other settings: {'; '.join(found)}. Pass "
-            "another folder, or remove this one."
-        )
-    return folder
-
-
-def _entry_of(source: Path, cache: Path) -> Path:
+def _entry_of(recording: Recording, cache: str | Path, settings: Mapping[str, Any]) -> Path:
     """Return the JSON file of a recording in a cache; its signals are FIF beside it."""
-    # The hash distinguishes files of the same name in different folders.
-    digest = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
-    return cache / f"{source.stem}-{digest}.json"
+    # The checksum distinguishes settings, labels, and files of the same name in other folders.
+    known = {**vars(recording), "file": recording.file.absolute(), "description": None}
+    key = to_json([known, settings])
+    name = f"{recording.file.stem}-{checksum_of(key.encode())}.json"
+    return Path(cache).expanduser() / name
 
 
-def _state_of(source: Path) -> dict[str, Any]:
+def _state_of(source: Path) -> dict[str, list[int]]:
     """Return size and time of a recording and of the files beside it, such as annotations."""
-    states = {file.name: file.stat() for file in files_beside(source)}
-    return {
-        "file": str(source.absolute()),
-        "bytes": {name: state.st_size for name, state in states.items()},
-        "changed": {name: state.st_mtime_ns for name, state in states.items()},
-    }
+    states = {str(file.absolute()): file.stat() for file in files_beside(source)}
+    return {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
 
 
-def _valid_entry(source: Path, cache: Path) -> dict[str, Any] | None:
+def _whole_content(entry: Path, source: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a whole entry of this state of the recording. Its signals are read."""
     try:
-        content = read_checked(_entry_of(source, cache))
+        content = read_checked(entry)
         signals = content["signals"].items()
-        whole = all(checksum_of_file(cache / name) == found for name, found in signals)
+        is_whole = all(checksum_of_file(entry.with_name(name)) == found for name, found in signals)
     except (OSError, ValueError):
         return None
-    # An entry without omissions is of a version that knew no bad times.
-    is_valid = whole and content["source"] == _state_of(source) and "omissions" in content
-    return content if is_valid else None
+    return content if is_whole and content["source"] == source else None
 
 
 def _write_entry(
-    source: Path, cache: Path, windows: EEGWindowsDataset | None, omissions: list[Omission]
+    entry: Path,
+    source: Mapping[str, Any],
+    windows: EEGWindowsDataset | None,
+    omissions: list[Omission],
 ) -> dict[str, Any]:
     """Write a prepared recording; ``windows`` is None if it has no window."""
-    file = _entry_of(source, cache)
-    content: dict[str, Any] = dict(source=_state_of(source), signals={}, windows=None, steps=[])
-    content["omissions"] = omissions
-    if windows is not None:
-        content["windows"] = windows.metadata.to_dict(orient="list")
-        content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
-        content["description"] = dict({} if (told := windows.description) is None else told)
-        with written_aside(cache) as aside:
-            windows.raw.save(aside / f"{file.stem}_raw.fif", fmt="single", verbose="error")
+    content: dict[str, Any] = dict(source=source, signals={}, omissions=omissions)
+    with written_aside(entry.parent) as aside:
+        if windows is not None:
+            windows.raw.save(aside / f"{entry.stem}_raw.fif", fmt="single", verbose="error")
             # MNE splits signals of more than 2 GB into several files.
-            content["signals"] = {f.name: checksum_of_file(f) for f in aside.iterdir()}
-    # The entry is written last, so that it exists only when the signals do.
-    write_checked(file, content)
+            content["signals"] = {file.name: checksum_of_file(file) for file in aside.iterdir()}
+            content["windows"] = windows.metadata.to_dict(orient="list")
+            content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
+            content["description"] = dict({} if (told := windows.description) is None else told)
+        write_checked(aside / entry.name, content)
     return content
 
 
 def _cached(
-    source: Path, cache: Path, content: Mapping[str, Any]
+    entry: Path, content: Mapping[str, Any]
 ) -> tuple[EEGWindowsDataset | None, None, list[Omission]]:
     """Return the windows of an entry, whose signals are read when indexed, and the omissions."""
     omissions = [Omission(*omission) for omission in content["omissions"]]
     if not content["signals"]:
         return None, None, omissions
-    signals = cache / f"{_entry_of(source, cache).stem}_raw.fif"
+    signals = entry.with_name(f"{entry.stem}_raw.fif")
     raw = mne.io.read_raw_fif(signals, preload=False, verbose="error")
     remember_steps(raw, content["steps"])
-    table, description = pd.DataFrame(content["windows"]), content.get("description", {})
-    return EEGWindowsDataset(raw, table, description), None, omissions
+    table = pd.DataFrame(content["windows"])
+    return EEGWindowsDataset(raw, table, content["description"]), None, omissions

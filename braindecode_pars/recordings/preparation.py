@@ -170,9 +170,7 @@ def check_filters(
     given = dict(sfreq=sfreq, low=low, high=high, mains=mains)
     check_positive(**{name: value for name, value in given.items() if value is not None})
     if low is not None and high is not None and low >= high:
-        raise ValueError(
-            f"low={low:g} Hz must be less than high={high:g} Hz, the upper edge of the band-pass."
-        )
+        raise ValueError(f"low={low:g} Hz must be less than high={high:g} Hz.")
 
 
 @checked()

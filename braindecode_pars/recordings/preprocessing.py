@@ -165,9 +165,7 @@ class Preprocessing:
         entries, names = dict(value or {}), [field.name for field in fields(cls)]
         entries.pop("filters", None)  # in files of development versions
         if unknown := [name for name in entries if name not in names]:
-            raise ValueError(
-                f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(names)}."
-            )
+            raise ValueError(f"preprocessing has no entry {unknown[0]!r}, but {', '.join(names)}.")
         return cls(**entries)
 
     def known(self) -> dict[str, Any]:
@@ -767,15 +765,11 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
     [('notch_filter', {'freqs': [50.0]})]
     """
     new = [(name, dict(kwargs)) for name, kwargs in steps]
-    raw.info["temp"] = {**temporary(raw.info), _ENTRY: [*remembered_steps(raw.info), *new]}
+    earlier = raw.info.get("temp") or {}
+    raw.info["temp"] = {**earlier, _ENTRY: [*remembered_steps(raw.info), *new]}
 
 
 def remembered_steps(info: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the steps that :func:`remember_steps` added, in the order of their application."""
-    return [(name, dict(kwargs)) for name, kwargs in temporary(info).get(_ENTRY, ())]
-
-
-def temporary(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of ``info`` that MNE keeps for others; it is never written to a file."""
-    found = info.get("temp")
-    return found if isinstance(found, dict) else {}
+    entries = info.get("temp") or {}
+    return [(name, dict(kwargs)) for name, kwargs in entries.get(_ENTRY, ())]

@@ -15,7 +15,7 @@ import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind
 from braindecode_pars._common.checks import checked, listed, warn_user
-from braindecode_pars.recordings.edf_records import EdfRecords
+from braindecode_pars.recordings.edf_records import units_and_gaps
 from braindecode_pars.recordings.search import why_unreadable
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
@@ -134,14 +134,13 @@ def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors():
         raw = read(file, preload=True, verbose="warning")
-        records = EdfRecords.read(file)
-        has_gaps = records.has_gaps(raw.info["sfreq"])
+        units, has_gaps = units_and_gaps(file, raw.info["sfreq"])
     if has_gaps:
         raise ValueError(
             "it is discontinuous (EDF+D) with gaps, which MNE does not read. Convert it to "
             "continuous files, for example with EDFbrowser."
         )
-    return raw, dict(zip(raw.ch_names, records.units_of_signals, strict=True))
+    return raw, dict(zip(raw.ch_names, units, strict=True))
 
 
 def _check_voltages(units: dict[str, str]) -> None:
@@ -210,7 +209,7 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     }
     if refused:
         raise ValueError(
-            f"its signals are in {', '.join(sorted(refused))}, not in {', '.join(VOLTS)}."
+            f"its signals are in {', '.join(sorted(refused))}, not {', '.join(VOLTS)}."
         )
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
@@ -284,16 +283,14 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
         edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        if gaps := [each.name for each in edf if EdfRecords.read(each).has_gaps(raw.info["sfreq"])]:
+        if gaps := [each.name for each in edf if units_and_gaps(each, raw.info["sfreq"])[1]]:
             warn_user(
                 f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
                 "windows may span a gap, and times after it are too early."
             )
         return raw, files[0].name if files else "recording"
     if not isinstance(raw, (str, PathLike)):
-        raise TypeError(
-            f"raw is a {type(raw).__name__}; it must be an mne.io.Raw or the path of a recording."
-        )
+        raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
     file = Path(raw).expanduser()
     try:
         if problem := why_unreadable(file):

@@ -126,9 +126,7 @@ def find_named(
             )
     found = [(file, match) for file in files if (match := pattern.fullmatch(file.name))]
     if not found:
-        raise FileNotFoundError(
-            f"{path} contains {what}; expected files such as {example}, at any depth."
-        )
+        raise FileNotFoundError(f"{path} contains {what}; expected files such as {example}.")
     return found
 
 
@@ -259,15 +257,11 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     if callable(subject):
         return subject
     if not isinstance(subject, str):
-        raise TypeError(
-            f"subject must be a function of a path, a regular expression or None, got {subject!r}."
-        )
+        raise TypeError(f"subject must be a function, a pattern or None, got {subject!r}.")
     try:
         expression = re.compile(subject)
     except re.error as error:
-        raise ValueError(
-            f"The pattern {subject!r} of the subject is not a regular expression: {error}."
-        ) from error
+        raise ValueError(f"subject={subject!r} is no regular expression: {error}.") from error
     if expression.groups != 1:
         raise ValueError(
             f"The pattern {subject!r} of the subject has {expression.groups} groups; put "

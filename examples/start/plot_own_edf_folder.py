@@ -144,8 +144,8 @@ plt.show()
 # ----------------------------------
 #
 # The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the
-# files; they may also be in the names of files or in a table (:doc:`/guide/recordings`). The three
-# files are filtered to the band of the store, and already have its sampling rate.
+# files; they may also be in a table (:doc:`/guide/recordings`). The three files are filtered to the
+# band of the store, and already have its sampling rate.
 
 windows_ds = datasets.folder.load(
     recordings,

@@ -57,7 +57,7 @@ def test_a_folder_of_own_recordings(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:Every class has one recording only")
 def test_labels_of_own_files_as_options(tmp_path):
-    """Options of the command line are texts; templates and paths are not taken for literals."""
+    """Options of the command line are texts; patterns and paths are not taken for literals."""
     info = mne.create_info(["C3"], 100.0, "eeg")
     raw = mne.io.RawArray(1e-5 * np.random.default_rng(0).standard_normal((1, 6000)), info)
     for name in ("P1_rest", "P1_task"):
@@ -65,7 +65,7 @@ def test_labels_of_own_files_as_options(tmp_path):
     (tmp_path / "labels.csv").write_text("file,label\nP1_rest,0\nP1_task,1\n")
     settings = ["window_seconds=10", "sfreq=100", "verbose=0"]
     for labels in (
-        ["labels={subject}_{label}", 'classes=["rest", "task"]'],
+        ["labels=labels.csv", r"subject=([^/]+)_\w+\.", 'classes=["0", "1"]'],
         ["labels=labels.csv", r"subject=([^/]+)_\w+\."],
     ):
         windows = load(str(tmp_path), None, values([*labels, *settings], "--load"))

@@ -24,7 +24,7 @@ SHORT = [
 def recordings(tmp_path_factory):
     """Two recordings of each of four people, with a rhythm at 5 or at 20 Hz."""
     folder = tmp_path_factory.mktemp("recordings")
-    rng, times = np.random.default_rng(0), np.arange(2000) / 100
+    rng, times, rows = np.random.default_rng(0), np.arange(2000) / 100, ["file,subject,label"]
     for subject in ("P01", "P02", "P03", "P04"):
         for name, frequency in (("slow", 5), ("fast", 20)):
             noise = rng.standard_normal((2, len(times)))
@@ -33,6 +33,8 @@ def recordings(tmp_path_factory):
             raw = mne.io.RawArray(signals, info, verbose="error")
             raw.set_annotations(mne.Annotations([0], [20], [name]))
             raw.save(folder / f"{subject}_{name}_raw.fif", verbose="error")
+            rows.append(f"{subject}_{name}_raw,{subject},{name}")
+    (folder / "labels.csv").write_text("\n".join(rows))
     return folder
 
 
@@ -40,7 +42,7 @@ def invoke(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
-NAMES = ("--labels", "{subject}_{label}_raw")
+NAMES = ("--labels", "labels.csv")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -185,7 +187,7 @@ def test_a_mistake_is_one_sentence(recordings, tmp_path, given, code, message):
 
 @pytest.mark.filterwarnings("ignore:Every class has one recording only")
 def test_people_of_one_name_cannot_be_held_out(recordings, tmp_path):
-    given = ("--labels", "P01_{label}_raw", "--subject", "(P01)")
+    given = ("--subject", "(P01)")
     for file in recordings.glob("P01*"):
         (tmp_path / "one").mkdir(exist_ok=True)
         (tmp_path / "one" / file.name).write_bytes(file.read_bytes())

@@ -88,8 +88,11 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     assert np.allclose(after[:3], before[:3] - before[:3].mean(axis=0), atol=1e-10)
     found = [as_sklearn(each)[0].recordings["preprocessing"][0] for each in (plain, windows)]
     assert [each.reference for each in found] == ["as recorded", "average"]
-    with pytest.raises(ValueError, match="reference"):
-        folder.load(tmp_path, reference="average", cache=tmp_path.with_name("cache"), **reading)
+    with pytest.warns(UserWarning, match="ECG"):  # the cache has another reference
+        cached = folder.load(
+            tmp_path, reference="average", cache=tmp_path.with_name("cache"), **reading
+        )
+    np.testing.assert_allclose(as_sklearn(cached)[0][0], after, rtol=1e-5, atol=1e-10)
 
 
 def test_an_average_of_one_channel_and_other_references_are_refused(tmp_path):
@@ -151,7 +154,7 @@ def test_a_split_recording_is_one(tmp_path):
     raw = recording(seconds=300, names=[f"E{i}" for i in range(20)])
     raw.save(tmp_path / "P01_rest_raw.fif", split_size="2MB", verbose="error")
     assert len(list(tmp_path.glob("*.fif"))) > 2
-    windows = folder.load(tmp_path, labels="{subject}_{label}_*", window_seconds=100, **KEEP)
+    windows = folder.load(tmp_path, labels=labelled(tmp_path), window_seconds=100, **KEEP)
     assert windows.description["subject"].tolist() == ["P01"]
     assert len(windows) == 3
     # Another recording, whose name is like that of a part.
@@ -180,6 +183,13 @@ def named(root, *names, seconds=60, overwrite=False):
     return root
 
 
+def labelled(root):
+    """Return the labels and subjects in names such as P01_rest_raw.fif as a table of files."""
+    files = sorted(root.rglob("*_raw.fif"))
+    rows = [(file.relative_to(root).as_posix(), *file.name.split("_")[:2]) for file in files]
+    return pd.DataFrame(rows, columns=["file", "subject", "label"])
+
+
 def classes_of(windows):
     """Return the class of each window, read as others read it: from braindecode's record."""
     classes = []
@@ -190,17 +200,17 @@ def classes_of(windows):
     return classes
 
 
-def test_labels_in_names(tmp_path):
+def test_labels_of_whole_files(tmp_path):
     root = named(tmp_path, "S00_1", "S00_2", "S01_2")
-    template = dict(labels="{subject}_{label}_*", window_seconds=30, **KEEP)
-    windows = folder.load(root, classes={"2": "arithmetic", "1": "rest"}, **template)
+    table = dict(labels=labelled(root), window_seconds=30, **KEEP)
+    windows = folder.load(root, classes={"2": "arithmetic", "1": "rest"}, **table)
     X, y, groups = as_sklearn(windows)
     assert y.tolist() == [1, 1, 0, 0, 0, 0]
     assert groups.tolist() == ["S00"] * 4 + ["S01"] * 2
     assert classes_of(windows) == ["rest"] * 2 + ["arithmetic"] * 4
     # All windows of all files are used, from their starts.
     assert [round(float(np.median(window)) / 1e-5) for window in X[:2]] == [2, 5]
-    only = folder.load(root, ["S01"], classes=["2"], **template)
+    only = folder.load(root, ["S01"], classes=["2"], **table)
     assert classes_of(only) == ["2", "2"]
 
 
@@ -236,25 +246,34 @@ def test_a_cache_belongs_to_its_labels(tmp_path):
     for _ in range(2):
         windows = folder.load(root, labels=table, cache=cache, **KEEP)
         assert classes_of(windows) == ["W"] * 2 + ["R"] * 4
-    table["label"] = ["R", "W", "W"]
-    with pytest.raises(ValueError, match="label_table"):
-        folder.load(root, labels=table, cache=cache, **KEEP)
+    n_files = len(list(cache.glob("*.json")))
+    table["label"] = ["R", "W", "R"]  # the label of c is as it was
+    windows = folder.load(root, labels=table, cache=cache, **KEEP)
+    assert classes_of(windows) == ["R"] * 2 + ["W"] * 2 + ["R"] * 2
+    assert len(list(cache.glob("*.json"))) == n_files + 2
+    given = dict(labels=table, cache=cache, classes={"R": "rest", "W": "wake"})
+    assert (
+        classes_of(folder.load(root, **given, **KEEP)) == ["rest"] * 2 + ["wake"] * 2 + ["rest"] * 2
+    )
+    table = table.assign(onset=0, duration=30)
+    assert len(folder.load(root, labels=table, cache=cache, **KEEP)) == 3
 
 
 def test_a_cache_is_not_read_as_recordings(tmp_path):
     root = named(tmp_path / "data", "a", "b")
     for cache in (root, root / "cache"):
         with pytest.raises(ValueError, match=re.escape(str(cache))):
-            folder.load(root, labels="{label}", subject="(.)_raw", cache=cache, **KEEP)
+            folder.load(root, subject="(.)_raw", cache=cache, **KEEP)
 
 
 @pytest.mark.parametrize(
     "given",
-    [{"labels": {"W", "R"}}, {"labels": 3}, {"labels": "{subject}_{label}", "classes": {"raw"}}],
+    [{"labels": {"W", "R"}}, {"labels": 3}, {"labels": "labels.csv", "classes": {"raw"}}],
 )
 def test_labels_have_an_order(tmp_path, given):
     """A set has another one in the next process."""
     *_, name = given
+    (tmp_path / "labels.csv").write_text("file,label\na_raw,raw\n")
     with pytest.raises(TypeError, match=name):
         folder.load(named(tmp_path, "a"), **given, **KEEP)
 
@@ -274,18 +293,17 @@ def test_files_of_one_person_ask_for_the_subject(tmp_path):
     two = folder.load(root, labels=table, subject=lambda path: path.stem, **KEEP)
     assert two.description["subject"].tolist() == ["S00_1_raw", "S00_2_raw"]
     with pytest.raises(ValueError, match="'\\(S00\\)'"):
-        folder.load(root, labels="{subject}_{label}_raw", subject="(S00)", **KEEP)
+        folder.load(root, labels=labelled(root), subject="(S00)", **KEEP)
 
 
-@pytest.mark.parametrize("labels", ["{label}/*", "labels.csv"])
-def test_folders_of_labels_are_no_subjects(tmp_path, labels):
+def test_folders_of_labels_are_no_subjects(tmp_path):
     """P01 would be the people "rest" and "task", and each test subject a class."""
     root = named(tmp_path, "rest/P01", "task/P01", "task/P02")
     rows = "rest/P01_raw,rest\ntask/P01_raw,task\ntask/P02_raw,task\n"
     (root / "labels.csv").write_text(f"file,label\n{rows}")
     with pytest.raises(ValueError, match="rest, task"):
-        folder.load(root, labels=labels, **KEEP)
-    windows = folder.load(root, labels=labels, subject="(P[0-9]+)", **KEEP)
+        folder.load(root, labels="labels.csv", **KEEP)
+    windows = folder.load(root, labels="labels.csv", subject="(P[0-9]+)", **KEEP)
     assert windows.description["subject"].tolist() == ["P01", "P01", "P02"]
 
 
@@ -346,6 +364,11 @@ def test_labels_in_a_table_of_subjects(tmp_path, name, caplog):
     some = ["01", "02", "03"]
     by_age = folder.load(root, some, classes={"70": "old"}, **{**asked, "label_column": "age"})
     assert classes_of(by_age) == ["old"] * 8
+    both = read_table(name, root).assign(subject="?")
+    if "participant_id" in both:  # it counts, of both columns
+        assert classes_of(folder.load(root, some, **{**asked, "labels": both})) == classes_of(
+            windows
+        )
     table = dict(labels=read_table(name, root), subject=r"sub-(\d+)/")
     assert classes_of(folder.load(root, some, **{**asked, **table})) == classes_of(windows)
 
@@ -363,7 +386,7 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
         column = "label" if "'label'" in message else "diagnosis"
         with pytest.raises(ValueError, match=message):
             folder.load(root, labels=labels, label_column=column, **KEEP)
-    for labels in (None, ["AD"], "{subject}_{label}"):
+    for labels in (None, ["AD"]):
         with pytest.raises(ValueError, match="label_column='diagnosis'"):
             folder.load(root, labels=labels, label_column="diagnosis", **KEEP)
 
@@ -401,16 +424,17 @@ def test_recordings_shorter_than_a_window_are_named(tmp_path):
     root = tmp_path
     for subject in range(4):
         kinds = ("rest", "task")
-        named(root, *(f"P{subject}/{kind}_{i}" for kind in kinds for i in range(4)), seconds=60)
-    options = dict(labels="{subject}/{label}_*", window_seconds=60, **KEEP)
+        names = (f"P{subject}/P{subject}_{kind}_{i}" for kind in kinds for i in range(4))
+        named(root, *names, seconds=60)
+    options = dict(labels=labelled(root), window_seconds=60, **KEEP)
     assert len(folder.load(root, **options)) == 32
     for file in root.glob("*/*[123]_raw.fif"):
         named(file.parent, file.name.removesuffix("_raw.fif"), seconds=50, overwrite=True)
-    short = r"24 of 32 recordings  shorter than a window of 60 s  rest_1_raw.fif.*and 21 more"
+    short = r"24 of 32 recordings  shorter than a window of 60 s  P0_rest_1_raw.fif.*and 21 more"
     with pytest.warns(UserWarning, match=short):
         assert len(folder.load(root, **options)) == 8
-    for file in root.glob("*/task_0_raw.fif"):
-        named(file.parent, "task_0", seconds=50, overwrite=True)
+    for file in root.glob("*/*_task_0_raw.fif"):
+        named(file.parent, file.name.removesuffix("_raw.fif"), seconds=50, overwrite=True)
     with pytest.raises(ValueError, match="left of the class 'task'"):
         folder.load(root, **options)
 
@@ -510,9 +534,8 @@ def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     (tmp_path / "own").mkdir()
     changed = recording(names=("C3", "C4"))
     changed.set_eeg_reference(["C3"], verbose="error")
-    changed.save(tmp_path / "own" / "P01_rest.fif", verbose="error")
-    table = folder.load(
-        tmp_path / "own", labels="{subject}_{label}", window_seconds=4, **KEEP
-    ).description
+    changed.save(tmp_path / "own" / "P01_rest_raw.fif", verbose="error")
+    labels = labelled(tmp_path / "own")
+    table = folder.load(tmp_path / "own", labels=labels, window_seconds=4, **KEEP).description
     assert table["recorded_reference"].tolist() == ["changed"]
     assert "site" not in table

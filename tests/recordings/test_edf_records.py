@@ -8,7 +8,7 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.edf_records import EdfRecords
+from braindecode_pars.recordings.edf_records import units_and_gaps
 from braindecode_pars.recordings.readers import open_recording, read_edf, read_recording
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
@@ -61,11 +61,9 @@ def test_records_without_or_in_disorder_of_times_are_refused(tmp_path):
 
 def test_the_header(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, ONSETS, units=["uV", "mV"])
-    records = EdfRecords.read(file)
-    assert records.discontinuous
-    assert records.labels == ["E0", "E1", "EDF Annotations"]
-    assert records.units_of_signals == ["uV", "mV"]
-    assert records.widths.tolist() == [200, 200, 120]
+    assert units_and_gaps(file, 100.0) == (["uV", "mV"], True)
+    whole = write_edf_records(tmp_path / "b.edf", SIGNALS, range(6), units=["uV", "mV"])
+    assert units_and_gaps(whole, 100.0) == (["uV", "mV"], False)
 
 
 def test_short_gaps_add_up(tmp_path):

@@ -1,7 +1,8 @@
-"""Labels of recordings: in tables, in names of files, and in annotations."""
+"""Labels of recordings: in tables and in annotations."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from pathlib import Path
 
@@ -20,30 +21,26 @@ from braindecode_pars.recordings.label_annotations import (
 )
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
-    checksum_of_labels,
     classes_and_targets,
     classes_of_labels,
-    labels_in_names,
     labels_in_table,
     labels_of_files,
 )
 
 
-def test_labels_in_names_and_in_tables(tmp_path):
+def test_labels_in_a_table_or_its_path(tmp_path):
     file, table = tmp_path / "P01_rest.edf", pd.DataFrame({"file": ["P01_rest"], "label": ["W"]})
     table.to_csv(tmp_path / "labels.CSV", index=False)
     for labels in (table, "labels.CSV", Path("labels.CSV"), tmp_path / "labels.CSV"):
         (found,) = labels_of_files(labels, tmp_path, [file])
-        assert found.stretches == ((None, None, "W"),)
-    (found,) = labels_of_files("{subject}_{label}", tmp_path, [file])
-    assert found.stretches == ((None, None, "rest"),)
+        assert found.stretches == ((None, 0, "W"),)
     for labels in (None, ["W"], {"W": 0}):
         assert labels_of_files(labels, tmp_path, [file]) is None
 
 
-@pytest.mark.parametrize("text", ["W", Path("W")])
+@pytest.mark.parametrize("text", ["W", Path("W"), "{subject}_{label}"])
 def test_another_text_is_refused(text):
-    with pytest.raises(ValueError, match=r"\['W'\]"):
+    with pytest.raises(ValueError, match=re.escape(f"[{str(text)!r}]")):
         labels_of_files(text, Path("data"), [])
 
 
@@ -68,7 +65,7 @@ FILES = [ROOT / "a.edf", ROOT / "day2" / "b.edf"]
 def found(text, tmp_path, files=FILES):
     file = tmp_path / "labels.csv"
     file.write_text(text, encoding="utf-8")
-    return labels_in_table(read_table(file, tmp_path), ROOT, files, "labels.csv")
+    return labels_of_files(file, ROOT, files)
 
 
 def stretches(text, tmp_path, **options):
@@ -77,12 +74,12 @@ def stretches(text, tmp_path, **options):
 
 def test_labels_of_whole_files_and_of_stretches(tmp_path):
     text = "file,label,onset,duration\na.edf,W,0,30\na.edf,N1,30,60.5\nday2/b.edf,W,,\n"
-    assert stretches(text, tmp_path) == [[(0, 30, "W"), (30, 60.5, "N1")], [(None, None, "W")]]
+    assert stretches(text, tmp_path) == [[(0, 30, "W"), (30, 60.5, "N1")], [(None, 0, "W")]]
 
 
 @pytest.mark.parametrize("name", ["b", "b.edf", "day2/b", "day2/b.edf", "./day2/b.edf", "day2\\b"])
 def test_names_of_files(name, tmp_path):
-    assert stretches(f"file,label\na,W\n{name},R\n", tmp_path)[1] == [(None, None, "R")]
+    assert stretches(f"file,label\na,W\n{name},R\n", tmp_path)[1] == [(None, 0, "R")]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -90,14 +87,14 @@ def test_tables_of_spreadsheets(separator, tmp_path):
     """With a byte order mark, other separators, and blanks after them."""
     text = f"\ufefffile{separator}label{separator}subject\na{separator}W{separator}007\n"
     (labelled,) = found(text, tmp_path, files=FILES[:1])
-    assert (labelled.subject, labelled.stretches) == ("007", ((None, None, "W"),))
+    assert (labelled.subject, labelled.stretches) == ("007", ((None, 0, "W"),))
 
 
 def test_events_without_a_duration_last_one_window(tmp_path):
     text = "file,label,onset\na,left,2\na,right,6\nb,n/a,\n"
-    assert stretches(text, tmp_path) == [[(2, None, "left"), (6, None, "right")], []]
+    assert stretches(text, tmp_path) == [[(2, 0, "left"), (6, 0, "right")], []]
     zero = "file,label,onset,duration\na,left,2,0\nb,,,\n"
-    assert stretches(zero, tmp_path) == [[(2, None, "left")], []]
+    assert stretches(zero, tmp_path) == [[(2, 0, "left")], []]
 
 
 def test_a_data_frame_with_numbers():
@@ -108,7 +105,7 @@ def test_a_data_frame_with_numbers():
 
 def test_both_unicode_forms_of_a_file_are_one(tmp_path):
     files = [ROOT / unicodedata.normalize("NFD", "Jörg.edf")]
-    assert stretches("file,label\nJörg.edf,W\n", tmp_path, files=files) == [[(None, None, "W")]]
+    assert stretches("file,label\nJörg.edf,W\n", tmp_path, files=files) == [[(None, 0, "W")]]
 
 
 MISTAKES = {
@@ -169,66 +166,6 @@ def test_a_blank_subject_is_none():
         labels_in_table(table, ROOT, FILES, "The table")
 
 
-def named(pattern, *names):
-    labels = labels_in_names(pattern, ROOT, [ROOT / name for name in names])
-    assert all(stretch[:2] == (None, None) for one in labels for stretch in one.stretches)
-    return [(one.description.get("subject"), one.stretches[0][2]) for one in labels]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "name", "expected"),
-    [
-        ("{subject}_{label}", "Subject00_1.edf", ("Subject00", "1")),
-        ("{subject}_{label}", "day1/Subject00_1.fif.gz", ("Subject00", "1")),
-        ("{label}", "rest.edf", (None, "rest")),
-        ("{subject}R{label}", "S001R03.edf", ("S001", "03")),
-        ("{subject}-{label}_*", "P1-rest_2020.set", ("P1", "rest")),
-        ("{subject}-{label}*", "P1-rest.set", ("P1", "rest")),
-        ("sub-{subject}_{label}", "sub-b-b_rest.edf", None),
-        ("{label}/{subject}", "normal/anna.edf", ("anna", "normal")),
-        ("{label}/*/{subject}_*", "normal/v1/anna_1.edf", ("anna", "normal")),
-        ("{subject}.{label}", "Müller.Anna.edf", ("Müller", "Anna")),
-    ],
-)
-def test_labels_and_subjects_in_names(pattern, name, expected):
-    if expected is None:  # the subject may be "b" or "b-b"
-        with pytest.raises(ValueError, match="does not match"):
-            named(pattern, name)
-    else:
-        assert named(pattern, name) == [expected]
-
-
-def test_both_unicode_forms_of_a_name_are_one():
-    decomposed = unicodedata.normalize("NFD", "Jörg_1.edf")
-    assert named("{subject}_{label}", decomposed) == [("Jörg", "1")]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "message"),
-    [
-        ("{subject}_{label}", r"S1\.edf .* label"),
-        ("{subject}", "{subject}"),
-        ("{label}_{label}", "{label}_{label}"),
-        ("{label}_{run}", "{run}"),
-    ],
-)
-def test_patterns_that_cannot_be_used(pattern, message):
-    with pytest.raises(ValueError, match=message):
-        named(pattern, "S1.edf")
-
-
-def test_a_name_that_can_be_read_in_two_ways_is_refused():
-    with pytest.raises(ValueError, match="does not match"):
-        named("{subject}_{label}", "P_01_rest.edf")
-
-
-def test_blanks_around_a_label_are_not_of_it():
-    assert named("{subject}_{label}", "P1_rest .edf", "P2 _rest.edf") == [
-        ("P1", "rest"),
-        ("P2", "rest"),
-    ]
-
-
 def test_the_table_of_bids_beside_a_recording(tmp_path):
     file, table = tmp_path / "sub-1_task-rest_eeg.edf", tmp_path / "sub-1_task-rest_events.tsv"
     raw = mne.io.RawArray([[0.0]], mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
@@ -270,12 +207,12 @@ RAW = mne.io.RawArray(np.zeros((1, 6000)), mne.create_info(["C3"], 100.0, "eeg")
 
 
 def test_stretches_are_annotations_of_their_classes():
-    stretches = [(0, 30, "3"), (30, None, "4"), (40, 20, "?")]
+    stretches = [(0, 30, "3"), (30, 0, "4"), (40, 20, "?")]
     given = annotations_of_stretches(stretches, RAW)
     found = labels_within(given, {"3": "N3", "4": "N3"}, RAW, 10.0)
     assert found.description.tolist() == ["N3", "N3"]
     assert [found.onset.tolist(), found.duration.tolist()] == [[0, 30], [30, 10]]
-    whole = annotations_of_stretches([(None, None, "3")], RAW)
+    whole = annotations_of_stretches([(None, 0, "3")], RAW)
     assert [*whole.onset, *whole.duration] == [0, 60]
 
 
@@ -285,7 +222,7 @@ def test_stretches_are_annotations_of_their_classes():
         (30, 30.001, None),  # by a rounded sample
         (30, 31, None),  # its three windows are within
         (31, 30, "outside"),
-        (51, None, "outside"),
+        (51, 0, "outside"),
         (70, 30, "outside"),
         (20, 9.9, "shorter"),
     ],
@@ -295,22 +232,6 @@ def test_a_label_that_does_not_fit_is_counted(onset, duration, why):
     with collected_omissions() as omissions:
         labels_within(given, {"W": "W"}, RAW, 10.0)
     assert [why in each.why for each in omissions] == ([] if why is None else [True])
-
-
-def test_the_checksum_changes_with_each_label_and_class():
-    def checksum(stretch=(0, 30, "W"), name="a.edf", classes=(("W", "W"),)):
-        labelled = LabelledFile(Path("root", name), {}, (stretch,))
-        return checksum_of_labels([labelled], dict(classes), Path("root"))
-
-    others = [
-        checksum((1, 30, "W")),
-        checksum((0, 31, "W")),
-        checksum((0, 30, "R")),
-        checksum(name="b.edf"),
-        checksum(classes=(("W", "wake"),)),
-    ]
-    assert checksum() == checksum()
-    assert len({checksum(), *others}) == 6
 
 
 def test_whole_numbers_are_in_their_order_and_others_in_that_of_the_alphabet():
@@ -327,7 +248,7 @@ def test_the_same_number_in_two_spellings_has_one_order():
 
 def test_a_list_orders_the_classes_and_a_dict_names_them():
     assert classes_of_labels({"W", "N1", "?"}, ["W", "N1"]) == {"W": "W", "N1": "N1"}
-    files = [LabelledFile(FILES[0], {}, ((None, None, each),)) for each in "345"]
+    files = [LabelledFile(FILES[0], {}, ((None, 0, each),)) for each in "345"]
     given = {"5": "R", "3": "N3", "4": "N3"}
     names, targets = classes_and_targets("labels.csv", given, files, FILES, 30.0)
     assert (names, targets) == (given, {"R": 0, "N3": 1})
