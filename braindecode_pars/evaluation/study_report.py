@@ -166,7 +166,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
         return []
     tests = study.tests[study.tests["method_a"].isin(levels.index)]
     tests = tests[tests["n_train_subjects"] == _largest(study)]
-    best = levels[levels.index.isin(leading(tests) or set(levels.index))].idxmax()
+    best = levels[levels.index.isin(leading(tests)[1] or set(levels.index))].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
     if False in panels and "scratch" in set(study.levels["method"]):
