@@ -236,8 +236,9 @@ def _without_eyes(windows: Windows) -> Iterator[np.ndarray]:
     @cache
     def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
         own = np.flatnonzero(numbers == number)
-        parts = [whole_recording(windows, row) for row in dict.fromkeys(recordings[own].tolist())]
-        if any(part is None for part in parts):
+        whole = [whole_recording(windows, row) for row in dict.fromkeys(recordings[own].tolist())]
+        parts = [part for part in whole if part is not None]
+        if len(parts) < len(whole):
             parts = [windows[i].astype(float) for i in own.tolist()]
         signals = np.concatenate(parts, axis=1)[None]
         of_eyes = eyes[montage][0] @ signals

@@ -298,8 +298,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
         )
         return
     subjects = labelled.groupby("class", observed=False)["subject"].nunique()
-    if labelled["subject"].isna().any():
-        n = int(labelled["subject"].isna().sum())
+    if n := int(labelled["subject"].isna().sum()):
         yield _stop(
             f"The subject of {n} of {len(labelled)} labelled windows is not known. Scores are of "
             "subjects that a method has not seen, so every recording needs its subject: name it in "

@@ -199,7 +199,7 @@ def differences_of(chosen: pd.DataFrame, a: str, b: str) -> Differences:
     tables = []
     for key in dict.fromkeys([*cells[0], *cells[1]]):
         if all(key in each or None in each for each in cells):
-            of_a, of_b = (each.get(key, each.get(None)) for each in cells)
+            of_a, of_b = (each[key if key in each else None] for each in cells)
             tables.append((of_a - of_b).reindex(subjects).dropna(axis="columns", how="all"))
     every = dict.fromkeys(seed for table in tables for seed in table)
     seeds = [seed for seed in every if all(seed in table for table in tables)]

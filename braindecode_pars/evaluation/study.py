@@ -359,10 +359,7 @@ class Planned:
                 confusion=self._confusion(found.best),
                 about=self.about,
             )
-        if self.folder is not None:
-            found = replace(found, about=self.about | {"model": self._save_model(found)})
-            self._write(found, self.folder)
-        return found
+        return found if self.folder is None else self._saved(found, self.folder)
 
     def _scores(self) -> pd.DataFrame:
         """Score every method: those with the same people and draws together."""
@@ -543,20 +540,17 @@ class Planned:
         names = class_names(labels, self.corpus.X.label_names) or {}
         return table.map(lambda label: str(names.get(label, label)))
 
-    def _save_model(self, found: Study) -> str:
-        """Fit the best method that ``predict`` can use on all labelled people, and save it."""
+    def _saved(self, found: Study, folder: Path) -> Study:
+        """Save the tables, and a model of all labelled people that ``predict`` can use."""
         order = found.levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
         by_name = {m.name: m.estimator for m in self.plan.methods}
         of_ours = (PARSClassifier, FewLabelsClassifier)
-        name = next((n for n in order if isinstance(by_name[n], of_ours)), None)
-        if name is None or self.folder is None:
-            return ""
-        labelled = self.corpus.labeled
-        model = clone(by_name[name]).fit(self.corpus.X[labelled], self.corpus.y[labelled])
-        model.save(self.folder / "model")
-        return name
-
-    def _write(self, found: Study, folder: Path) -> None:
+        name = next((n for n in order if isinstance(by_name[n], of_ours)), "")
+        if name:
+            labelled = self.corpus.labeled
+            model = clone(by_name[name]).fit(self.corpus.X[labelled], self.corpus.y[labelled])
+            model.save(folder / "model")
+        found = replace(found, about=self.about | {"model": name})
         tables = dict(scores=found.scores, tests=found.tests, levels=found.levels)
         for name, table in (tables | dict(gains=found.controls)).items():
             if table is not None:
@@ -564,3 +558,4 @@ class Planned:
         content = dict(answer=found.answer, best=found.best, doubts=found.doubts, about=found.about)
         findings = [finding._asdict() for finding in found.check.findings]
         replace_file(folder / "study.json", to_json(_FORMAT | content | dict(findings=findings)))
+        return found
