@@ -7,6 +7,7 @@ over time. They are tested on other subjects than those they were fitted on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -172,7 +173,8 @@ def audit_encoder(
     >>> slope["encoder"] > 0.5 > slope["random encoder"]
     np.True_
     """
-    encoders = encoder if isinstance(encoder, Mapping) else {_name_of(encoder): encoder}
+    name = Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
+    encoders = encoder if isinstance(encoder, Mapping) else {name: encoder}
     signals = _drawn(windows, n_windows, np.random.default_rng(seed))
     questions = dict(_questions(signals))
     properties = _properties(signals.windows)
@@ -210,10 +212,6 @@ def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
     return wide[[*keys[:2], *FEATURES, *keys[2:]]].rename_axis(columns=None)
 
 
-def _name_of(encoder: Any) -> str:
-    return Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
-
-
 def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
     """Draw windows, and some channels of each."""
     windows = pick_for_fit(as_windows(source))
@@ -228,10 +226,9 @@ def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
     if len(set(windows.column("subject").tolist())) < 2:
         raise ValueError("All windows are of one subject; an audit needs two, to hold out one.")
     samples, chosen = [], []
-    for batch in windows.batches(64):
-        for window in batch:
-            chosen.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
-            samples.append(window[chosen[-1]])
+    for window in chain.from_iterable(windows.batches(64)):
+        chosen.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
+        samples.append(window[chosen[-1]])
     of_window = np.repeat(np.arange(len(windows)), list(map(len, chosen)))
     channels = np.concatenate(chosen)
     if windows.chs_info:
@@ -252,6 +249,7 @@ def _features(
     name: str, source: Any, signals: Windows, seed: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the features of an encoder, of its tokens and of a random encoder."""
+
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
     named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
     people = {subject: in_corpus(corpus, subject) for corpus, subject in named}
@@ -300,21 +298,18 @@ def _blocks(
 
 
 def _read(
-    features: np.ndarray, properties: pd.DataFrame, questions: Mapping[str, _Question]
+    X: np.ndarray, properties: pd.DataFrame, questions: Mapping[str, _Question]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each property, and for each question."""
-    y = properties.to_numpy()
+    values = properties.to_numpy()
     subjects = questions["subject"].labels
-    folds = GroupKFold(min(_FOLDS, subjects.max() + 1)).split(features, groups=subjects)
-    scores = [_r2(features[train], y[train], features[test], y[test]) for train, test in folds]
+    folds = GroupKFold(min(_FOLDS, subjects.max() + 1)).split(X, groups=subjects)
+    scores = [_r2(X[train], values[train], X[test], values[test]) for train, test in folds]
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
-    for name, (labels, folds, held_out) in questions.items():
-        accuracies = [
-            _accuracy(features[train], labels[train], features[test], labels[test])
-            for train, test in folds
-        ]
-        yield _row(name, ACCURACY, accuracies, 1 / (labels.max() + 1), held_out)
+    for name, (y, own, held_out) in questions.items():
+        accuracies = [_accuracy(X[train], y[train], X[test], y[test]) for train, test in own]
+        yield _row(name, ACCURACY, accuracies, 1 / (y.max() + 1), held_out)
 
 
 def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ If a gain of pretraining disappears when all methods get such windows, it needs 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,7 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
         TypeError, ValueError
             When a parameter has the wrong type or is out of range.
         """
-        self._check()
+        check_parameters(self.get_params(), _RULES, type(self).__name__)
         return self
 
     def transform(self, X: Any) -> Windows:
@@ -157,15 +157,12 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
             half of it, a window is shorter than two patches, or windows have neither EOG channels
             nor a pair of frontal ones.
         """
-        self._check()
+        check_parameters(self.get_params(), _RULES, type(self).__name__)
         windows = as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         changed = [window.astype(np.float32) for window in self._changed(windows)]
         is_one_shape = len({window.shape for window in changed}) == 1
         return windows.read_by(np.stack(changed) if is_one_shape else changed)
-
-    def _check(self) -> None:
-        check_parameters(self.get_params(), _RULES, type(self).__name__)
 
     def _changed(self, windows: Windows) -> Iterator[np.ndarray]:
         """Return an iterator over the changed windows, each of shape (n_chans, n_times)."""
@@ -174,10 +171,8 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
             case "slow":
                 sfreq = self._rate_of(windows)
                 if 2 * self.edge >= sfreq:
-                    raise ValueError(
-                        f"edge={self.edge:g} Hz is not below half of the sampling rate, "
-                        f"{sfreq:g} Hz."
-                    )
+                    half = f"half of the sampling rate, {sfreq:g} Hz"
+                    raise ValueError(f"edge={self.edge:g} Hz is not below {half}.")
                 return _filtered(windows, partial(high_passed, sfreq=sfreq, edge=self.edge))
             case "eyes":
                 return _without_eyes(windows)
@@ -215,13 +210,15 @@ _RULES = {
 
 def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
     """Yield windows of recordings that are changed before they are cut, where they are at hand."""
-    known: dict[int, np.ndarray | None] = {}  # by row of the recording
+
+    @cache
+    def changed(row: int) -> np.ndarray | None:
+        whole = whole_recording(windows, row)
+        return None if whole is None else change(whole[None])[0]
+
     places = windows.windows[["recording", "start", "stop"]].to_numpy().tolist()
     for window, (row, start, stop) in zip(windows, places, strict=True):
-        if row not in known:
-            whole = whole_recording(windows, row)
-            known[row] = None if whole is None else change(whole[None])[0]
-        recording = known[row]
+        recording = changed(row)
         if recording is None:
             yield change(window[None].astype(float))[0]
         else:
@@ -231,34 +228,29 @@ def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> I
 def _without_eyes(windows: Windows) -> Iterator[np.ndarray]:
     """Yield windows without what the eyes' channels predict."""
     eyes = [eye_signals(montage) for montage in windows.montages]
-    people = windows.people
-    subjects = windows.windows["recording"].to_numpy() if people is None else people
+    recordings = windows.windows["recording"].to_numpy()
+    people = recordings if windows.people is None else windows.people
     # One regression for each subject and montage
-    numbers, _ = divided([subjects, windows.montage_numbers])
-    fits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    numbers, _ = divided([people, windows.montage_numbers])
+
+    @cache
+    def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
+        own = np.flatnonzero(numbers == number)
+        whole = [whole_recording(windows, row) for row in dict.fromkeys(recordings[own].tolist())]
+        parts = [part for part in whole if part is not None]
+        if len(parts) < len(whole):
+            parts = [windows[i].astype(float) for i in own.tolist()]
+        signals = np.concatenate(parts, axis=1)[None]
+        of_eyes = eyes[montage][0] @ signals
+        return eye_coefficients(signals, of_eyes), of_eyes.mean(axis=(0, 2))[:, None]
+
     for window, number, montage in zip(windows, numbers, windows.montage_numbers, strict=True):
         matrix, own = eyes[montage]
-        if number not in fits:
-            fits[number] = _eye_fit(windows, np.flatnonzero(numbers == number), matrix)
         signals = window[None].astype(float)
-        cleaned = without_eyes(signals, matrix @ signals, *fits[number])
+        cleaned = without_eyes(signals, matrix @ signals, *fitted(number, montage))
         # What is left in the predicting channels is rounding, which an instance norm would enlarge.
         cleaned[:, own] = 0
         yield cleaned[0]
-
-
-def _eye_fit(
-    windows: Windows, own: np.ndarray, matrix: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients and mean of the signals of the eyes of a subject."""
-    rows = dict.fromkeys(windows.windows["recording"].iloc[own].tolist())
-    whole = [whole_recording(windows, row) for row in rows]
-    parts = [part for part in whole if part is not None]
-    if len(parts) < len(whole):
-        parts = [windows[i].astype(float) for i in own.tolist()]
-    signals = np.concatenate(parts, axis=1)[None]
-    eyes = matrix @ signals
-    return eye_coefficients(signals, eyes), eyes.mean(axis=(0, 2))[:, None]
 
 
 def whole_recording(windows: Windows, row: int) -> np.ndarray | None:

@@ -13,11 +13,7 @@ from torch.utils.data import Dataset
 from braindecode_pars._common.checks import choice, positive, warn_user
 from braindecode_pars._common.files import check_may_write, replace_file
 from braindecode_pars.evaluation.changed_signals import permuted_labels
-from braindecode_pars.evaluation.changed_windows import (
-    CHANGES,
-    ChangedSignals,
-    whole_recording,
-)
+from braindecode_pars.evaluation.changed_windows import CHANGES, ChangedSignals, whole_recording
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.protocols import compare, label_efficiency
 from braindecode_pars.evaluation.splitting import classes_of_subjects
@@ -163,9 +159,8 @@ def controls(
     positive().check("patch_seconds", patch_seconds)
     check_arguments(estimators, metrics, seeds, n_jobs, out)
     if len(estimators) < 2:
-        raise ValueError(
-            f"The gain of a method is over another one, but there is only {', '.join(estimators)}."
-        )
+        only = ", ".join(estimators)
+        raise ValueError(f"The gain of a method is over another one, but there is only {only}.")
     if out is not None:
         out = Path(out).expanduser()
         check_may_write(out, "controls", is_ours=(out / UNCHANGED).is_dir())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -58,6 +59,9 @@ class Finding(NamedTuple):
 
     kind: str
     text: str
+
+
+_stop, _warning, _note = (partial(Finding, kind) for kind in ("stop", "warning", "note"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +168,9 @@ def check_data(windows_ds: Any) -> DataCheck:
         *_unlabelled(data),
     ]
     found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
-    return DataCheck(_facts(data), _classes(data), by_subject, found)
+    of_class = labelled.groupby("class", observed=False)[["window", "recording", "subject"]]
+    classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
+    return DataCheck(_facts(data), classes, by_subject, found)
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -174,25 +180,22 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     """Return what is known of each recording, None where it is unknown."""
     table = windows.recordings
     known = is_name(table["subject"].to_numpy())
+    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
+    parts = [part for part in parts if len(part)]  # as in the table of Windows
+    parts = parts if len(parts) == len(table) else [None] * len(table)
+    told = [getattr(part, "description", None) for part in parts]
+    infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
     found = pd.DataFrame(
         {
             "subject": table["subject"].astype(object).where(known, None),
             "corpus": table["corpus"],
             "channels": [", ".join(sorted(each.names)) or None for each in table["channels"]],
-            "date": None,
-            **dict.fromkeys(_DESCRIBED),
+            "date": [info.get("meas_date") for info in infos],
+            **{name: [None if d is None else d.get(name) for d in told] for name in _DESCRIBED},
         },
         index=table.index,
         dtype=object,
     )
-    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
-    parts = [part for part in parts if len(part)]  # as in the table of Windows
-    if len(parts) == len(found):
-        described = [getattr(part, "description", None) for part in parts]
-        for name in _DESCRIBED:
-            found[name] = [e.get(name) if isinstance(e, pd.Series) else None for e in described]
-        infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
-        found["date"] = [info.get("meas_date") for info in infos]
     numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(found["subject"])]
     found["name"] = found["file"].where(found["file"].notna(), numbers)
     return found
@@ -200,38 +203,33 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
 
 def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
     """Return the labelled windows, with their recording, subject, class and position."""
-    labels = [None] * len(windows) if windows.y is None else windows.y.tolist()
-    has_minus_one = -1 in (windows.label_names or {}).values()
-    labels = [None if not has_minus_one and label == -1 else label for label in labels]
-    table = pd.DataFrame(
-        {
-            "window": np.arange(len(windows)),
-            "recording": windows.windows["recording"].to_numpy(),
-            "label": pd.Series(labels, dtype=object),
-            "start": windows.windows["start"].to_numpy(),
-        }
-    ).dropna(subset="label")
-    classes = np.array(sorted(set(table["label"]), key=lambda one: (str(type(one)), one)), object)
+    labels = pd.Series(windows.y, range(len(windows)), dtype=object)
+    if -1 not in (windows.label_names or {}).values():
+        labels = labels.mask(labels == -1)
+    labels = labels.dropna()
+    classes = np.array(sorted(set(labels), key=lambda one: (str(type(one)), one)), object)
     names = class_names(classes, windows.label_names) or {}
     texts = [str(names.get(label, label)) for label in classes]
-    codes = table.pop("label").map({label: i for i, label in enumerate(classes)})
-    table["class"] = pd.Categorical.from_codes(codes.astype(int), texts)
-    table["subject"] = recordings["subject"].reindex(table["recording"]).to_numpy()
-    return table
+    table = windows.windows[["recording", "start"]].iloc[labels.index]
+    return table.assign(
+        **{
+            "window": labels.index,
+            "class": pd.Categorical(labels, classes).rename_categories(texts),
+        },
+        subject=recordings["subject"].reindex(table["recording"]).to_numpy(),
+    )
 
 
 def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
     """Read some windows of each recording and class, spread over its time."""
     chosen = []
-    for _, own in labelled.groupby("recording"):
-        n = max(2, _READ // own["class"].nunique())
-        for _, same in own.groupby("class", observed=True):
-            places = np.unique(np.linspace(0, len(same) - 1, min(n, len(same))).astype(int))
-            chosen.append(same.iloc[places])
+    n_classes = labelled.groupby("recording")["class"].nunique()
+    for (recording, _), own in labelled.groupby(["recording", "class"], observed=True):
+        n = max(2, _READ // n_classes[recording])
+        chosen.append(own.iloc[np.unique(np.linspace(0, len(own) - 1, n).astype(int))])
     table = pd.concat(chosen) if chosen else labelled
-    samples = windows.read(table["window"].to_numpy()) if len(table) else []
     levels, digests = [], []
-    for window in samples:
+    for window in windows.read(table["window"].to_numpy()) if len(table) else []:
         stds = window.std(axis=1, dtype=float)
         stds = stds[stds > 0]  # without flat channels
         levels.append(np.log10(np.median(stds)) if len(stds) else np.nan)
@@ -241,41 +239,31 @@ def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _classes(data: _Data) -> pd.DataFrame:
-    by_class = data.labelled.groupby("class", observed=False)
-    table = by_class.agg(
-        windows=("window", "size"),
-        recordings=("recording", "nunique"),
-        subjects=("subject", "nunique"),
-    )
-    return table.reset_index().astype({"class": object})
-
-
 def _facts(data: _Data) -> dict[str, str]:
-    windows, recordings = data.windows, data.recordings
+    windows, recordings, labelled = data.windows, data.recordings, data.labelled
+    sfreq, length = windows.sfreq or np.nan, windows[0].shape[1]
+    names = [montage.names for montage in windows.montages]
+    is_one_set = len({tuple(sorted(each)) for each in names}) == 1
+    channels = f"{len(names[0])}: {listed(names[0])}" if is_one_set else "differ between recordings"
     steps = windows.recordings["preprocessing"].dropna()
-    length = windows[0].shape[1]
+    level = data.sampled["level"].median()
     facts = {
         "subjects": str(recordings["subject"].nunique()),
-        "labelled subjects": str(data.labelled["subject"].nunique()),
+        "labelled subjects": str(labelled["subject"].nunique()),
         "recordings": str(len(recordings)),
+        "hours": f"{len(windows) * length / sfreq / 3600:.3g}",
+        "windows": f"{len(windows)} of {length / sfreq:g} s",
+        "sampling rate": f"{sfreq:g} Hz",
+        "channels": channels,
+        "reference": _counted(_reference(step.reference) for step in steps),
+        **{
+            what: _counted(map(_shown, recordings[column].dropna()))
+            for column, what in _PROPERTIES.items()
+            if column != "channels"
+        },
+        "amplitude": f"{1e6 * 10**level:.3g} µV (median standard deviation)",
+        "classes": "one a subject" if data.by_subject else "change within subjects",
     }
-    sfreq = windows.sfreq or np.nan
-    facts["hours"] = f"{len(windows) * length / sfreq / 3600:.3g}"
-    facts["windows"] = f"{len(windows)} of {length / sfreq:g} s"
-    facts["sampling rate"] = f"{sfreq:g} Hz"
-    names = [montage.names for montage in windows.montages]
-    same = len({tuple(sorted(each)) for each in names}) == 1
-    facts["channels"] = (
-        f"{len(names[0])}: {listed(names[0])}" if same else "differ between recordings"
-    )
-    facts["reference"] = _counted([_reference(step.reference) for step in steps])
-    for column, what in _PROPERTIES.items():
-        if column != "channels" and recordings[column].notna().any():
-            facts[what] = _counted(map(_shown, recordings[column].dropna()))
-    level = data.sampled["level"].median()
-    facts["amplitude"] = f"{1e6 * 10**level:.3g} µV (median standard deviation)"
-    facts["classes"] = "one a subject" if data.by_subject else "change within subjects"
     return {name: text for name, text in facts.items() if text and "nan" not in text.split()}
 
 
@@ -304,25 +292,21 @@ def _too_few(data: _Data) -> Iterator[Finding]:
     labelled, names = data.labelled, data.names
     if len(names) < 2:
         found = f"one class, {names[0]!r}" if names else "no label"
-        yield Finding(
-            "stop",
+        yield _stop(
             f"The windows have {found}, but two classes are needed to tell them apart. Check where "
             "the labels are read from; the label -1 means unlabelled.",
         )
         return
     subjects = labelled.groupby("class", observed=False)["subject"].nunique()
-    if labelled["subject"].isna().any():
-        n = int(labelled["subject"].isna().sum())
-        yield Finding(
-            "stop",
+    if n := int(labelled["subject"].isna().sum()):
+        yield _stop(
             f"The subject of {n} of {len(labelled)} labelled windows is not known. Scores are of "
             "subjects that a method has not seen, so every recording needs its subject: name it in "
             "the files, or pass subject=.",
         )
     elif data.by_subject and (few := subjects[subjects < _FEWEST_OF_A_CLASS]).size:
         shown = listed([f"{name!r} has {n}" for name, n in few.items()])
-        yield Finding(
-            "stop",
+        yield _stop(
             f"Each subject has one class, and too few subjects are of one: {shown}, and at least "
             f"{_FEWEST_OF_A_CLASS} subjects of every class are needed, so that there are some to "
             "learn from and others to test on. Record more, or leave the class out.",
@@ -331,8 +315,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
         n = int((labelled.groupby("subject")["class"].nunique() > 1).sum())
         total = data.recordings["subject"].nunique()
         if n < _FEWEST:
-            yield Finding(
-                "stop",
+            yield _stop(
                 f"{n} of {total} subjects have labels of at least two classes, and at least "
                 f"{_FEWEST} are needed: with fewer, no difference between methods can be told from "
                 "chance. Label the recordings of more subjects.",
@@ -355,15 +338,13 @@ def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
         p = chi2_contingency(counts, correction=False).pvalue
         shown = listed([_classes_of(value, row) for value, row in counts.iterrows()], most=4)
         if ((counts > 0).sum(axis=1) == 1).all() and p < 0.05:
-            yield Finding(
-                "stop",
+            yield _stop(
                 f"No {what} has subjects of two classes: {shown}. A method that recognises the "
                 f"{what} instead of the brain would have the same score, and no score can tell the "
                 f"two apart. Needed are recordings of both classes with the same {what}.",
             )
         elif strength > 0.5 and p < 0.01:
-            yield Finding(
-                "warning",
+            yield _warning(
                 f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
                 f"A part of every score may come from the {what}. Compare the classes within one "
                 f"{what} too.",
@@ -380,24 +361,19 @@ def _classes_of(value: Any, counts: pd.Series) -> str:
 def _copies(data: _Data) -> Iterator[Finding]:
     """Yield recordings that contain the same samples."""
     pairs: dict[bool, list[str]] = {True: [], False: []}
-    digests = data.sampled.dropna(subset="digest")
-    seen = set()
-    for _, same in digests.groupby("digest"):
-        numbers = tuple(same["recording"].unique())
-        if len(numbers) > 1 and numbers not in seen:
-            seen.add(numbers)
-            rows = data.recordings.loc[list(numbers)]
+    same = data.sampled.groupby("digest")["recording"].unique()
+    for numbers in dict.fromkeys(map(tuple, same)):
+        rows = data.recordings.loc[list(numbers)]
+        if len(rows) > 1:
             pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
     if pairs[True]:
-        yield Finding(
-            "stop",
+        yield _stop(
             f"Recordings of different subjects contain the same samples: {listed(pairs[True], 3)}. "
             "A method could have seen in training what it is tested on. Remove the copies, or give "
             "the two names one subject.",
         )
     if pairs[False]:
-        yield Finding(
-            "warning",
+        yield _warning(
             f"Recordings of one subject contain the same samples: {listed(pairs[False], 3)}. They "
             "count twice, and if their labels differ, one of them is wrong. Remove the copies.",
         )
@@ -423,8 +399,7 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
         if max(auc, 1 - auc) > _APART:
             medians = rows.groupby(is_class)["level"].median()
             factor = 10 ** abs(medians[True] - medians[False])
-            yield Finding(
-                "warning",
+            yield _warning(
                 f"The amplitude alone tells the class {name!r} from the others: it is "
                 f"{factor:.2g} times {'larger' if auc > 0.5 else 'smaller'}, with hardly an "
                 "overlap. This may be physiology, as in deep sleep, but also another amplifier, "
@@ -435,8 +410,7 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
     far = (by_recording - by_recording.median()).abs() > np.log10(20)
     if far.any():
         shown = listed(data.recordings.loc[far.index[far], "name"].tolist(), most=5)
-        yield Finding(
-            "warning",
+        yield _warning(
             f"The amplitude of {far.sum()} of {len(far)} recordings is more than 20 times larger "
             f"or smaller than that of the others: {shown}. Their unit may be wrong. Correct it in "
             "the file, or leave them out.",
@@ -460,8 +434,7 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
     # An order in which a class comes again, such as A B A, balances what changes with time.
     if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
         order, told = ", then ".join(map(repr, orders[0])), " and ".join(sorted(told_by))
-        yield Finding(
-            "warning",
+        yield _warning(
             f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
             f"{order} (by the order of {told}). If they were recorded so, fatigue or drying "
             "electrodes tell the classes apart as well as what is studied. Needed are subjects "
@@ -483,8 +456,7 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
         )
         for when, are in (("late", aucs > _APART), ("early", aucs < 1 - _APART)):
             if len(aucs) >= 3 and are.mean() >= 0.9:
-                yield Finding(
-                    "warning",
+                yield _warning(
                     f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
                     "apart from the others. Fatigue or drying electrodes tell it from them as well "
                     "as what is studied. Needed are recordings in which the classes alternate.",
@@ -493,8 +465,7 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
 
 def _unlabelled(data: _Data) -> Iterator[Finding]:
     if n := len(data.windows) - len(data.labelled):
-        yield Finding(
-            "note",
+        yield _note(
             f"{n} of {len(data.windows)} windows have no label. They are not scored, and are used "
             "to pretrain without labels.",
         )

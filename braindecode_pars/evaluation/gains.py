@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -126,14 +127,10 @@ def _rows(
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
-        for method in methods:
-            for control in controls:
-                if method == against and control != "labels":
-                    continue
-                yield {
-                    **dict(zip(_KEYS, (dataset, n, method, against, control), strict=True)),
-                    **_measured(values, method, against, control, chance, test),
-                }
+        for method, control in product(methods, controls):
+            if method != against or control == "labels":
+                key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
+                yield key | _measured(values, key, chance, test)
 
 
 def _tested(values: np.ndarray, n_train: int, averages: bool) -> MeanTest:
@@ -145,21 +142,19 @@ def _tested(values: np.ndarray, n_train: int, averages: bool) -> MeanTest:
 
 def _measured(
     values: pd.DataFrame,
-    method: str,
-    against: str,
-    control: str,
+    key: Mapping[str, Any],
     chance: float | None,
     test: Callable[[np.ndarray], MeanTest],
 ) -> dict[str, Any]:
     """Return the numbers of one row; ``values`` has subjects as rows."""
-    unchanged, changed = values[UNCHANGED], values[control]
+    method, against = key["method"], key["against"]
+    unchanged, changed = values[UNCHANGED], values[key["control"]]
     gains = unchanged[method] - unchanged[against], changed[method] - changed[against]
     complete = np.isfinite(pd.concat([*gains, changed[method]], axis=1)).all(axis=1)
     gain, without, own = (each[complete].to_numpy() for each in (*gains, changed[method]))
     score = test(own)
     row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])
-    found = {"gain": gain, "without": without, "lost": gain - without}
-    for name, each in found.items():
+    for name, each in {"gain": gain, "without": without, "lost": gain - without}.items():
         mean = test(np.full_like(each, np.nan) if method == against else each)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
@@ -236,7 +231,8 @@ which.
     for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
         first = rows.iloc[0]
         if not (first["gain_p"] < LEVEL and first["gain"] > 0):
-            others.append(_no_gain(first))
+            n, gain = f"{first['n_train_subjects']:g}", f"{first['gain']:+.3f}"
+            others.append(f"{first['method']} with {n} ({gain}, {_interval(first, 'gain')})")
             continue
         kinds = rows.apply(_kind, axis=1)
         removing |= {*rows["control"][kinds == "removed"]}
@@ -260,10 +256,9 @@ def _of_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
         f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
     )
     for kind, verb in _VERBS.items():
-        own = rows[kinds == kind]
-        if len(own):
+        if left := [_left(row) for _, row in rows[kinds == kind].iterrows()]:
             last = " nor without " if kind == "removed" else " and "
-            text += f" {verb} without {joined([_left(row) for _, row in own.iterrows()], last)}."
+            text += f" {verb} without {joined(left, last)}."
     guesses = rows[(kinds == "removed") & (rows["chance_p"] >= LEVEL)]["control"].map(_LACKS)
     if len(guesses):
         named = joined(guesses.tolist(), " or without ")
@@ -294,11 +289,6 @@ def _kind(row: pd.Series) -> str:
 def _left(row: pd.Series) -> str:
     """Return what the windows of a control lack, and what is left of the gain."""
     return f"{_LACKS[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
-
-
-def _no_gain(row: pd.Series) -> str:
-    n = f"{row['n_train_subjects']:g}"
-    return f"{row['method']} with {n} ({row['gain']:+.3f}, {_interval(row, 'gain')})"
 
 
 def _interval(row: pd.Series, name: str) -> str:

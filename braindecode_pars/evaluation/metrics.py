@@ -295,15 +295,11 @@ def regression_scores(y_true: ArrayLike, y_pred: ArrayLike, subjects: Any) -> di
     windows = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
     if windows["subject"].isna().any():
         raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
-    whole = _errors(windows)
+    scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
-    means = _errors(of_subject.mean())
+    scores |= {f"{name}_subjects": value for name, value in _errors(of_subject.mean()).items()}
     within = pd.Series([_spearman(own) for _, own in of_subject], dtype=float)
-    return {
-        **whole,
-        **{f"{name}_subjects": value for name, value in means.items()},
-        "spearman_within": float(within.mean()),
-    }
+    return scores | {"spearman_within": float(within.mean())}
 
 
 def _errors(rows: pd.DataFrame) -> dict[str, float]:
@@ -416,18 +412,11 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """
     # A single value has no standard deviation.
     summary = summarize(scores, over)
-    summary["score"] = [
-        f"{mean:.3f}" if pd.isna(sd) else f"{mean:.3f} ± {sd:.3f}"
-        for mean, sd in zip(summary["mean"], summary["sd"], strict=True)
-    ]
+    spread = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
+    summary["score"] = summary["mean"].map("{:.3f}".format) + spread
+    rows = ["dataset", "n_train_subjects", "method"]
     # aggfunc="first" keeps text; each cell has one score.
-    table = summary.pivot_table(
-        index=["dataset", "n_train_subjects", "method"],
-        columns="metric",
-        values="score",
-        aggfunc="first",
-        sort=False,
-    )
+    table = summary.pivot_table("score", rows, "metric", aggfunc="first", sort=False)
     if sizes := scores.attrs.get("encoder_parameters"):
         numbers = [sizes.get(name, {}).get(method) for name, _, method in table.index]
         texts = ["-" if number is None else f"{number:,}" for number in numbers]
@@ -457,17 +446,17 @@ def score_rows(
     for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
         windows = slice(None) if subject == POOLED else np.flatnonzero(subjects == str(subject))
         columns = None if probabilities is None else probabilities[windows]
+        of_columns = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
-            row = {"subject": subject, "metric": metric, "value": float("nan")}
             reason = undefined_because(true[windows], metric, saved["classes"])
             if metric in PROBABILITY_METRICS:
                 reason = saved.get("missing", reason)
+            row = {"subject": subject, "metric": metric, "value": float("nan")}
             if reason:
-                yield {**row, "undefined": reason}
-                continue
-            given = dict(probabilities=columns, classes=saved["classes"])
-            value = score_predictions(true[windows], predicted[windows], metric, **given)
-            yield {**row, "value": value}
+                yield row | {"undefined": reason}
+            else:
+                given = true[windows], predicted[windows], metric
+                yield row | {"value": score_predictions(*given, **of_columns)}
 
 
 def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:

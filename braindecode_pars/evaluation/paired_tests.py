@@ -172,15 +172,13 @@ def pairs_of(
             f"training subjects ({numbers}); select one of them first."
         )
     methods = list(dict.fromkeys(means["method"]))
+    found = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:
-        raise ValueError(
-            f"A paired test needs two methods; the scores have "
-            f"{', '.join(map(str, methods)) or 'none'}."
-        )
+        raise ValueError(f"A paired test needs two methods; the scores have {found}.")
     if against is None:
         return chosen, list(combinations(methods, 2))
     if against not in methods:
-        raise ValueError(f"against is {against!r}; the methods are {', '.join(map(str, methods))}.")
+        raise ValueError(f"against is {against!r}; the methods are {found}.")
     return chosen, [(method, against) for method in methods if method != against]
 
 
@@ -197,24 +195,17 @@ class Differences(NamedTuple):
 
 def differences_of(chosen: pd.DataFrame, a: str, b: str) -> Differences:
     cells = [_by_pretraining(chosen[chosen["method"] == method]) for method in (a, b)]
-    known = [
-        key
-        for key in dict.fromkeys([*cells[0], *cells[1]])
-        if all(key in each or None in each for each in cells)
-    ]
     subjects = chosen.set_index(["dataset", "subject"]).index.unique()
-    found = {}
-    for key in known:
-        of_a, of_b = (each[key] if key in each else each[None] for each in cells)
-        found[key] = (of_a - of_b).reindex(subjects).dropna(axis="columns", how="all")
-    seeds = [
-        seed
-        for seed in dict.fromkeys(seed for table in found.values() for seed in table)
-        if all(seed in table for table in found.values())
-    ]
+    tables = []
+    for key in dict.fromkeys([*cells[0], *cells[1]]):
+        if all(key in each or None in each for each in cells):
+            of_a, of_b = (each[key if key in each else None] for each in cells)
+            tables.append((of_a - of_b).reindex(subjects).dropna(axis="columns", how="all"))
+    every = dict.fromkeys(seed for table in tables for seed in table)
+    seeds = [seed for seed in every if all(seed in table for table in tables)]
     if not seeds:
         return Differences(np.empty((0, 0, 0)), False, len(subjects))
-    values = np.stack([table[seeds].to_numpy() for table in found.values()], axis=2)
+    values = np.stack([table[seeds].to_numpy() for table in tables], axis=2)
     complete = np.isfinite(values).all(axis=2)  # subjects by draws
     n_draws = complete.sum(axis=1)
     nested = len(seeds) > 1 and n_draws.max() == 1
@@ -304,8 +295,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
     significant = tests["p_holm"] < 0.05  # False for NaN
     sentences = [_significant(pair, in_metric) for _, pair in tests[significant].iterrows()]
-    if not significant.all():
-        pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
+    if pairs := [_not_significant(pair) for _, pair in tests[~significant].iterrows()]:
         sentences.append(
             f"Not established{in_metric}: {'; '.join(pairs)}. Detectable is the difference that "
             "would have been found with a probability of 80 %. That no difference was found does "
@@ -315,8 +305,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
     sentences += [text for kind, text in _TESTS.items() if (tests["test"] == kind).any()]
     if len(tests) > 1:
         sentences.append(f"p-values after Holm's correction for {len(tests)} pairs.")
-    dropped = int(tests["n_dropped"].max())
-    if dropped:
+    if dropped := int(tests["n_dropped"].max()):
         sentences.append(
             f"Up to {dropped} subjects per pair lack a defined score in some draw and were dropped."
         )
@@ -423,12 +412,13 @@ def power(
     rows = []
     for pair in pairs:
         values, nested, _ = differences_of(chosen, *pair)
-        if nested or min(values.shape[:2]) < 2:
+        n_scored, n_seeds = values.shape[:2]
+        if nested or min(n_scored, n_seeds) < 2:
+            own = ", and each seed has subjects of its own" if nested else ""
             raise ValueError(
-                f"{pair[0]} and {pair[1]} have {len(values)} subjects with defined scores in each "
-                f"of {values.shape[1]} seeds"
-                f"{', and each seed has subjects of its own' if nested else ''}. The variances of "
-                "subjects and draws need the same two subjects in two seeds or more."
+                f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
+                f"{n_seeds} seeds{own}. The variances of subjects and draws need the same two "
+                "subjects in two seeds or more."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = variance_components(mean_squares(values))
@@ -441,16 +431,12 @@ def power(
             sd_pretraining=math.sqrt(components.get((2,), math.nan)),
             sd_rest=math.sqrt(rest),
         )
-        n_scored, n_seeds = values.shape[:2]
         for n, draws in product(n_subjects or [n_scored], n_draws or [n_seeds]):
             shape = (n, draws, *values.shape[2:])
-            found = dict(
-                n_subjects=n,
-                n_draws=draws,
-                detectable=detectable_in(components, shape),
-                draws_needed=_draws_needed(components, shape, difference),
-            )
-            rows.append(same | found)
+            row = same | dict(n_subjects=n, n_draws=draws)
+            row["detectable"] = detectable_in(components, shape)
+            row["draws_needed"] = _draws_needed(components, shape, difference)
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -461,8 +447,6 @@ def _draws_needed(
     candidates = range(2, 10_001)
     # The detectable difference falls with the number of draws.
     enough = bisect_left(
-        candidates,
-        -difference,
-        key=lambda n: -detectable_in(components, (shape[0], n, *shape[2:])),
+        candidates, -difference, key=lambda n: -detectable_in(components, (shape[0], n, *shape[2:]))
     )
     return candidates[enough] if enough < len(candidates) else math.inf

@@ -66,13 +66,10 @@ class MeanTest(NamedTuple):
         It is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with the quantiles of
         the t distribution and the degrees of freedom of the test.
         """
-        return _detectable(self.standard_error, self.df, power, level)
-
-
-def _detectable(error: float, df: float, power: float = 0.8, level: float = 0.05) -> float:
-    if error == 0:  # two methods with the same scores tell nothing of the spread of others
-        return float("nan")
-    return float((stdtrit(df, 1 - level / 2) + stdtrit(df, power)) * error)
+        if self.standard_error == 0:  # equal scores tell nothing of the spread of others
+            return math.nan
+        quantiles = stdtrit(self.df, 1 - level / 2) + stdtrit(self.df, power)
+        return float(quantiles * self.standard_error)
 
 
 def mean_squares(values: np.ndarray) -> dict[tuple[int, ...], tuple[float, int]]:
@@ -237,7 +234,7 @@ def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int,
             if set(factors) <= set(larger)
         )
         squares[factors] = ms, math.prod(shape[axis] - 1 for axis in factors)
-    return _detectable(*_error_of_mean(squares, math.prod(shape)))
+    return MeanTest.of(0.0, *_error_of_mean(squares, math.prod(shape))).detectable()
 
 
 def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:

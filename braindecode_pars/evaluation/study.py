@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -224,9 +224,9 @@ def study(
     >>> print(found.answer)  # doctest: +SKIP
     >>> found.report("study.html")  # doctest: +SKIP
     """
-    given: dict[str, Any] = dict(encoders=encoders, n_train_subjects=n_train_subjects, out=out)
-    given |= dict(n_draws=n_draws, hours=hours, dataset=dataset, unlabeled_label=unlabeled_label)
-    begun = begin_study(windows_ds, methods, **given)
+    numbers: dict[str, Any] = dict(n_train_subjects=n_train_subjects, n_draws=n_draws, hours=hours)
+    named: dict[str, Any] = dict(dataset=dataset, unlabeled_label=unlabeled_label, out=out)
+    begun = begin_study(windows_ds, methods, encoders=encoders, **numbers, **named)
     return begun if isinstance(begun, Study) else begun.run(n_jobs=n_jobs, verbose=verbose)
 
 
@@ -270,44 +270,33 @@ def begin_study(
     names = [method.name for method in found_methods]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"Two methods are called {listed(twice)}; give one of them another name.")
+    if not may_centre:
+        needs = f"that needs {CENTRING_NEEDS} windows of each"
+        why = "every subject has one class, which would be lost" if check.by_subject else needs
+        reasons.append(f"Nothing was centred by subject: {why}.")
+    packages = (braindecode_pars, torch, sklearn)
     about: dict[str, Any] = dict(
         digest=digest(describe_corpus(corpus)),
-        versions={
-            package.__name__: package.__version__ for package in (braindecode_pars, torch, sklearn)
-        },
+        versions={package.__name__: package.__version__ for package in packages},
         date=str(date.today()),
         seeds="draws 0, 1, ...; folds and own pretraining 0",
         left_out=reasons,
     )
-    if check.by_subject:
-        about["left_out"].append(
-            "Nothing was centred by subject: every subject has one class, which would be lost."
-        )
-    elif not may_centre:
-        about["left_out"].append(
-            f"Nothing was centred by subject: that needs {CENTRING_NEEDS} windows of each."
-        )
     settings = dict(digest=about["digest"], people=people, draws=n_draws, hours=hours)
     settings["methods"] = names
-    before = None if folder is None else _earlier(folder / "plan.json", settings)
-    if before is None:
-        plan = make_plan(corpus, found_methods, folds, people, n_draws=n_draws, hours=hours)
+    before: dict[str, Any] = {}
+    if folder is not None:
+        with suppress(FileNotFoundError, ValueError):  # a damaged plan is made anew
+            before = read_json(folder / "plan.json")
+    if before.get("settings") == settings:  # of a study that was interrupted
+        plan = plan_of(corpus, found_methods, folds, pd.DataFrame(before["plan"]))
     else:
-        plan = plan_of(corpus, found_methods, folds, before)
+        plan = make_plan(corpus, found_methods, folds, people, n_draws=n_draws, hours=hours)
     if folder is not None:
         rows = plan.table.to_dict("records")
         replace_file(folder / "study.json", to_json(_FORMAT))
         replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
     return Planned(windows_ds, corpus, check, plan, folder, about)
-
-
-def _earlier(file: Path, settings: Mapping[str, Any]) -> pd.DataFrame | None:
-    """Return the plan of an interrupted study with these settings; another plan is made anew."""
-    try:
-        stored = read_json(file)
-    except (FileNotFoundError, ValueError):
-        return None
-    return pd.DataFrame(stored["plan"]) if stored["settings"] == dict(settings) else None
 
 
 def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
@@ -342,31 +331,25 @@ class Planned:
     plan: Plan
     folder: Path | None
     about: dict[str, Any]
-    # Set by run: folder of what is finished, arguments, and the folders of the scores.
+    # Set by run: folder of what is finished, arguments of protocols, and folders of the scores.
     out: Path = field(init=False)
     n_jobs: int | None = field(init=False)
-    verbose: int = field(init=False)
+    options: dict[str, Any] = field(init=False)
     places: list[Path] = field(init=False, default_factory=list)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return dict(
-            dataset=self.corpus.name,
-            metrics=[METRIC],
-            equal_sizes=False,
-            unlabeled_label=self.corpus.unlabeled_label,
-            verbose=self.verbose,
-        )
 
     def run(self, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
         """Score all methods, control those that are ahead, and answer."""
-        with self._place() as place:
-            self.out = Path(place)
-            self.n_jobs, self.verbose = n_jobs, verbose
+        self.n_jobs = n_jobs
+        self.options = dict(dataset=self.corpus.name, unlabeled_label=self.corpus.unlabeled_label)
+        self.options |= dict(metrics=[METRIC], equal_sizes=False, verbose=verbose)
+        place: Any = nullcontext(self.folder)
+        if self.folder is None:
+            place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
+        with place as out:
+            self.out = Path(out)
             scores = self._scores()
             found = self._judged(scores)
-            helped = ahead(found.tests) & (found.tests["question"] == "pretraining")
-            left, doubts = self._doubt(found.tests[helped])
+            left, doubts = self._doubt(found.tests)
             found = replace(
                 found,
                 plan=self.plan.table,
@@ -376,15 +359,7 @@ class Planned:
                 confusion=self._confusion(found.best),
                 about=self.about,
             )
-        if self.folder is not None:
-            found = replace(found, about=self.about | {"model": self._save_model(found)})
-            self._write(found)
-        return found
-
-    def _place(self) -> Any:
-        if self.folder is not None:
-            return nullcontext(self.folder)
-        return tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
+        return found if self.folder is None else self._saved(found, self.folder)
 
     def _scores(self) -> pd.DataFrame:
         """Score every method: those with the same people and draws together."""
@@ -466,14 +441,13 @@ class Planned:
                     test = paired_tests(pair, METRIC, against=other)
                     tests.append(test.assign(n_train_subjects=n, question=question))
         level = pd.concat(levels, ignore_index=True)
+        level = level.rename(columns={"method_a": "method", "mean_difference": "mean"})
+        level[["mean", "ci_low", "ci_high"]] += 1 / n_classes
         level["p_holm"] = holm(level["p"])
+        level = level[["method", "n_train_subjects", "mean", "ci_low", "ci_high", "p", "p_holm"]]
         test = pd.concat(tests, ignore_index=True) if tests else NO_TESTS.copy()
         test["p_holm"] = test.groupby("n_train_subjects")["p"].transform(holm)
         level.attrs = test.attrs = {}
-        level["mean"] = level["mean_difference"] + 1 / n_classes
-        level[["ci_low", "ci_high"]] += 1 / n_classes
-        level = level.rename(columns={"method_a": "method"})
-        level = level[["method", "n_train_subjects", "mean", "ci_low", "ci_high", "p", "p_holm"]]
         largest = level[level["n_train_subjects"] == level["n_train_subjects"].max()]
         best = str(largest.loc[largest["mean"].idxmax(), "method"])
         answer = answer_of(level, test, 1 / n_classes)
@@ -485,45 +459,43 @@ class Planned:
         if not self.check.by_subject:
             return scores
         labelled = self.corpus.labeled
-        pairs = pd.DataFrame(
-            {"subject": self.corpus.groups[labelled], "label": self.corpus.y[labelled]}
-        ).drop_duplicates("subject")
-        counts = pairs["label"].map(pairs["label"].value_counts())
-        weights = len(pairs) / (pairs["label"].nunique() * counts)
-        weight_of = dict(zip(pairs["subject"].astype(str), weights, strict=True))
-        weights = scores["subject"].astype(str).map(weight_of)
-        return scores.assign(value=scores["value"] * weights)
+        people = self.corpus.groups[labelled].astype(str)
+        labels = pd.Series(self.corpus.y[labelled], people).groupby(level=0).first()
+        weights = len(labels) / (labels.nunique() * labels.map(labels.value_counts()))
+        return scores.assign(value=scores["value"] * scores["subject"].astype(str).map(weights))
 
-    def _doubt(self, helped: pd.DataFrame) -> tuple[pd.DataFrame | None, list[str]]:
+    def _doubt(self, tests: pd.DataFrame) -> tuple[pd.DataFrame | None, list[str]]:
         """Repeat the comparison of what is ahead of its untrained twin without one thing each."""
         methods = {m.name: m for m in self.plan.methods}
         largest = self.plan.table["people"].map(lambda people: max(people, default=0)).max()
-        helped = helped[helped["n_train_subjects"] == largest]
-        names = [name for name in helped["method_a"] if not methods[name].trains]
+        of_largest = tests["n_train_subjects"] == largest
+        helped = tests[ahead(tests) & (tests["question"] == "pretraining") & of_largest]["method_a"]
+        names = [name for name in helped if not methods[name].trains]
         sentences = [
             f"The controls were not run for {name}, whose fits take long."
-            for name in helped["method_a"]
+            for name in helped
             if methods[name].trains
         ]
         gains: list[pd.DataFrame] = []
         warned: list[tuple] = []
         for twin in dict.fromkeys(str(methods[name].twin) for name in names):
             group = [methods[n] for n in names if methods[n].twin == twin] + [methods[twin]]
-            found = []
-            for ending, estimators, folds in self._fitted(group):
-                name = f"{twin}{ending}"
-                # That a control is not possible is said in the report.
-                with collected(warned):
-                    scores = controls(
+            seeds = range(min(CONTROL_DRAWS, self.plan.draws[group[0].name]))
+            name = twin.replace(",", "").replace(" ", "-")
+            # That a control is not possible is said in the report.
+            with collected(warned):
+                found = [
+                    controls(
                         estimators,
                         self.windows_ds,
                         n_train_subjects=[largest],
                         cv=folds,
-                        seeds=range(min(CONTROL_DRAWS, self.plan.draws[group[0].name])),
-                        out=self.out / "controls" / name.replace(",", "").replace(" ", "-"),
+                        seeds=seeds,
+                        out=self.out / "controls" / f"{name}{ending}",
                         **self.options,
                     )
-                found.append(scores)
+                    for ending, estimators, folds in self._fitted(group)
+                ]
             joined = pd.concat(found, ignore_index=True)
             joined.attrs = found[0].attrs
             gains.append(control_gains(joined, against=twin))
@@ -546,13 +518,10 @@ class Planned:
             wide = rows.pivot(index="property", columns="features", values="value")
             before = wide[["tokens", "random encoder"]].max(axis=1)
             most = (wide["encoder"] - before).nlargest(3).index
-            held = ", ".join(
-                f"{each} (R2 {wide.loc[each, 'encoder']:.2f}, before {before[each]:.2f})"
-                for each in most
-            )
+            held = [f"{p} (R2 {wide['encoder'][p]:.2f}, before {before[p]:.2f})" for p in most]
             yield (
                 f"What a linear model reads from the features of {name} more than before its "
-                f"pretraining, on people who are held out: {held}."
+                f"pretraining, on people who are held out: {', '.join(held)}."
             )
 
     def _confusion(self, best: str) -> pd.DataFrame:
@@ -560,10 +529,7 @@ class Planned:
         n, draws = max(self.plan.people[best]), self.plan.draws[best]
         found: dict[str, list] = {"true": [], "predicted": []}
         files = [file for place in self.places for file in sorted(place.glob("cache/*.json"))]
-        for file in files:
-            if file.name == "settings.json":
-                continue
-            result = read_checked(file)
+        for result in (read_checked(file) for file in files if file.name != "settings.json"):
             key = result["key"]
             # A folder may have further draws, of an earlier plan.
             if (key["method"], key["n_train_subjects"]) == (best, n) and key["seed"] < draws:
@@ -574,31 +540,22 @@ class Planned:
         names = class_names(labels, self.corpus.X.label_names) or {}
         return table.map(lambda label: str(names.get(label, label)))
 
-    def _save_model(self, found: Study) -> str:
-        """Fit the best method that ``predict`` can use on all labelled people, and save it."""
+    def _saved(self, found: Study, folder: Path) -> Study:
+        """Save the tables, and a model of all labelled people that ``predict`` can use."""
         order = found.levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
         by_name = {m.name: m.estimator for m in self.plan.methods}
         of_ours = (PARSClassifier, FewLabelsClassifier)
-        name = next((n for n in order if isinstance(by_name[n], of_ours)), None)
-        if name is None or self.folder is None:
-            return ""
-        labelled = self.corpus.labeled
-        model = clone(by_name[name]).fit(self.corpus.X[labelled], self.corpus.y[labelled])
-        model.save(self.folder / "model")
-        return name
-
-    def _write(self, found: Study) -> None:
-        folder = Path(self.folder or "")
-        replace_file(folder / "scores.csv", found.scores.to_csv(index=False))
-        replace_file(folder / "tests.csv", found.tests.to_csv(index=False))
-        replace_file(folder / "levels.csv", found.levels.to_csv(index=False))
-        if found.controls is not None:
-            replace_file(folder / "gains.csv", found.controls.to_csv(index=False))
-        content = _FORMAT | dict(
-            answer=found.answer,
-            best=found.best,
-            findings=[finding._asdict() for finding in found.check.findings],
-            doubts=found.doubts,
-            about=found.about,
-        )
-        replace_file(folder / "study.json", to_json(content))
+        name = next((n for n in order if isinstance(by_name[n], of_ours)), "")
+        if name:
+            labelled = self.corpus.labeled
+            model = clone(by_name[name]).fit(self.corpus.X[labelled], self.corpus.y[labelled])
+            model.save(folder / "model")
+        found = replace(found, about=self.about | {"model": name})
+        tables = dict(scores=found.scores, tests=found.tests, levels=found.levels)
+        for name, table in (tables | dict(gains=found.controls)).items():
+            if table is not None:
+                replace_file(folder / f"{name}.csv", table.to_csv(index=False))
+        content = dict(answer=found.answer, best=found.best, doubts=found.doubts, about=found.about)
+        findings = [finding._asdict() for finding in found.check.findings]
+        replace_file(folder / "study.json", to_json(_FORMAT | content | dict(findings=findings)))
+        return found

@@ -18,15 +18,17 @@ def ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
     return set(tests[ahead(tests) & (tests["question"] == question)]["method_a"])
 
 
-def leading(tests: pd.DataFrame) -> set[str]:
-    """Return the pretrained methods that an answer may be about.
+def leading(tests: pd.DataFrame) -> tuple[str, set[str]]:
+    """Return what pretraining did, and the pretrained methods that an answer may be about.
 
     They are those that are ahead of their untrained encoder and of the best simple method, or else
     of the first, or else all.
     """
     helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    if helped & better:
+        return "both", helped & better
     pretrained = set(tests["method_a"][tests["question"] == "pretraining"])
-    return helped & better or helped or pretrained
+    return ("untrained", helped) if helped else ("none", pretrained)
 
 
 def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
@@ -65,17 +67,12 @@ def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
             f"No pretrained encoder took part. With {n} labelled people the best method, "
             f"{best.name}, has a balanced accuracy of {_score(best)}."
         )
-    by_number = {
-        int(number): _kind(part) for number, part in tests.groupby("n_train_subjects", sort=True)
-    }
-    sentences = [_at(n, tests[tests["n_train_subjects"] == n], last, by_number[n])]
-    others = [number for number in by_number if number != n]
-    same = [str(number) for number in others if by_number[number] == by_number[n]]
-    if same:
+    kinds = {int(m): leading(part)[0] for m, part in tests.groupby("n_train_subjects")}
+    kind = kinds.pop(n)
+    sentences = [_at(n, tests[tests["n_train_subjects"] == n], last)]
+    if same := [str(other) for other, found in kinds.items() if found == kind]:
         sentences.append(f"The answer is the same with {joined(same, ' and ')}.")
-    for number in others:
-        if by_number[number] != by_number[n]:
-            sentences.append(f"With {number} {_IN_SHORT[by_number[number]]}.")
+    sentences += [f"With {m} {_IN_SHORT[other]}." for m, other in kinds.items() if other != kind]
     sentences.append(f"The best of all methods is {best.name} with {_score(best)}.")
     return " ".join(sentences).replace(CENTRED, " (centred by subject)")
 
@@ -88,19 +85,13 @@ _IN_SHORT = {
 }
 
 
-def _kind(tests: pd.DataFrame) -> str:
-    helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
-    if helped & better:
-        return "both"
-    return "untrained" if helped else "none"
-
-
-def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
+def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame) -> str:
     """Return the answer for one number of labelled people."""
     rows = {
         q: tests[tests["question"] == q].set_index("method_a") for q in ("pretraining", "baseline")
     }
-    name = levels.loc[list(leading(tests)), "mean"].idxmax()
+    kind, methods = leading(tests)
+    name = levels["mean"][levels.index.isin(methods)].idxmax()
     untrained, simple = rows["pretraining"].loc[name], rows["baseline"].loc[name]
     score = (
         f"With {n} labelled people, {name} has a balanced accuracy of {_score(levels.loc[name])}"
@@ -115,15 +106,11 @@ def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame, kind: str) -> str:
             f"a difference of {untrained['detectable']:.3f} with a probability of 80 %."
         )
     is_behind = simple["p_holm"] < LEVEL and simple["mean_difference"] < 0
+    detectable = f"one test would have found a difference of {simple['detectable']:.3f}"
     return (
         f"Pretraining makes the encoder better, but it is {'worse' if is_behind else 'no better'} "
         f"than a simple method. {score}: {over}, but {against}"
-        + (
-            "."
-            if is_behind
-            else f"; one test would have found a difference of {simple['detectable']:.3f} with a "
-            "probability of 80 %."
-        )
+        + ("." if is_behind else f"; {detectable} with a probability of 80 %.")
     )
 
 

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,13 +190,11 @@ def _networks(encoders: Mapping[str, Any]) -> list[Method]:
         return []
     name, encoder = next(iter(encoders.items()))
     found = make_methods(["scratch", "eegnet"], encoder={name: encoder})
+    given = "an encoder of other recordings"
+    of = (f"{name}, as a network", found[name], "pretrained", "scratch", given)
     return [
         Method("scratch", found["scratch"], "untrained", trains=True),
-        Method(
-            *(f"{name}, as a network", found[name], "pretrained", "scratch"),
-            given="an encoder of other recordings",
-            trains=True,
-        ),
+        Method(*of, trains=True),
         Method("EEGNet", found["EEGNet"], "network", trains=True),
     ]
 
@@ -271,9 +268,10 @@ def make_plan(
     # With hours, what features and controls leave
     left = NETWORK_MINUTES * 60 if hours is None else hours * 3600 - 1.3 * needed
     fewest = min(FEWEST_DRAWS, draws)
-    groups = [[m for m in timed if m.trains and m.kind != "network"]]
-    groups += [[m] for m in timed if m.trains and m.kind == "network"]
-    for group in groups:
+    # A pretrained network and its untrained twin run both, or neither
+    networks = [m for m in timed if m.trains]
+    pair = [m for m in networks if m.kind != "network"]
+    for group in [pair, *([m] for m in networks if m not in pair)]:
         of_draw = sum(len(folds) * seconds[m.name][1] for m in group)
         numbers = list(people)
         if hours is None or len(numbers) * of_draw * fewest > left:
@@ -287,23 +285,13 @@ def make_plan(
         left -= n * len(numbers) * of_draw
         rows |= {m.name: (numbers, n, why) for m in group}
     rows |= {name: ([], 0, why) for name, why in refused.items()}
-    table = pd.DataFrame(
-        [
-            dict(
-                method=m.name,
-                kind=m.kind,
-                given=m.given,
-                people=numbers,
-                draws=n,
-                fits=len(folds) * len(numbers) * n,
-                minutes=total(m, numbers, n) / 60 if n else 0.0,
-                left_out=why,
-            )
-            for m in methods
-            for numbers, n, why in [rows[m.name]]
-        ]
-    )
-    return plan_of(corpus, methods, folds, table)
+    table = []
+    for m in methods:
+        numbers, n, why = rows[m.name]
+        minutes = total(m, numbers, n) / 60 if n else 0.0
+        size = dict(people=numbers, draws=n, fits=len(folds) * len(numbers) * n, minutes=minutes)
+        table.append(dict(method=m.name, kind=m.kind, given=m.given) | size | dict(left_out=why))
+    return plan_of(corpus, methods, folds, pd.DataFrame(table))
 
 
 def plan_of(
@@ -337,15 +325,12 @@ def _seconds_of(
     tested = np.intersect1d(test, corpus.windows_of(corpus.groups[test[:1]].tolist()))
     X, y, estimator = corpus.X, corpus.y, with_seed(clone(method.estimator), 0)
     if method.trains:
-        return 0.0, _of_training(
-            estimator, "finetune", lambda e: e.fit(X[drawn], y[drawn]), X[drawn], y[drawn]
-        )
+        return 0.0, _of_training(estimator, "finetune", X[drawn], y[drawn])
     if method.own:  # trained once in a fold, for plain and centred features
         if method.name != OWN:
             return 0.0, 0.02
         _, embedder = embedder_in(estimator)
-        of_fold = _of_training(embedder, "pretrain", lambda e: e.fit(X[train]), X[train], y[train])
-        return of_fold * N_FOLDS / len(corpus.y), 0.02
+        return _of_training(embedder, "pretrain", X[train]) * N_FOLDS / len(corpus.y), 0.02
     with features_computed_once():
         first, again = (
             _timed(lambda: clone(estimator).fit(X[drawn], y[drawn]).predict(X[tested]))
@@ -354,14 +339,12 @@ def _seconds_of(
     return max(0.0, first - again) / (len(drawn) + len(tested)), again
 
 
-def _of_training(
-    estimator: BaseEstimator, phase: str, fit: Callable[[Any], Any], X: Windows, y: np.ndarray
-) -> float:
+def _of_training(estimator: BaseEstimator, phase: str, *data: Any) -> float:
     """Return the seconds of a training, from those of four epochs."""
     short = clone(estimator).set_params(**{f"{phase}_epochs": 4})
-    costs = [one.training_cost(X, y) for one in (estimator, short)]
+    costs = [one.training_cost(*data) for one in (estimator, short)]
     steps = [c.pretraining_steps if phase == "pretrain" else c.finetuning_steps for c in costs]
-    return _timed(partial(fit, short)) * steps[0] / steps[1]
+    return _timed(lambda: short.fit(*data)) * steps[0] / steps[1]
 
 
 @contextmanager
@@ -371,14 +354,13 @@ def _silent() -> Iterator[None]:
     level = log.level
     log.setLevel(logging.WARNING)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         log.setLevel(level)
 
 
-def _timed(run: Any) -> float:
+def _timed(run: Callable[[], Any]) -> float:
     begin = time.perf_counter()
     run()
     return time.perf_counter() - begin

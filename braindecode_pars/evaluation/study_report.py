@@ -71,8 +71,7 @@ def write_report(study: Any, path: str | Path) -> Path:
     file = Path(path).expanduser()
     if file.is_dir() or not file.suffix:
         file = file / "report.html"
-    plan = study.plan if len(study.plan) else pd.DataFrame(columns=["left_out"])
-    missing = plan[plan["left_out"] != ""]
+    plan = [*study.plan.itertuples()]
     headline, _, details = study.answer.partition(". ")
     content = dict(
         study=study,
@@ -80,7 +79,7 @@ def write_report(study: Any, path: str | Path) -> Path:
         details=details,
         metric=study.metric.replace("_", " "),
         level=LEVEL,
-        left_out=list(missing.itertuples()),
+        left_out=[row for row in plan if row.left_out],
     )
     if len(study.scores):
         content |= _of_scores(study)
@@ -90,7 +89,7 @@ def write_report(study: Any, path: str | Path) -> Path:
 
 def _of_scores(study: Any) -> dict[str, Any]:
     """Return the numbers, tables and figures of a study with scores."""
-    n, few = _largest(study), _few(study)
+    n, few = _sizes(study)[-1], _few(study)
     levels, tests = study.levels, study.tests
     of_largest = tests["n_train_subjects"] == n
     is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
@@ -147,10 +146,6 @@ def _sizes(study: Any) -> list[int]:
     return sorted(study.levels["n_train_subjects"].unique().tolist())
 
 
-def _largest(study: Any) -> int:
-    return _sizes(study)[-1]
-
-
 def _chance(study: Any) -> float:
     return 1 / len(study.check.classes)
 
@@ -160,13 +155,14 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
 
     The pretrained one is that of the answer, or has the same place among these panels.
     """
+    largest = _sizes(study)[-1]
     levels = study.levels[study.levels["method"].str.endswith(CENTRED).isin(panels)]
-    levels = levels[levels["n_train_subjects"] == _largest(study)].set_index("method")["mean"]
+    levels = levels[levels["n_train_subjects"] == largest].set_index("method")["mean"]
     if levels.empty:
         return []
     tests = study.tests[study.tests["method_a"].isin(levels.index)]
-    tests = tests[tests["n_train_subjects"] == _largest(study)]
-    best = levels[levels.index.isin(leading(tests) or set(levels.index))].idxmax()
+    tests = tests[tests["n_train_subjects"] == largest]
+    best = levels[levels.index.isin(leading(tests)[1] or levels.index)].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
     if False in panels and "scratch" in set(study.levels["method"]):
@@ -194,8 +190,8 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
     for method in dict.fromkeys(order):
         rows = levels[levels["method"] == method].itertuples()
         cells = {row.n_train_subjects: cell(row) for row in rows}
-        of_sizes = [cells.get(n) for n in _sizes(study)]
-        found.append((method.removesuffix(CENTRED), of_sizes, given.get(method, "")))
+        shown = method.removesuffix(CENTRED)
+        found.append((shown, [*map(cells.get, _sizes(study))], given.get(method, "")))
     return found
 
 
@@ -205,8 +201,8 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
 def _image(ax: Axes, alt: str) -> Image:
     """Return the figure of some axes, without a background and the same in each run."""
     file, figure = io.BytesIO(), cast(Figure, ax.figure)
+    options: dict[str, Any] = dict(format="svg", transparent=True, metadata={"Date": None})
     with plt.rc_context({"svg.hashsalt": "study"}):
-        options: dict[str, Any] = dict(format="svg", transparent=True, metadata={"Date": None})
         figure.savefig(file, **options)
     plt.close(figure)
     return Image("data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode(), alt)
@@ -244,7 +240,7 @@ def _curves(study: Any) -> dict[str, Image]:
 
 def _dots(study: Any, methods: Sequence[str]) -> Image:
     rows = _rows_of(study, methods)
-    rows = rows[rows["n_train_subjects"] == _largest(study)]
+    rows = rows[rows["n_train_subjects"] == _sizes(study)[-1]]
     ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
     ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
     return _image(ax, "A dot for each person under each method, and a bar at the mean.")
@@ -260,15 +256,15 @@ def _confusion(study: Any) -> Image:
 
 def _gains(study: Any) -> dict[str, Image]:
     """Draw what the controls leave of the gains over each method without pretraining."""
-    images = {}
-    gains = pd.DataFrame() if study.controls is None else study.controls
-    for against in gains.get("against", pd.Series()).unique():
-        rows = gains[gains["against"] == against]
-        rows = rows.assign(method=rows["method"].map(_shown), against=_shown(against))
-        rows.attrs = gains.attrs
+    images: dict[str, Image] = {}
+    if study.controls is None:
+        return images
+    for name, rows in study.controls.groupby("against", sort=False):
+        against = _shown(str(name))
+        rows = rows.assign(method=rows["method"].map(_shown), against=against)
         axes = plotting.control_gains(rows, study.metric.replace("_", " "))
         for ax, n in zip(axes, sorted(rows["n_train_subjects"].unique()), strict=True):
             ax.set_title(f"{n:g} labelled people", fontsize=10)
         alt = "Gains and what is left of them; the sentences above have the numbers."
-        images[_shown(against)] = _image(axes[0], alt)
+        images[against] = _image(axes[0], alt)
     return images
