@@ -193,7 +193,7 @@ class PARS(PretextTask):
         if n_masked < 2:
             raise ValueError(
                 f"PARS needs two masked patches, but position_mask_ratio={position_mask_ratio} of "
-                f"{n_patches} is {n_masked}; use more or shorter patches, or a higher ratio."
+                f"{n_patches} masks {n_masked}; use more or shorter patches, or a higher ratio."
             )
         self.n_patches = n_patches
         self.n_masked = n_masked
@@ -224,7 +224,9 @@ class PARS(PretextTask):
         most = (n_times + gap) // (patch_size + gap)  # without overlap
         if self.sampling == "grid":
             if given not in (None, most):
-                raise ValueError(f"The grid has {most}; n_patches={given} needs sampling='random'.")
+                raise ValueError(
+                    f"The grid has {most} patches; n_patches={given} needs sampling='random'."
+                )
             return most
         if given is not None:
             return int(given)
