@@ -39,12 +39,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
 
-__all__ = [
-    "PretrainingNet",
-    "PretrainingSettings",
-    "RelativeLoss",
-    "pretrain_encoder",
-]
+__all__ = ["PretrainingNet", "PretrainingSettings", "RelativeLoss", "pretrain_encoder"]
 
 log = logging.getLogger(__name__)
 
@@ -157,21 +152,14 @@ def pretrain_encoder(
     device = None if settings.device is None else find_device(settings.device)
     draw_device = device or next(encoder.parameters()).device
     with nullcontext() if seed is None else random_stream(seed, draw_device):
-        task_params = dict(settings.task_params)
+        given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
         with drawing():
-            task = make_task(
-                settings.task,
-                n_times=n_times,
-                encoder=encoder,
-                task_params=task_params,
-                sfreq=rate,
-            )
+            task = make_task(settings.task, task_params=dict(settings.task_params), **given)
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
             examples = SingleChannelWindows(windows, task.n_times)
         # The steps of a run have no length, and its settings always have epochs.
         epochs = settings.epochs
-        if epochs is None:
-            epochs = default_epochs_of(settings, len(examples))
+        epochs = default_epochs_of(settings, len(examples)) if epochs is None else epochs
 
         # Collect the callbacks.
         all_callbacks: list = [
@@ -340,9 +328,8 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         kwargs.setdefault("optimizer__param_groups", NO_DECAY)
         kwargs.setdefault("iterator_train__shuffle", True)
         self.validation_seed = validation_seed
-        given = dict(criterion=criterion, optimizer=optimizer, lr=lr, max_epochs=max_epochs)
-        given |= dict(batch_size=batch_size, train_split=train_split)
-        super().__init__(module, **given, **kwargs)
+        kwargs |= dict(criterion=criterion, optimizer=optimizer, lr=lr, max_epochs=max_epochs)
+        super().__init__(module, batch_size=batch_size, train_split=train_split, **kwargs)
 
     @property
     def task_(self) -> Any:

@@ -34,12 +34,16 @@ def find_device(name: str | torch.device) -> torch.device:
             return device
         except (RuntimeError, AssertionError, TypeError, ValueError) as error:
             raise ValueError(
-                f"device={name!r} cannot be used here ({str(error).splitlines()[0]}); "
-                "use device='auto' to choose an available device."
+                f"device={name!r} cannot be used here ({str(error).splitlines()[0]}); use 'auto'."
             ) from error
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of a GPU, and the type of another device."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())

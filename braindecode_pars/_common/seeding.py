@@ -161,9 +161,8 @@ def torch_seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None
     first = _first_states(seed, device)
     with _LOCK:
         outside = _get_states(device)
+        _set_states(first, device)
     try:
-        with _LOCK:
-            _set_states(first, device)
         yield
     finally:
         with _LOCK:

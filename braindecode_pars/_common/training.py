@@ -244,13 +244,9 @@ class EnoughSteps(Callback):
         self.phase = phase
         self.share = share
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.is_checked_ = False  # only an epoch knows its number of steps
-
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        if self.is_checked_:
+        if len(net.history) > 1:  # the first epoch knows the number of steps
             return
-        self.is_checked_ = True
         needed = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
         n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
         if n_steps < needed < math.inf:
@@ -269,8 +265,7 @@ class EnoughSteps(Callback):
         if not weights or rate == 0:
             return math.inf
         squares = sum(p.detach().square().sum().item() for p in weights)
-        size = math.sqrt(squares / sum(p.numel() for p in weights))
-        needed = self.share * size / rate
+        needed = self.share * math.sqrt(squares / sum(p.numel() for p in weights)) / rate
         return math.ceil(needed) if math.isfinite(needed) else math.inf
 
 

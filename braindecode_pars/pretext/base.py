@@ -86,8 +86,7 @@ def find_task(name: str) -> type[PretextTask]:
     if not names_file(name):
         known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
         raise ValueError(
-            f"Unknown pretext task {name!r}; known are {known}. One of your own needs its file: "
-            "FILE.py:CLASS."
+            f"Unknown pretext task {name!r}; known are {known}. Your own one is FILE.py:CLASS."
         )
     file, _, wanted = name.rpartition(":")
     task = getattr(import_file(Path(file)), wanted, None)
@@ -219,13 +218,11 @@ class PretextTask(nn.Module):
             encoder = PatchEncoder(patch_size, **encoder_arguments)
         elif encoder_arguments:
             raise TypeError(
-                f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
-                "effect; pass either the encoder or these arguments."
+                f"Pass either an encoder or {', '.join(sorted(encoder_arguments))}: they build one."
             )
         elif encoder.patch_size != patch_size:
             raise ValueError(
-                f"The encoder was built for patches of {encoder.patch_size} samples, but the task "
-                f"uses patches of {patch_size}."
+                f"The encoder has patches of {encoder.patch_size} samples, the task {patch_size}."
             )
         # Python's own integers, for code that writes them to JSON.
         self.n_times = int(n_times)
@@ -396,35 +393,30 @@ def make_task(
         accepted = _check_task_params(task, task_params)
         if "sfreq" in accepted and sfreq is not None:
             task_params = {"sfreq": sfreq, **task_params}
-        made = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
-        _check_rate(made, sfreq)
-        return made
+        task = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
+    elif not isinstance(task, PretextTask):
+        raise TypeError(
+            f"A task is a name, or a class or instance of PretextTask, not {type(task).__name__}."
+        )
+    elif task_params:
+        raise TypeError(
+            f"Pass {', '.join(sorted(task_params))} to the constructor: the task is an instance."
+        )
 
-    # An instance: check that it fits the encoder and the windows.
-    if not isinstance(task, PretextTask):
-        raise TypeError(
-            "A pretext task is a name, a subclass or an instance of PretextTask; got "
-            f"{type(task).__name__}."
-        )
-    if task_params:
-        raise TypeError(
-            f"The task is an instance already, so {', '.join(sorted(task_params))} would have no "
-            "effect; pass them to its constructor."
-        )
+    # Check that an instance fits the encoder and the windows.
     own = task.encoder
     if (own.patch_size, own.embed_dim) != (encoder.patch_size, encoder.embed_dim):
         raise ValueError(
-            f"The {type(task).__name__} instance works on patches of {own.patch_size} samples and "
-            f"{own.embed_dim} features, but the encoder works on patches of {encoder.patch_size} "
-            f"samples and {encoder.embed_dim} features; build the instance with the same sizes."
+            f"The instance has patches of {own.patch_size} samples, {own.embed_dim} features, the "
+            f"encoder {encoder.patch_size}, {encoder.embed_dim}; build it with the same sizes."
         )
     if task.n_times > n_times:
         raise ValueError(
-            f"The {type(task).__name__} instance takes signals of {task.n_times} samples, but the "
-            f"windows have only {n_times}."
+            f"The task takes signals of {task.n_times} samples; the windows have only {n_times}."
         )
-
-    _check_rate(task, sfreq)
+    remedy = "resample them, or leave sfreq out of the arguments of the task"
+    expected = getattr(task, "sfreq", None)
+    check_same_rate(sfreq, expected, "The windows are", f"but {type(task).__name__} works", remedy)
 
     # The copy leaves the user's instance unchanged.
     if own is encoder:
@@ -434,23 +426,13 @@ def make_task(
     return task
 
 
-def _check_rate(task: PretextTask, sfreq: float | None) -> None:
-    """Check that a task that knows the sampling rate of its signals has that of the windows."""
-    remedy = "resample them, or leave sfreq out of the arguments of the task"
-    expected = getattr(task, "sfreq", None)
-    check_same_rate(sfreq, expected, "The windows are", f"but {type(task).__name__} works", remedy)
-
-
 def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> set[str]:
     """Check that the task itself has all these parameters, and return the names of all it has.
 
     A task passes unknown parameters on to its encoder, where the message would name the encoder.
     """
-    accepted = {
-        name
-        for name, parameter in inspect.signature(task).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name != "encoder"
-    }
+    parameters = inspect.signature(task).parameters.values()
+    accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
     unknown = sorted(set(task_params) - accepted)
     if unknown:
         raise TypeError(

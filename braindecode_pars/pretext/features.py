@@ -12,15 +12,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-__all__ = [
-    "FEATURES",
-    "alpha",
-    "aperiodic",
-    "bands",
-    "hjorth",
-    "shape",
-    "trend",
-]
+__all__ = ["FEATURES", "alpha", "aperiodic", "bands", "hjorth", "shape", "trend"]
 
 #: Lower and upper edges of the bands in Hz; a band has its lower edge, but not its upper one.
 BANDS = ((0.5, 4), (4, 8), (8, 10), (10, 13), (13, 20), (20, 30), (30, 45))
@@ -121,9 +113,7 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     """
     frequencies, density = _spectra(x, sfreq)
     features = []
-    for low, high in BANDS:
-        if high > sfreq / 2:
-            continue
+    for low, high in (band for band in BANDS if band[1] <= sfreq / 2):
         inside = (frequencies >= low) & (frequencies < high)
         power = torch.log(density[..., inside].mean(-1) + _FLOOR)  # (batch, n_segments)
         half = power.shape[1] // 2
@@ -320,13 +310,11 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor]:
     """Return frequencies, and densities of shape (batch, n_segments, n_frequencies)."""
     if sfreq < 30:
         raise ValueError(
-            f"The features of the spectrum reach up to 14 Hz, so they need a sampling rate of 30 "
-            f"Hz or more, not {sfreq:g} Hz; choose others with features=."
+            f"Spectral features need 30 Hz or more, not {sfreq:g} Hz; choose others with features=."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
-            f"A signal of {x.shape[-1]} samples at {sfreq:g} Hz is shorter than the two seconds "
-            "that the features of its spectrum need; use longer windows."
+            f"Spectral features need two seconds, not {x.shape[-1]} samples at {sfreq:g} Hz."
         )
     n_samples = round(sfreq)
     segments = x.unfold(-1, n_samples, n_samples // 2)

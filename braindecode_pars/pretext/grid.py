@@ -101,9 +101,8 @@ class GridTask(PretextTask):
         self.n_patches = n_times // patch_size
         if self.n_patches < 2:
             raise ValueError(
-                f"{type(self).__name__} needs a grid of at least two patches; a window of "
-                f"{n_times} samples has one patch of {patch_size}. Use longer windows or a shorter "
-                "patch."
+                f"{type(self).__name__} needs two patches or more; {n_times} samples have one of "
+                f"{patch_size}. Use longer windows or a shorter patch."
             )
         limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
         self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits)

@@ -65,26 +65,38 @@ class WeightedSum(nn.Module):
         Tensor
             Scalar loss.
         """
-        losses = [
-            self.factors[name] * criterion(predictions[name], targets[name])
-            for name, criterion in self.parts.items()
-            if name in predictions
-        ]
+        tasks = [name for name in self.parts if name in predictions]
+        losses = [self.factors[t] * self.parts[t](predictions[t], targets[t]) for t in tasks]
         return torch.stack(losses).sum()
 
 
 class _WithParts(PretextTask):
     """A task whose parts are tasks on one encoder; subclasses set them in ``_set_parts``."""
 
-    def _set_parts(self, parts: Mapping[str, PretextTask]) -> None:
+    def _set_parts(self, parts: Mapping[str, PretextTask], weights: Mapping[str, float]) -> None:
         self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
+        self.weights = weights
         # Computed once, because PARS simulates its chance loss in some settings.
         self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
 
-    def _weighted_sum(self, weights: Mapping[str, float]) -> Callable[[], WeightedSum]:
+    @property
+    def criterion(self) -> Callable[[], WeightedSum]:
+        """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the parts."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
-        factors = {name: weights[name] / self.chances[name] for name in self.parts}
+        factors = {name: self.weights[name] / chance for name, chance in self.chances.items()}
         return partial(WeightedSum, criteria, factors)
+
+    def prepare(self, draw: Callable[[int], Tensor]) -> None:
+        """Let all parts measure the signals before the first step.
+
+        Parameters
+        ----------
+        draw : callable
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. The
+            beginnings of its signals are the signals of shorter parts.
+        """
+        for part in self.parts.values():
+            part.prepare(partial(_beginnings, draw, part.n_times))
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
         """Replace the encoder in all tasks.
@@ -171,40 +183,15 @@ class Joint(_WithParts):
         weights = _positive_weights(tasks)
         task_params = dict(task_params or {})
         for name in task_params.keys() - tasks.keys():
-            raise ValueError(
-                f"task_params has arguments for {name!r}, which is not among the tasks "
-                f"{', '.join(tasks)}."
-            )
+            raise ValueError(f"task_params has {name!r}, not among the tasks {', '.join(tasks)}.")
 
         # Build the tasks on one encoder.
-        self.weights, self.sfreq = weights, sfreq
+        self.sfreq = sfreq
+        given: Any = dict(n_times=n_times, encoder=self.encoder, sfreq=sfreq)
         parts = {
-            name: make_task(
-                name,
-                n_times=n_times,
-                encoder=self.encoder,
-                task_params=task_params.get(name),
-                sfreq=sfreq,
-            )
-            for name in weights
+            name: make_task(name, task_params=task_params.get(name), **given) for name in weights
         }
-        self._set_parts(parts)
-
-    @property
-    def criterion(self) -> Callable[[], WeightedSum]:
-        """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the tasks."""
-        return self._weighted_sum(self.weights)
-
-    def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Let all tasks measure the signals before the first step.
-
-        Parameters
-        ----------
-        draw : callable
-            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`.
-        """
-        for part in self.parts.values():
-            part.prepare(draw)
+        self._set_parts(parts, weights)
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the predictions and the targets of all tasks on the same signals.
@@ -295,30 +282,14 @@ class SeveralLengths(_WithParts):
     def __init__(self, tasks: Sequence[PretextTask]):
         longest = max(tasks, key=lambda task: task.n_times)
         super().__init__(longest.n_times, longest.patch_size, encoder=longest.encoder)
-        self._set_parts({str(task.n_times): task for task in tasks})
-
-    @property
-    def criterion(self) -> Callable[[], WeightedSum]:
-        """Constructor of the loss: that of the task of the signals' length, relative to chance."""
-        return self._weighted_sum(dict.fromkeys(self.parts, 1.0))
+        parts = {str(task.n_times): task for task in tasks}
+        self._set_parts(parts, dict.fromkeys(parts, 1.0))
 
     @property
     def shown_name(self) -> str:
         """Name of the tasks and their lengths."""
         lengths = " and ".join(self.parts)
         return f"{self.parts[str(self.n_times)].shown_name} on {lengths} samples"
-
-    def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Let the task of each length measure the signals before the first step.
-
-        Parameters
-        ----------
-        draw : callable
-            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. The
-            beginnings of its signals are signals of the shorter lengths.
-        """
-        for part in self.parts.values():
-            part.prepare(partial(_beginnings, draw, part.n_times))
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the prediction and the target of the task of this length.

@@ -192,9 +192,8 @@ class PARS(PretextTask):
         n_masked = round(float(position_mask_ratio) * n_patches)
         if n_masked < 2:
             raise ValueError(
-                f"PARS compares pairs of masked patches, but position_mask_ratio="
-                f"{position_mask_ratio} of {n_patches} patches ({n_times} samples, {patch_size} in "
-                f"a patch) masks {n_masked}; use more patches, shorter patches or a higher ratio."
+                f"PARS needs two masked patches, but position_mask_ratio={position_mask_ratio} of "
+                f"{n_patches} masks {n_masked}; use more or shorter patches, or a higher ratio."
             )
         self.n_patches = n_patches
         self.n_masked = n_masked
@@ -203,11 +202,10 @@ class PARS(PretextTask):
         embed_dim = self.encoder.embed_dim
         n_outputs = 1 if target == "shift" else n_bins + 1
         self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
+        self.decoder: nn.Module
         if decoder == "cross_attention":
             num_heads = self.encoder.config["num_heads"]
-            self.decoder: nn.Module = CrossAttentionDecoder(
-                embed_dim, num_heads, n_outputs=n_outputs
-            )
+            self.decoder = CrossAttentionDecoder(embed_dim, num_heads, n_outputs=n_outputs)
         else:
             self.decoder = PairwiseMLPDecoder(embed_dim, n_outputs=n_outputs)
 
@@ -218,22 +216,16 @@ class PARS(PretextTask):
         """Return the number of patches, the given one or the default, after checks of places."""
         n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
         if gap and self.overlap and self.sampling != "grid":
-            raise ValueError(
-                f"min_gap={gap} needs overlap=False or sampling='grid'; got overlap={self.overlap} "
-                f"and sampling={self.sampling!r}."
-            )
+            raise ValueError(f"min_gap={gap} needs overlap=False or sampling='grid'.")
         if n_times == patch_size:
             raise ValueError(
-                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
-                "longer windows or a shorter patch."
+                f"{n_times} samples are one patch only; use longer windows or a shorter patch."
             )
         most = (n_times + gap) // (patch_size + gap)  # without overlap
         if self.sampling == "grid":
             if given not in (None, most):
-                gaps = f" with gaps of {gap}" if gap else ""
                 raise ValueError(
-                    f"Grid sampling of {n_times} samples gives {most} patches of {patch_size}"
-                    f"{gaps}; n_patches={given} needs sampling='random'."
+                    f"The grid has {most} patches; n_patches={given} needs sampling='random'."
                 )
             return most
         if given is not None:
@@ -404,9 +396,7 @@ class DistanceLoss(nn.Module):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         if not shortest < longest:
-            raise ValueError(
-                f"DistanceLoss: shortest must be less than longest, got {shortest} and {longest}."
-            )
+            raise ValueError(f"DistanceLoss: shortest={shortest} must be below longest={longest}.")
         self.n_bins = n_bins
         self.shortest = shortest
         self.longest = longest
@@ -447,9 +437,7 @@ class DistanceLoss(nn.Module):
         prediction = prediction.float()
         logits, later = prediction[..., :-1], prediction[..., -1]
         distance = F.cross_entropy(logits.movedim(-1, 1), self.bins(shifts), reduction="none")
-        order = F.binary_cross_entropy_with_logits(
-            later, (shifts > 0).to(later.dtype), reduction="none"
-        )
+        order = F.binary_cross_entropy_with_logits(later, (shifts > 0).to(later), reduction="none")
         is_pair = ~torch.eye(n, dtype=torch.bool, device=shifts.device)
         losses = distance * is_pair + order * (shifts != 0)  # (batch, n, n)
         return losses.sum() / (batch * n * (n - 1))

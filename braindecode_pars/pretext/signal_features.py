@@ -20,9 +20,7 @@ __all__ = ["SignalFeatures"]
 
 _RULES = dict(
     sfreq=checks.optional(checks.positive()),
-    features=checks.optional(
-        checks.instance("a list of names or a dict of functions", list, tuple, Mapping)
-    ),
+    features=checks.optional(checks.instance("names or a dict of functions", list, tuple, Mapping)),
 )
 
 

@@ -38,9 +38,7 @@ _RULES = {
         ("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)
     ),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
-    "window_seconds": checks.Rule(
-        "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
-    ),
+    "window_seconds": checks.Rule("seconds, all different", (Real, list, tuple), _are_lengths),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
     "task": checks.instance("the name of a pretext task", str),
     "device": checks.choice("auto", "cpu", "cuda", "mps"),
@@ -54,16 +52,8 @@ _RULES = {
 }
 
 #: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
-LAPTOP: dict[str, Any] = dict(
-    embed_dim=64,
-    num_layers=2,
-    num_heads=4,
-    mlp_dim=128,
-    tokenizer="spectral",
-    epochs=EPOCHS,
-    batch_size=BATCH_SIZE,
-    lr=LEARNING_RATE,
-)
+LAPTOP: dict[str, Any] = dict(epochs=EPOCHS, batch_size=BATCH_SIZE, lr=LEARNING_RATE)
+LAPTOP |= dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="spectral")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from skorch.hf import AccelerateMixin
 from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.seeding import seeded
@@ -79,8 +78,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
 
     @property
     def task_(self) -> Any:
-        wrapped = isinstance(self.module_, DistributedDataParallel)
-        return self.module_.module if wrapped else self.module_
+        return self.accelerator.unwrap_model(self.module_)
 
     @property
     def compute_device(self) -> torch.device:
@@ -117,14 +115,11 @@ class RunNet(AccelerateMixin, PretrainingNet):
         return X.first_pass(n)
 
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
-        return EpochLoader(
-            dataset,
-            self.first_epoch * self.steps_per_epoch,
-            self.max_epochs * self.steps_per_epoch,
-            self.steps_per_epoch,
-            num_workers=self.num_workers,
-            pin_memory=self.compute_device.type == "cuda",
-        )
+        n_steps, on_gpu = self.steps_per_epoch, self.compute_device.type == "cuda"
+        first, last = self.first_epoch * n_steps, self.max_epochs * n_steps
+        # Copies from pinned memory to a GPU do not block.
+        options = dict(num_workers=self.num_workers, pin_memory=on_gpu)
+        return EpochLoader(dataset, first, last, n_steps, **options)
 
     def run_single_epoch(
         self, iterator: EpochLoader | None, training: bool, prefix: str, step_fn: Any, **kwargs: Any

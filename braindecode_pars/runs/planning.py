@@ -15,6 +15,7 @@ import torch
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
 from braindecode_pars._common.computing import (
     count_steps,
+    device_name,
     find_device,
     n_parameters,
     tensor_cores,
@@ -121,16 +122,15 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     >>> planned.steps_per_epoch, planned.n_steps, planned.store_bytes
     (157, 7850, 120000000)
     """
-    config = RunConfig() if config is None else config
     # The network.
-    config, task, _ = begun_task(config, corpus.sfreq)
+    config, task, _ = begun_task(config or RunConfig(), corpus.sfreq)
     parameters = n_parameters(task)
-    of_encoder = n_parameters(task.encoder)
     # The steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     n_steps = config.epochs * steps_per_epoch
     n_examples = n_steps * config.batch_size
     device = find_device(config.device)
+    is_cpu = device.type == "cpu"
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
         n_devices = 1
@@ -150,8 +150,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
         tokens=mean(count.tokens for count in counts),
         flops=mean(count.flops for count in counts),
         store_bytes=corpus.store_bytes,
-        run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
-        device=_name_of(device),
+        run_bytes=KEPT * _SAVED * parameters + 4 * n_parameters(task.encoder),
+        device=f"CPU, {torch.get_num_threads()} threads" if is_cpu else device_name(device),
         n_devices=n_devices,
         measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
@@ -163,9 +163,7 @@ def _measured(
     task: PretextTask, config: RunConfig, device: torch.device, at_once: int
 ) -> tuple[int, float]:
     """Return the size of the largest step that was measured, and its windows per second."""
-    settings: dict[str, Any] = dict(
-        lr=config.lr, precision=config.precision, compile=config.compile
-    )
+    settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
 
     def seconds(n_windows: int) -> float:
@@ -182,12 +180,6 @@ def _measured(
             if n_windows == at_once or took > _SECONDS:
                 return n_windows, n_windows / took
             n_windows = min(2 * n_windows, at_once)
-
-
-def _name_of(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"CPU, {torch.get_num_threads()} threads" if device.type == "cpu" else device.type
 
 
 #: Bytes of a sample in a store of the default type, int16.

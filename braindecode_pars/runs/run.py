@@ -14,12 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
-from braindecode_pars._common.computing import find_device, n_parameters
+from braindecode_pars._common.computing import device_name, find_device, n_parameters
 from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
@@ -254,8 +253,7 @@ def _accelerator(config: RunConfig) -> Accelerator:
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
-            f"device={config.device!r} cannot be used after a run on {accelerator.device.type} in "
-            "one process; start another."
+            f"A run on {config.device!r} after {accelerator.device.type} needs a new process."
         )
     return accelerator
 
@@ -275,14 +273,8 @@ def _sized(
 
     # Data, and the length of an epoch.
     make_steps: Any = SyntheticSteps if isinstance(store, SignalSource) else Steps
-    steps = make_steps(
-        store,
-        _in_samples(config, store.sfreq),
-        config.batch_size,
-        seed=config.seed,
-        process=accelerator.process_index,
-        n_processes=n_processes,
-    )
+    own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
+    steps = make_steps(store, _in_samples(config, store.sfreq), config.batch_size, **own)
     steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
     return SizedRunConfig(**{**vars(config), **sizes}), steps
@@ -301,9 +293,8 @@ def begun_task(
     trained = f"the encoder {config.encoder} was pretrained"
     remedy = "make the store with sfreq={expected:g}"
     check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
-    sizes = encoder.config
-    taken: dict[str, Any] = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
-    config = replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
+    taken: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}
+    config = replace(config, patch_seconds=encoder.patch_size / sfreq, **taken)
     task = build_task(config, sfreq)
     task.encoder.load_state_dict(encoder.state_dict())
     return config, task, card
@@ -312,17 +303,11 @@ def begun_task(
 def build_task(config: RunConfig, sfreq: float) -> PretextTask:
     """Return the untrained task of a run."""
     with seeded(config.seed):
-        encoder = PatchEncoder(
-            round(config.patch_seconds * sfreq),
-            **{name: getattr(config, name) for name in _ENCODER_ARGUMENTS},
-        )
-        params = dict(config.task_params)
-        tasks = [
-            make_task(
-                config.task, n_times=n_times, encoder=encoder, task_params=params, sfreq=sfreq
-            )
-            for n_times in _in_samples(config, sfreq)
-        ]
+        sizes = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
+        encoder = PatchEncoder(round(config.patch_seconds * sfreq), **sizes)
+        given: Any = dict(encoder=encoder, task_params=dict(config.task_params), sfreq=sfreq)
+        lengths = _in_samples(config, sfreq)
+        tasks = [make_task(config.task, n_times=n_times, **given) for n_times in lengths]
         return tasks[0] if len(tasks) == 1 else SeveralLengths(tasks)
 
 
@@ -332,14 +317,11 @@ def _in_samples(config: RunConfig, sfreq: float) -> list[int]:
 
 
 def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    device = accelerator.device.type
-    if device == "cuda":
-        device = torch.cuda.get_device_name(accelerator.device)
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "first_step": checkpoint.step if checkpoint else 0,
         "processes": accelerator.num_processes,
-        "device": device,
+        "device": device_name(accelerator.device),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in _PACKAGES},
     }

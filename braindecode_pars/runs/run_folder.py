@@ -96,16 +96,13 @@ class RunFolder:
 
         # A resumed run must have the same configuration and the same data.
         if resume:
+            names = {"checksum of the store": "checksum", "synthetic": "synthetic"}
             settings = (
-                {
-                    **run["configuration"],
-                    "checksum of the store": run["store"]["checksum"],
-                    "synthetic": run["store"].get("synthetic"),
-                }
+                run["configuration"]
+                | {text: run["store"].get(name) for text, name in names.items()}
                 for run in (before, described)
             )
-            found = differences(*settings, ignore=_MAY_DIFFER)
-            if found:
+            if found := differences(*settings, ignore=_MAY_DIFFER):
                 raise ValueError(
                     f"{self.path} has a run with another configuration: {'; '.join(found)}. Resume "
                     "it with the same, or name another folder. (The default of micro_batch_size "
@@ -121,8 +118,7 @@ class RunFolder:
         BlockingIOError
             When another process writes to the folder.
         """
-        message = f"Another run is writing to {self.path}; wait until it has ended."
-        with locked(self.path, message):
+        with locked(self.path, f"Another run is writing to {self.path}; wait until it has ended."):
             for folder in (self.path, self.checkpoints):
                 remove_abandoned(folder, at_once=True)
             yield
@@ -253,8 +249,8 @@ class Checkpoint:
                 raise ValueError(
                     f"{name} is not finite after step {self.step}; use a lower learning rate."
                 )
-        metadata = {name: getattr(self, name) for name in ("step", "history", "random", "run_id")}
-        run = json.dumps(metadata)
+        names = ("step", "history", "random", "run_id")
+        run = json.dumps({name: getattr(self, name) for name in names})
         header = {"run": run, "checksum": _checksum(run, tensors)}
         name = _file_name(self.step)
         replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
@@ -323,11 +319,7 @@ class Checkpoint:
 
     def _of(self, part: str) -> dict[str, Tensor]:
         prefix = f"{part}."
-        return {
-            name.removeprefix(prefix): tensor
-            for name, tensor in self.tensors.items()
-            if name.startswith(prefix)
-        }
+        return {n.removeprefix(prefix): t for n, t in self.tensors.items() if n.startswith(prefix)}
 
 
 def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:

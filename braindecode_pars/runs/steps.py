@@ -137,9 +137,8 @@ class Steps(StepsOfRun):
 
         # Windows of each corpus, and how many of them are in a pass; empty without shares.
         self.windows_of = self._windows_by_corpus(recordings["corpus"], store.shares)
-        self.in_pass = windows_of_a_pass(
-            {name: len(windows) for name, windows in self.windows_of.items()}, store.shares
-        )
+        n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
+        self.in_pass = windows_of_a_pass(n_windows, store.shares)
 
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
@@ -147,16 +146,13 @@ class Steps(StepsOfRun):
         self, corpora: pd.Series, shares: dict[str, float]
     ) -> dict[str, np.ndarray]:
         """Return the numbers of the windows of each corpus that has a share."""
-        counts = np.diff(self.window_ends, prepend=0)
-        windows_of = {
-            name: np.flatnonzero(np.repeat(corpora.to_numpy() == name, counts)) for name in shares
-        }
+        of_window = corpora.to_numpy().repeat(np.diff(self.window_ends, prepend=0))
+        windows_of = {name: np.flatnonzero(of_window == name) for name in shares}
         empty = [name for name, windows in windows_of.items() if not len(windows)]
         if empty:
             raise ValueError(
-                f"No recording of {empty[0]} that is not excluded is as long as a crop, so that "
-                "its share of the examples cannot be drawn; use shorter windows, or a store "
-                "without this corpus."
+                f"{empty[0]} has a share, but no recording as long as a crop that is not excluded; "
+                "use shorter windows, or a store without this corpus."
             )
         return windows_of
 
@@ -300,14 +296,9 @@ class SyntheticSteps(StepsOfRun):
     @property
     def described(self) -> dict[str, Any]:
         """The data in ``run.json``: the settings of the source, no recordings and no subjects."""
-        return {
-            "path": None,
-            "checksum": None,
-            "sfreq": self.sfreq,
-            "synthetic": dict(vars(self.store)),
-            "recordings": [],
-            "subjects": self.subjects,
-        }
+        settings = dict(vars(self.store))
+        known = dict(path=None, checksum=None, sfreq=self.sfreq, synthetic=settings)
+        return {**known, "recordings": [], "subjects": self.subjects}
 
     about: ClassVar[dict[str, Any]] = {
         "description": "Pretrained on synthetic signals: without recordings, and without subjects.",
@@ -334,8 +325,7 @@ class SyntheticSteps(StepsOfRun):
         return torch.from_numpy(self.store.draw(n, n_times, rng))
 
 
-@dataclass(eq=False)
-class EpochLoader:
+class EpochLoader(DataLoader):
     """Loader of a range of steps; each iteration over it yields one epoch.
 
     Data workers load ahead across the end of an epoch.
@@ -348,36 +338,24 @@ class EpochLoader:
         Range of steps to load, from ``first`` up to but not including ``last``.
     steps_per_epoch : int
         Number of steps in an epoch.
-    num_workers : int
-        Number of processes that load ahead. 0 loads in the training process.
-    pin_memory : bool
-        Whether batches are in pinned memory, so that copies to a GPU do not block.
+    **options
+        Further arguments of torch's DataLoader.
     """
 
-    steps: StepsOfRun
-    first: int
-    last: int
-    steps_per_epoch: int
-    num_workers: int = 0
-    pin_memory: bool = False
-
-    def __post_init__(self) -> None:
-        self.loader = DataLoader(
-            self.steps,
-            batch_size=None,
-            sampler=range(self.first, self.last),
-            num_workers=self.num_workers,
-            pin_memory=self.pin_memory,
-            # Without it, DataLoader draws a seed from torch's global generator.
-            generator=torch.Generator(),
-        )
+    def __init__(
+        self, steps: StepsOfRun, first: int, last: int, steps_per_epoch: int, **options: Any
+    ):
+        # Without a generator, DataLoader draws a seed from torch's global one.
+        options |= dict(generator=torch.Generator(), sampler=range(first, last))
+        super().__init__(steps, batch_size=None, **options)
+        self.steps_per_epoch = steps_per_epoch
         self._batches: Iterator[tuple[Tensor, int]] | None = None
 
     def __len__(self) -> int:
         return self.steps_per_epoch
 
-    def __iter__(self) -> Iterator[tuple[Tensor, int]]:
+    def __iter__(self) -> Any:
         """Return an iterator over the steps of the next epoch."""
         if self._batches is None:
-            self._batches = iter(self.loader)
+            self._batches = super().__iter__()
         return islice(self._batches, self.steps_per_epoch)

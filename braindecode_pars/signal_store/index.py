@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,7 @@ class StoredRecording:
     @cached_property
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
-        entries = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return json.dumps(entries, allow_nan=False, default=plain)
+        return json.dumps(asdict(self), allow_nan=False, default=plain)
 
 
 class SampleFile:
@@ -135,18 +134,15 @@ class SampleFile:
         self.file = file
         self.dtype = dtype
         self.n_samples = n_samples
-        self._map: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_map": None}
+        return {name: value for name, value in vars(self).items() if name != "flat"}
 
-    @property
+    @cached_property
     def flat(self) -> np.ndarray:
         """All samples, shape (n_samples,), read-only."""
-        if self._map is None:
-            mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
-            self._map = mapped.view(np.ndarray)
-        return self._map
+        mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
+        return mapped.view(np.ndarray)
 
     def crops(
         self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
@@ -189,18 +185,16 @@ class Index:
 
     Attributes
     ----------
+    complete : bool
+        Whether the creation of the store has finished.
     settings : dict
         Settings of preparation and storage, the same for all recordings of the store.
     sfreq : float | None
         Sampling rate in Hz; None while the store is empty.
-    complete : bool
-        Whether the creation of the store has finished.
     n_bytes, mtime_ns : int
         Size and modification time of the flat file.
     skipped : dict of str to str
         Reason why a recording was skipped, by name of the recording.
-    recordings : list of StoredRecording
-        Metadata of the stored recordings.
     shares : dict of str to float
         Share of each corpus in the examples of pretraining, by name; empty if there are none.
     left_out : list
@@ -208,18 +202,20 @@ class Index:
     labels : dict
         Number of labelled windows, type of the labels, and size and checksum of their table; empty
         if there are none.
+    recordings : list of StoredRecording
+        Metadata of the stored recordings.
     """
 
-    settings: dict[str, Any]
-    sfreq: float | None = None
     complete: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    sfreq: float | None = None
     n_bytes: int = 0
     mtime_ns: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
-    recordings: list[StoredRecording] = field(default_factory=list)
     shares: dict[str, float] = field(default_factory=dict)
     left_out: list[Any] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
+    recordings: list[StoredRecording] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -239,19 +235,17 @@ class Index:
         try:
             entries = parse_json(content)
             # Format and version first: another format may have no checksum.
-            if entries.get("format") != FORMAT or entries.get("version") not in READABLE:
-                raise ValueError(
-                    f"it is version {entries.get('version')} of {entries.get('format')!r}"
-                )
+            name, version = entries.get("format"), entries.get("version")
+            if name != FORMAT or version not in READABLE:
+                raise ValueError(f"it is version {version} of {name!r}")
             # The checksum covers everything before its own entry, which is the last.
             if entries.get("checksum") != checksum_of(content.rpartition(_CHECKSUM)[0]):
                 raise ValueError("it was altered, since its checksum does not match")
         except ValueError as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
-        recordings = [StoredRecording(**entry) for entry in entries.pop("recordings")]
+        entries["recordings"] = [StoredRecording(**entry) for entry in entries["recordings"]]
         # Earlier versions lack shares, people who are left out, and labels.
-        header = {name: entries[name] for name in _HEADER if name in entries}
-        return cls(**header, recordings=recordings)
+        return cls(**{f.name: entries[f.name] for f in fields(cls) if f.name in entries})
 
     def write(self, folder: Path) -> None:
         """Replace the index on disk, completely or not at all.
@@ -262,18 +256,12 @@ class Index:
             When the index cannot be written; the old index is unchanged.
         """
         # One line for each recording, so that the file stays readable.
-        entries = {"format": FORMAT, "version": VERSION}
-        entries |= {name: getattr(self, name) for name in _HEADER}
+        entries = {"format": FORMAT, "version": VERSION, **vars(self)}
+        del entries["recordings"]
         lines = ",\n".join(recording.line for recording in self.recordings)
         head = json.dumps(entries, indent=1, allow_nan=False, default=plain).removesuffix("\n}")
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
-
-
-_HEADER = (
-    *("complete", "settings", "sfreq", "n_bytes", "mtime_ns"),
-    *("skipped", "shares", "left_out", "labels"),
-)
 
 
 WINDOWS = "windows.csv"
@@ -393,11 +381,9 @@ def read_labels(
     content = check_labels(folder, described)
     if not content:
         return {}
-    types = dict(recording=str, label=str, split=str, fold=str)
+    text = dict(recording=str, label=str, split=str, fold=str)
     # The csv module quotes a text with "\n", but not one with a lone "\r".
-    table = pd.read_csv(
-        io.BytesIO(content), dtype=types, keep_default_na=False, lineterminator="\n"
-    )
+    table = pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, lineterminator="\n")
     start = np.rint(table["onset"].to_numpy(float) * sfreq).astype(int)
     length = np.rint(table["duration"].to_numpy(float) * sfreq).astype(int)
     labels = pd.DataFrame(

@@ -148,13 +148,17 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
         Usual standard deviation; infinite if the signal is flat but for some blocks. A signal of
         few blocks is not cut, and its spread is estimated by its median deviation.
     """
-    blocks = _live_blocks(values)
-    if blocks is None:  # the standard deviation, estimated by the median deviation
+    n_blocks = len(values) // _BLOCK
+    if n_blocks < _FEW_BLOCKS:  # the standard deviation, estimated by the median deviation
         deviation = np.median(np.abs(values - np.median(values)))
         return low, high, 1.4826 * float(deviation) or np.inf
-    if not len(blocks):
+    blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
+    # The standard deviation of a flat block is the rounding error of its mean.
+    spreads = blocks.std(axis=1)
+    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
+    if alive.sum() < _FEW_BLOCKS:
         return low, high, np.inf
-    spread = float(np.median(blocks.std(axis=1)))
+    blocks, spread = blocks[alive], float(np.median(spreads[alive]))
     if high - low <= _widest(spread):
         return low, high, spread
     # Cut the range around the usual values.
@@ -163,21 +167,6 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     middle = usual_low + (usual_high - usual_low) / 2
     half = max(_widest(spread), _MARGIN * (usual_high - usual_low)) / 2
     return max(low, middle - half), min(high, middle + half), spread
-
-
-def _live_blocks(values: np.ndarray) -> np.ndarray | None:
-    """Return the blocks of a signal that are not flat, shape (n_blocks, 128).
-
-    None if the signal has too few blocks, and no block if too few of them are not flat.
-    """
-    n_blocks = len(values) // _BLOCK
-    if n_blocks < _FEW_BLOCKS:
-        return None
-    blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
-    # The standard deviation of a flat block is the rounding error of its mean.
-    spreads = blocks.std(axis=1)
-    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
-    return blocks[alive] if alive.sum() >= _FEW_BLOCKS else blocks[:0]
 
 
 def _widest(spread: float) -> float:
@@ -329,15 +318,10 @@ def _encoded(
         coarse=", ".join(np.array(ch_names)[samples.coarse]),
         amplitude=amplitude_problem(_crops(signals)),
     )
-    return Encoded(
-        recording,
-        samples.stored,
-        sfreq,
-        labels,
-        _label(source, name),
-        [name for name in piece.ch_names if name not in ch_names],
-        [(kind, text) for kind, text in problems.items() if text],
-    )
+    left_out = [ch for ch in piece.ch_names if ch not in ch_names]
+    found_problems = [(kind, text) for kind, text in problems.items() if text]
+    label = _label(source, name)
+    return Encoded(recording, samples.stored, sfreq, labels, label, left_out, found_problems)
 
 
 def _shortest(values: np.ndarray) -> list[float]:

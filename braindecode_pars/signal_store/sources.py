@@ -108,11 +108,10 @@ class Preparation:
         if self.mains is not None:
             own.append(("notch_filter", dict(freqs=self.mains)))
         if self.reference is not None:
-            ref_channels: Any = self.reference
-            if self.channels is not None:  # by name: a recording to predict may have further ones
-                missing = self.missing(ch_names)
-                ref_channels = [name for name in self.channels if name not in missing]
-            own.append(("set_eeg_reference", dict(ref_channels=ref_channels)))
+            # By name: a recording to predict may have further channels.
+            missing = self.missing(ch_names)
+            named = [name for name in self.channels or () if name not in missing]
+            own.append(("set_eeg_reference", dict(ref_channels=named or self.reference)))
         return recorded(raw.info, [*steps, *own], sfreq=sfreq)
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
@@ -280,8 +279,7 @@ def find_sources(recordings: Any, subject: Subject) -> list[Source]:
     corpora = corpora_of(recordings)
     if corpora:
         return [source for corpus in corpora for source in _of_corpus(corpus)]
-    leaves = enumerate(_leaves(recordings))
-    sources = [_of_leaf(f"recording-{i}", *leaf) for i, leaf in leaves]
+    sources = [_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))]
     # The windows are stored if any of them has a label.
     tables = [source.labels for source in sources if source.labels is not None]
     labelled = any((table["target"] != UNLABELED).any() for table in tables)
@@ -301,10 +299,11 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     if len(corpora) < len(given):
         return []
     names = [corpus.name for corpus in corpora]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"The corpus {name} is given twice; pass the folder above both.")
     for corpus in corpora:
+        if names.count(corpus.name) > 1:
+            raise ValueError(
+                f"The corpus {corpus.name} is given twice; pass the folder above both."
+            )
         found, first = (each.settings.get("classes") or ["none"] for each in (corpus, corpora[0]))
         if found != first:
             raise ValueError(
@@ -342,10 +341,7 @@ def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> 
         transforms = transforms if own is None else (own, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
-        raise TypeError(
-            "Windows of an mne.Epochs do not keep their recording; cut windows with "
-            "use_mne_epochs=False."
-        )
+        raise TypeError("Windows of mne.Epochs keep no recording; cut with use_mne_epochs=False.")
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [(dataset, transforms)]
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")

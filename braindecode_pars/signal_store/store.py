@@ -103,11 +103,7 @@ class SignalStore:
     """
 
     def __init__(
-        self,
-        path: Path,
-        index: Index,
-        samples: SampleFile,
-        recordings: tuple[StoredRecording, ...],
+        self, path: Path, index: Index, samples: SampleFile, recordings: tuple[StoredRecording, ...]
     ):
         self.path = path
         assert index.sfreq is not None  # a finished store has that of its first recording
@@ -385,11 +381,12 @@ class SignalStore:
         ValueError
             When a signal is shorter than the crop. The message names the recording.
         """
-        signals = self._check_signals(signals)
-        self._check_crops(signals, np.zeros(len(signals), int), n_times)
+        integer(1).check("n_times", n_times)
         instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
-        starts = rng.integers(0, self._length[signals] - n_times, endpoint=True)
-        return self._crops(signals, starts, n_times)
+        last_starts = self._length[self._check_signals(signals)] - n_times
+        # A signal that is shorter than the crop is named when it is read.
+        starts = rng.integers(0, np.maximum(last_starts, 0), endpoint=True)
+        return self.crops(signals, starts, n_times)
 
     def crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
         """Return a crop of each signal that begins at a given sample.
@@ -416,27 +413,6 @@ class SignalStore:
         signals, starts = self._check_signals(signals), np.asarray(starts)
         if starts.shape != signals.shape or starts.dtype.kind not in "iu":
             raise ValueError(f"starts must be an integer for each of {len(signals)} signals.")
-        self._check_crops(signals, starts, n_times)
-        return self._crops(signals, starts, n_times)
-
-    def _crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
-        firsts = self._first[signals] + starts
-        return self._samples.crops(firsts, n_times, self._scale[signals], self._offset[signals])
-
-    def _check_signals(self, signals: np.ndarray) -> np.ndarray:
-        """Return numbers of signals as an array, and check that these signals exist."""
-        signals = np.asarray(signals)
-        if signals.ndim != 1 or signals.dtype.kind not in "iu":
-            raise TypeError(
-                f"signals must be integers of one dimension, got {signals.dtype} {signals.shape}."
-            )
-        if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
-            ends = f"{signals.min()} to {signals.max()}"
-            raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
-        return signals
-
-    def _check_crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> None:
-        """Check that crops are within their signals; name the first that is not."""
         integer(1).check("n_times", n_times)
         outside = (starts < 0) | (starts > self._length[signals] - n_times)
         if outside.any():
@@ -446,6 +422,18 @@ class SignalStore:
                 f"A crop of {n_times} samples that starts at sample {starts[i]} exceeds recording "
                 f"{recording.name} in {self.path}, which has {recording.n_times} samples."
             )
+        firsts = self._first[signals] + starts
+        return self._samples.crops(firsts, n_times, self._scale[signals], self._offset[signals])
+
+    def _check_signals(self, signals: np.ndarray) -> np.ndarray:
+        """Return numbers of signals as an array, and check that these signals exist."""
+        signals = np.asarray(signals)
+        if signals.ndim != 1 or signals.dtype.kind not in "iu":
+            raise TypeError(f"signals must be 1-D integers, got {signals.dtype} {signals.shape}.")
+        if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
+            ends = f"{signals.min()} to {signals.max()}"
+            raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
+        return signals
 
     @checked()
     def select(
@@ -476,23 +464,19 @@ class SignalStore:
             keys = SubjectKeys(self._as_list(subjects))
             recordings = [r for r in recordings if r.subject is not None and r.subject in keys]
         # All spellings are excluded, since a subject that is kept by mistake is trained on.
-        excluded = self._as_list(() if exclude is None else exclude)
-        if excluded:
+        if excluded := self._as_list(() if exclude is None else exclude):
             keys = SubjectKeys(excluded)
             recordings = [r for r in recordings if r.subject not in keys]
-            # A recording without a subject may be of an excluded subject.
-            unknown = sum(recording.subject is None for recording in recordings)
-            if unknown:
+            if unknown := sum(recording.subject is None for recording in recordings):
                 text = f"{unknown} recordings in {self.path} have no subject"
                 raise ValueError(f"{text}, so they may be of an excluded one.")
         return self._view(recordings)
 
-    def _view(self, recordings: Iterable[StoredRecording]) -> SignalStore:
-        kept = tuple(recordings)
-        if not kept:
+    def _view(self, recordings: list[StoredRecording]) -> SignalStore:
+        if not recordings:
             why = "all subjects are excluded, or held out for validation and test"
             raise ValueError(f"No recording of {self.path} remains: {why}.")
-        return SignalStore(self.path, self._index, self._samples, kept)
+        return SignalStore(self.path, self._index, self._samples, tuple(recordings))
 
     def without_held_out(self) -> SignalStore:
         """Return a view to pretrain on, without held-out people.
@@ -514,10 +498,10 @@ class SignalStore:
         held_out = [r for r in self._recordings if r.split in HELD_OUT]
         people = SubjectKeys(r.subject for r in held_out if r.subject is not None)
         kept = [r for r in self._recordings if r.split not in HELD_OUT and r.subject not in people]
-        if len(kept) == len(self._recordings):
+        n = len(self._recordings)
+        if len(kept) == n:
             return self
         text = "%s: left out %d of %d recordings, of its validation and test subjects."
-        n = len(self._recordings)
         log.warning(text, self.path, n - len(kept), n)
         return self._view(kept)
 
@@ -525,10 +509,8 @@ class SignalStore:
         """Return subjects as a list, and check that the store has recordings of them."""
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
-        subjects = list(subjects)
-        stored = SubjectKeys(self.subjects)
-        absent = sorted({str(s) for s in subjects if s not in stored})
-        if absent:
+        subjects, stored = list(subjects), SubjectKeys(self.subjects)
+        if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
                 f"{self.path} contains no recording of {', '.join(absent)}; it has "
                 f"{listed(list(map(str, self.subjects))) or 'no subjects'}."
@@ -577,8 +559,8 @@ class SignalStore:
         counts = table["n_times"].to_numpy() // n_times
         numbers = np.repeat(np.arange(len(counts)), counts)
         starts = np.concatenate([np.arange(count) * n_times for count in counts])
-        columns = dict(item=starts, start=starts, stop=starts + n_times)
-        return windows_of(rows.to_dict("records"), recording=numbers, **columns)
+        columns = dict(recording=numbers, item=starts, start=starts, stop=starts + n_times)
+        return windows_of(rows.to_dict("records"), **columns)
 
     @property
     def n_labelled_windows(self) -> int:
@@ -624,18 +606,12 @@ class SignalStore:
         (True, (3, 3000), True)
         """
         labels = read_labels(self.path, self._index.labels, self.sfreq)
-        found = [
-            name_classes(
-                EEGWindowsDataset(
-                    StoredRaw(recording, self.crops, i, self.sfreq),
-                    labels[recording.name],
-                    dict(recording.description),
-                ),
-                self.classes,
-            )
-            for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True)
-            if recording.name in labels
-        ]
+        found = []
+        for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True):
+            if (table := labels.get(recording.name)) is not None:
+                raw = StoredRaw(recording, self.crops, i, self.sfreq)
+                windows = EEGWindowsDataset(raw, table, dict(recording.description))
+                found.append(name_classes(windows, self.classes))
         if not found:
             raise ValueError(
                 f"{self.path} has no labels of these recordings; make it of labelled windows, "
@@ -670,6 +646,5 @@ class SignalStore:
                 altered.append(recording.name)
         if altered:
             raise ValueError(
-                f"{self._samples.file} was altered since these were stored: {listed(altered, 5)}. "
-                "Copy the store again."
+                f"{self._samples.file} was altered: {listed(altered, 5)}; copy it again."
             )

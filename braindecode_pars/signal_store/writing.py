@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from io import FileIO
@@ -24,7 +24,7 @@ from braindecode_pars._common.files import (
 )
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import normalized
-from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
+from braindecode_pars.recordings.continuous import without_left_out
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
@@ -77,26 +77,22 @@ def create(
     of_corpora = {corpus.name: dict(corpus.settings) for corpus in corpora}
     given = [name for name, value in asdict(preparation).items() if value is not None]
     if corpora and given:
-        raise ValueError(
-            f"The recipe {corpora[0].name} prepares its recordings; omit {', '.join(given)}."
-        )
+        raise ValueError(f"{corpora[0].name} prepares its recordings; omit {', '.join(given)}.")
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
     _check_folder(folder)
     with _open_locked(folder) as file:
-        index = Index.read(folder) if is_store(folder) else Index(settings)
+        index = Index.read(folder) if is_store(folder) else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
-            raise ValueError(
-                f"{folder} is a finished store of {len(index.recordings)} recordings; open it, or "
-                "pass a new folder."
-            )
+            raise ValueError(f"{folder} is a finished store; open it, or pass a new folder.")
         if index.recordings:
             sources = _not_stored(folder, index, settings, sources)
         else:  # nothing is stored yet, so the settings may change
-            index = Index(settings)
+            index = Index(settings=settings)
         index.shares = shares  # they decide nothing about the samples
-        index.left_out = _people_left_out(corpora)
+        people = (person for corpus in corpora for person in corpus.people_left_out)
+        index.left_out = list(dict.fromkeys(normalized(plain(person)) for person in people))
         writer, was_complete = _Writer(folder, file, index), index.complete
         writer.commit()  # an index without recordings marks the folder as a store
         try:
@@ -120,19 +116,11 @@ def _check_folder(folder: Path) -> None:
         Index.read(folder)  # another program may have written a file of this name
 
 
-def _people_left_out(corpora: Iterable[ContinuousCorpus]) -> list:
-    """Return people that corpora of recipes leave out, each once."""
-    people = (person for corpus in corpora for person in corpus.people_left_out)
-    return list(dict.fromkeys(normalized(plain(person)) for person in people))
-
-
 def check_not_truncated(folder: Path, index: Index) -> None:
     """Check that the flat file is not shorter than its index states."""
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
-        raise ValueError(
-            f"{folder / SAMPLES} is truncated: it has {n_bytes} of {index.n_bytes} bytes."
-        )
+        raise ValueError(f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes.")
 
 
 class _Writer:
@@ -221,8 +209,8 @@ def _store(
     left_out: list[str] = []
     problems: list[tuple[str, str]] = []
     n_pieces = 0
-    reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
-    with closing(reading) as results:
+    dtype = index.settings["dtype"]
+    with closing(read_all(sources, preparation, dtype, n_jobs)) as results:
         bar = ProgressBar(
             zip(sources, results, strict=True),
             total=len(sources),
@@ -239,10 +227,9 @@ def _store(
                     usable.append(piece)
                     continue
                 if on_error == "raise" and not piece.always_skip:
-                    text = f"{piece.label} cannot be used: {piece.reason}"
                     raise ValueError(
-                        f"{text} (on_error='warn' skips it; the same call resumes after the stored "
-                        "recordings.)"
+                        f"{piece.label} cannot be used: {piece.reason} (on_error='warn' skips it; "
+                        "the same call resumes after the stored recordings.)"
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
@@ -269,8 +256,7 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
     if is_same_rate(piece.sfreq, index.sfreq):
         return piece
     reason = (
-        f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
-        "sfreq= to resample all recordings to one rate."
+        f"it is at {piece.sfreq:g} Hz, earlier ones at {index.sfreq:g} Hz; resample with sfreq=."
     )
     return Unusable(piece.recording.name, piece.label, reason)
 

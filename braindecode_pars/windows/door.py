@@ -192,15 +192,14 @@ def _of_epochs(X: mne.BaseEpochs) -> _Part:
 def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     """Return the windows of a recording of braindecode, in memory, in a file or in a store."""
     _, start, stop = X.crop_inds.T
-    n_times = np.unique(stop - start).tolist()
-    source = X.windows if isinstance(X, WindowsDataset) else X.raw
+    is_epochs = isinstance(X, WindowsDataset)
+    source = X.windows if is_epochs else X.raw
+    n_times = [len(source.times)] if is_epochs else np.unique(stop - start).tolist()
     info = source.info
     if hasattr(source, "stored_row"):  # a recording of a store
         known = source.stored_row(X.transform is not None or X.return_ch_pos)
     else:
         known = dict(preprocessing=recorded(info, _steps_of(X)))
-    if isinstance(X, WindowsDataset):
-        n_times = [len(X.windows.times)]
     sfreq = float(info["sfreq"])
     seconds = n_times[0] / sfreq if len(n_times) == 1 else None
     description = {} if (told := X.description) is None else told
@@ -226,12 +225,10 @@ def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
 
 def _steps_of(X: EEGWindowsDataset | WindowsDataset) -> list:
     """Return what braindecode has recorded of the preprocessing of a recording."""
-    return [
-        *(getattr(X, "raw_preproc_kwargs", None) or ()),
-        *(getattr(X, "window_preproc_kwargs", None) or ()),
-        # A function that changes windows when they are read: its effect is unknown.
-        *([{"fn": "the dataset.transform"}] if X.transform is not None else ()),
-    ]
+    names = ("raw_preproc_kwargs", "window_preproc_kwargs")
+    steps = [step for name in names for step in getattr(X, name, None) or ()]
+    # A function that changes windows when they are read: its effect is unknown.
+    return steps if X.transform is None else [*steps, {"fn": "the dataset.transform"}]
 
 
 #: Columns of the two tables, and braindecode's columns that become some of them.
@@ -261,8 +258,7 @@ def _of_subset(X: SliceDataset | Subset) -> _Part:
     indices = np.asarray(X.indices_ if isinstance(X, SliceDataset) else X.indices)
     if len(indices) and indices.dtype.kind not in "iu":
         raise ValueError(
-            f"The subset has {indices.dtype} indices; they must be integers. For a boolean mask, "
-            "use np.flatnonzero(mask)."
+            f"The subset has {indices.dtype} indices, not integers; use np.flatnonzero(mask)."
         )
     chosen = {name: values[indices.astype(int)] for name, values in part.columns.items()}
     part = part._replace(columns=chosen)
@@ -290,8 +286,7 @@ def _of_list(X: Sequence) -> _Part:
     for i, item in enumerate(X):
         if not isinstance(item, tuple | list) or len(item) != len(first):
             raise ValueError(
-                f"Item {i} of X is a {type(item).__name__}, item 0 a tuple of {len(first)}; all "
-                "items must have the same type and length."
+                f"Item {i} of X is a {type(item).__name__}, unlike item 0, a tuple of {len(first)}."
             )
     return _items_of(X, {"label": as_column([item[1] for item in X])})
 
@@ -342,18 +337,14 @@ def _table(part: _Part) -> Windows:
         row["channels"] = montages.setdefault(row["channels"].key, row["channels"])
         corpus = row["corpus"] if several_corpora and has_name else None
         row["subject"] = in_corpus(corpus, normalized(row["subject"]))
-    names = [*_UNKNOWN, "reader"]
     recordings = pd.DataFrame(
-        {name: objects([_plain(row[name]) for row in rows]) for name in names}
+        {name: objects([_plain(row[name]) for row in rows]) for name in [*_UNKNOWN, "reader"]}
     )
     recordings = recordings.astype({"sfreq": float, "base": np.int64})
     counts = recordings["sfreq"].value_counts()
     if not all(is_same_rate(rate, counts.index[0]) for rate in counts.index):
         found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
-        raise ValueError(
-            f"The recordings have different sampling rates: {found}; resample them before you cut "
-            "windows."
-        )
+        raise ValueError(f"Recordings have different sampling rates: {found}; resample them first.")
     columns, label_dtype = {**part.columns, "recording": numbers}, None
     if "label" in columns:
         columns["label"], label_dtype = label_column(columns["label"])
@@ -382,8 +373,7 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
         raise ValueError("groups contains None or NaN; every window needs a subject.")
     if values.shape != (n_windows,):
         raise ValueError(
-            f"{name} has shape {values.shape}; it must have one entry for each window, shape "
-            f"({n_windows},)."
+            f"{name} has shape {values.shape}; it must have one entry per window: ({n_windows},)."
         )
     return values
 

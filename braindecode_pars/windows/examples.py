@@ -126,31 +126,23 @@ class SingleChannelWindows(Dataset):
         given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
         # Recordings of a store are cut into windows of the length of a crop.
         given = [corpus if is_continuous(corpus) else as_windows(corpus) for corpus in given]
-        lengths = (
-            [n_times] if n_times else [c[:1].shortest() for c in given if isinstance(c, Windows)]
-        )
+        known = [corpus for corpus in given if isinstance(corpus, Windows)]
+        lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
         corpora = [as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
             check_same_rate(rate, rates[0], "A corpus is", "another one")
+        self.corpora = []
         for corpus in corpora:
             corpus.check_not_empty()
-        self.corpora = [
-            corpus if all(montage.is_picked for montage in corpus.montages) else pick_eeg(corpus)
-            for corpus in corpora
-        ]
+            is_picked = all(montage.is_picked for montage in corpus.montages)
+            self.corpora.append(corpus if is_picked else pick_eeg(corpus))
         self.n_times = min(lengths)
         self.sfreq = rates[0] if rates else None
         self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]
 
     def __len__(self) -> int:
         return self._starts[-1]
-
-    def _window_of(self, index: int) -> tuple[int, int]:
-        """Return the corpus of item ``index``, and the window there from which it is drawn."""
-        index = range(len(self))[index]
-        corpus = bisect_right(self._starts, index) - 1
-        return corpus, index - self._starts[corpus]
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
@@ -161,7 +153,9 @@ class SingleChannelWindows(Dataset):
         signals: list[Any] = [None] * len(indices)
         unread: dict[int, list[tuple[int, ...]]] = {}
         for place, index in enumerate(indices):
-            corpus, i = self._window_of(index)
+            index = range(len(self))[index]
+            corpus = bisect_right(self._starts, index) - 1
+            i = index - self._starts[corpus]
             windows = self.corpora[corpus]
             samples = None
             if windows.shapes is None:  # a window of unknown shape is read to draw from it
@@ -171,8 +165,7 @@ class SingleChannelWindows(Dataset):
                 n_chans, length = windows.shapes[i].tolist()
             if length < self.n_times:
                 raise ValueError(
-                    f"Window {i} has {length} samples, but a crop has {self.n_times}; pass the "
-                    "length of the shortest window as n_times."
+                    f"Window {i} has {length} samples, a crop {self.n_times}; use a lower n_times."
                 )
             channel = int(torch.randint(n_chans, ()))
             start = int(torch.randint(length - self.n_times + 1, ()))

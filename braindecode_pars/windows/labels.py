@@ -32,8 +32,7 @@ def labels_of(windows: Windows) -> np.ndarray:
     """
     if windows.y is None:
         raise ValueError(
-            "There are no labels: pass y, or cut the recordings into windows with a target. "
-            "PARSEmbedder needs no labels."
+            "There are no labels: pass y, or windows with a target. PARSEmbedder needs none."
         )
     if windows.y.dtype.hasobject and any(isinstance(label, np.ndarray) for label in windows.y[:1]):
         raise ValueError(f"A window has {len(windows.y[0])} labels; a classifier needs one.")
@@ -60,8 +59,7 @@ def _check_distinct(labels: Iterable[Any]) -> None:
         if other is not label:
             raise ValueError(
                 f"The labels {other!r} ({type(other).__name__}) and {label!r} "
-                f"({type(label).__name__}) look the same; use one type for all labels, also for "
-                "unlabeled_label."
+                f"({type(label).__name__}) look the same; use one type, also for unlabeled_label."
             )
 
 
@@ -93,8 +91,7 @@ def targets_of(windows: Windows) -> np.ndarray:
     y = windows.y
     if y is None:
         raise ValueError(
-            "There are no targets: pass y, one number for each window, or cut the recordings into "
-            "windows with a target. PARSEmbedder needs none."
+            "There are no targets: pass y, one number for each window. PARSEmbedder needs none."
         )
     wrong = [one for one in y.tolist() if not (one is None or isinstance(one, Real))]
     if wrong:
@@ -175,9 +172,7 @@ def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarra
     """
     unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
     if len(unlabeled) and unlabeled.all():
-        raise ValueError(
-            f"All windows are unlabelled (y == {label!r}); PARSEmbedder pretrains without labels."
-        )
+        raise ValueError(f"No window is labelled (y == {label!r}); PARSEmbedder needs no labels.")
     return ~unlabeled
 
 
@@ -218,8 +213,7 @@ def cross_entropy_weights(
         for label, weight in class_weight.items():
             if label not in code_of:
                 raise ValueError(
-                    f"class_weight contains {label!r}, which is not a label; the labels are "
-                    f"{', '.join(map(repr, code_of))}."
+                    f"class_weight has {label!r}; the labels are {', '.join(map(repr, code_of))}."
                 )
             positive().check(f"class_weight of {label!r}", weight)
             weights[code_of[label]] = weight

@@ -62,8 +62,7 @@ def pick_eeg(windows: Windows) -> Windows:
     picked = [_eeg_of(montage) for montage in montages]
     if others:
         warn_user(
-            f"{_channels(others)} not EEG, by type or name, and not used. List the channels to use "
-            "in channels=, or rename an EEG channel."
+            f"{_channels(others)} not EEG, by type or name, and not used; name them in channels=."
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
@@ -116,10 +115,7 @@ def pick_for_fit(
     if windows.chs_info is None or (any_montage and None in sizes):
         return windows
     if None in sizes:
-        raise ValueError(
-            "Some windows have channel names and others have none; pass windows with names only, "
-            "or arrays only."
-        )
+        raise ValueError("Some windows have channel names, others none; pass one of both kinds.")
     # Channels of the first recording that all recordings have, in the order of the first.
     first = montages[0]
     found = [match_channels(first.names, montage.names) for montage in montages]
@@ -177,8 +173,7 @@ def pick_as_fitted(
     found, problem = _match_good(windows, fitted, f"the model was fitted on {_list(fitted)}")
     if problem and not any_montage:
         raise ValueError(
-            f"{problem} Interpolate or add the channels, or fit on the channels that all "
-            "recordings have, with channels=."
+            f"{problem} Interpolate or add them, or fit on common channels, with channels=."
         )
     if problem:
         used = sorted({len(fitted) - own.count(None) for own in found})
@@ -188,12 +183,8 @@ def pick_as_fitted(
         )
     montages = windows.montages
     _warn_of_references(fitted, montages, found)
-    return windows.with_montages(
-        [
-            _fitted_or_eeg(montage, places, chs_info)
-            for montage, places in zip(montages, found, strict=True)
-        ]
-    )
+    pairs = zip(montages, found, strict=True)
+    return windows.with_montages([_fitted_or_eeg(m, places, chs_info) for m, places in pairs])
 
 
 def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
@@ -204,8 +195,7 @@ def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
         raise ValueError(f"channels={names} is empty or has a name twice; list each channel once.")
     if windows.chs_info is None:
         raise ValueError(
-            f"channels={names} needs channel names, but the windows have none; pick the rows of "
-            "the array instead."
+            f"channels={names} needs names, but the windows have none; pick rows of the array."
         )
     found, problem = _match_good(windows, names, "they are in channels=")
     if problem:
@@ -219,27 +209,21 @@ def _picked(windows: Windows, names: list[str], found: list[list[int | None]]) -
     _warn_of_references(names, montages, found)
     places = [[place for place in of_montage if place is not None] for of_montage in found]
     chs_info = montages[0].pick(places[0]).chs_info
-    return windows.with_montages(
-        [montage.pick(own, chs_info) for montage, own in zip(montages, places, strict=True)]
-    )
+    pairs = zip(montages, places, strict=True)
+    return windows.with_montages([montage.pick(own, chs_info) for montage, own in pairs])
 
 
 def _eeg_of(montage: Montage) -> Montage:
     """Return the montage with its EEG channels that are not bad."""
     if montage.chs_info is None:
         return montage
-    kept = [
-        i
-        for i, ch in enumerate(montage.chs_info)
-        if is_eeg(ch) and ch["ch_name"] not in montage.bads
-    ]
-    if not kept:
+    good = [is_eeg(ch) and ch["ch_name"] not in montage.bads for ch in montage.chs_info]
+    if not any(good):
         raise ValueError(
-            f"There is no EEG channel among {_list(montage.names)} that is not marked as bad. Set "
-            "the types of the channels with raw.set_channel_types, or list the channels to use in "
-            "channels=."
+            f"None of {_list(montage.names)} is a good EEG channel. Set their types with "
+            "raw.set_channel_types, or list the channels to use in channels=."
         )
-    return montage.pick(kept)
+    return montage.pick(np.flatnonzero(good).tolist())
 
 
 def _fitted_or_eeg(montage: Montage, places: list[int | None], chs_info: list[dict]) -> Montage:
@@ -279,18 +263,11 @@ def _warn_of_references(
     wanted: Sequence[str], montages: Sequence[Montage], found: Sequence[list[int | None]]
 ) -> None:
     """Warn once when channels that are used for the same electrode name different references."""
+    pairs = [*zip(montages, found, strict=True)]
     for i, name in enumerate(wanted):
-        matched = [
-            montage.names[place]
-            for montage, places in zip(montages, found, strict=True)
-            if (place := places[i]) is not None
-        ]
-        pair = differing_references([name, *matched])
-        if pair is not None:
-            warn_user(
-                f"{pair[1]} is taken for {pair[0]}: another reference, so another signal. Use one "
-                "reference in all recordings."
-            )
+        matched = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
+        if (pair := differing_references([name, *matched])) is not None:
+            warn_user(f"{pair[1]} is taken for {pair[0]}: another reference. Use one everywhere.")
             return
 
 
@@ -300,8 +277,7 @@ def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None
     rest = _list([name for m, own in pairs for i, name in enumerate(m.names) if i not in own])
     if not shared:
         raise ValueError(
-            f"The recordings have no channel in common: {rest} are each in some recordings only. "
-            "Pick the same channels in all recordings."
+            f"The recordings have no channel in common: {rest} are in some; pick the same in all."
         )
     warn_user(
         f"The recordings have different channels. Only the {len(shared)} common ones are used "

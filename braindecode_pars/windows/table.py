@@ -308,11 +308,8 @@ class Windows(Sequence):
         """Return the windows with other subjects; a recording of several has a row for each."""
         numbers, first = divided([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
-        return replace(
-            self,
-            recordings=recordings.assign(subject=objects(subjects[first].tolist())),
-            windows=self.windows.assign(recording=numbers),
-        )
+        recordings = recordings.assign(subject=objects(subjects[first].tolist()))
+        return replace(self, recordings=recordings, windows=self.windows.assign(recording=numbers))
 
     # Channels ----------------------------------------------------------------------------------
 
@@ -471,13 +468,10 @@ class Windows(Sequence):
     def read_by(self, source: Any) -> Windows:
         """Return the windows with other samples: ``source[i]`` is window ``i``, as picked."""
         picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
-        recordings = self.with_montages(picked).recordings
-        column = objects([ItemReader(source)] * len(recordings))
-        return replace(
-            self,
-            recordings=recordings.assign(reader=column),
-            windows=self.windows.assign(item=np.arange(len(self))),
-        )
+        readers = objects([ItemReader(source)] * len(self.recordings))
+        recordings = self.with_montages(picked).recordings.assign(reader=readers)
+        windows = self.windows.assign(item=np.arange(len(self)))
+        return replace(self, recordings=recordings, windows=windows)
 
     def check_not_empty(self) -> None:
         """Raise a ValueError when there is no window."""
@@ -499,9 +493,7 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
     if window.dtype.kind not in "iuf":
         raise ValueError(f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers.")
     if window.ndim != 2 or 0 in window.shape:
-        raise ValueError(
-            f"Window {i} has shape {window.shape}; samples have shape (n_chans, n_times)."
-        )
+        raise ValueError(f"Window {i} has shape {window.shape}, which is not (n_chans, n_times).")
     if montage.rows is not None:
         if len(window) != montage.n_rows:
             raise ValueError(
@@ -517,8 +509,7 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
         known = montage.names if len(montage.names) == len(window) else range(len(window))
         bad = [str(known[c]) for c in np.flatnonzero(~finite)]
         raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel {listed(bad, most=5)}; remove "
-            "or repair it first."
+            f"Window {i} contains NaN or infinite samples in channel {listed(bad, 5)}; repair it."
         )
     return window
 
@@ -526,8 +517,7 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise ValueError(
-            f"Window {i} has shape {shape}, window 0 has {first}; all windows must have the same "
-            "shape (n_chans, n_times)."
+            f"Window {i} has shape {shape}, window 0 has {first}; all must have the same shape."
         )
 
 

@@ -84,7 +84,7 @@ def test_an_empty_bin_has_a_finite_guess():
     [
         (dict(n_bins=1), "n_bins"),
         (dict(shortest=0), "shortest"),
-        (dict(longest=0.05), "0.1 and 0.05"),
+        (dict(longest=0.05), "shortest=0.1 .* longest=0.05"),
     ],
 )
 def test_bad_arguments(arguments, message):

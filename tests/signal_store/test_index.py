@@ -16,7 +16,9 @@ def index_of(n: int) -> Index:
         StoredRecording(f"r{i}", {"subject": i}, ["C3"], 5, 5 * i, [0.1], [-2e-7], "ab", {"n": 1})
         for i in range(n)
     ]
-    return Index({"dtype": "int16"}, 100.0, True, 10 * n, 7, {"r9": 'NaN in "C4"'}, recordings)
+    return Index(
+        True, {"dtype": "int16"}, 100.0, 10 * n, 7, {"r9": 'NaN in "C4"'}, recordings=recordings
+    )
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

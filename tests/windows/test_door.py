@@ -203,7 +203,7 @@ def store(nights, tmp_path_factory):
 
 def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
     read = []
-    monkeypatch.setattr(SignalStore, "_crops", lambda *arguments: read.append(arguments))
+    monkeypatch.setattr(SignalStore, "crops", lambda *arguments: read.append(arguments))
     windows = as_windows(store.windows(1000))
     assert len(windows) == 4 * 72
     assert windows.sfreq == 100.0
