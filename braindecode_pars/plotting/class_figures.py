@@ -12,12 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars.plotting.style import (
-    COLORS,
-    HATCHES,
-    axes_for,
-    draw_cells,
-)
+from braindecode_pars.plotting.style import COLORS, HATCHES, axes_for, draw_cells
 from braindecode_pars.predictions import UNSCORED, are_stages, stage_of, top_to_bottom
 
 #: Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....

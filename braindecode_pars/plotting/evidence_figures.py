@@ -30,9 +30,7 @@ _OF_AUDITS = [*_SOURCE, "property", "value", "chance"]
 
 @checked()
 def control_gains(
-    gains: pd.DataFrame,
-    label: str | None = None,
-    axes: Sequence[Axes] | Axes | None = None,
+    gains: pd.DataFrame, label: str | None = None, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
     """Draw the gain of each method on windows as they are, and what is left without one thing.
 

@@ -11,13 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.tables import (
-    RELATIVE,
-    check_table,
-    numbers_of,
-    part_of,
-    with_numbers,
-)
+from braindecode_pars._common.tables import RELATIVE, check_table, numbers_of, part_of, with_numbers
 from braindecode_pars.plotting.style import (
     COLORS,
     LINES,
@@ -175,9 +169,7 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
 
 @checked()
 def shift_matrices(
-    prediction: ArrayLike,
-    target: ArrayLike,
-    axes: Sequence[Axes] | None = None,
+    prediction: ArrayLike, target: ArrayLike, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
     r"""Draw the predicted and true relative time shifts of one window.
 
