@@ -329,12 +329,9 @@ class RecordingToPredict:
     def windows(self, starts: np.ndarray, length: int) -> Windows:
         """Return the windows that begin at some samples; each is copied when it is read."""
         views = sliding_window_view(self.signals, length, axis=1).swapaxes(0, 1)
-        recording = dict(
-            reader=ItemReader(views),
-            subject=self.name,  # one recording is of one subject
-            sfreq=self.sfreq,
-            channels=Montage.of(self.chs_info),
-        )
+        # One recording is of one subject.
+        recording = dict(reader=ItemReader(views), subject=self.name, sfreq=self.sfreq)
+        recording |= dict(channels=Montage.of(self.chs_info))
         return windows_of([recording], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
