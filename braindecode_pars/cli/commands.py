@@ -346,8 +346,7 @@ def predict(
     Each recording gets a CSV table, an events file of BIDS with its JSON file, and a figure of its
     classes and probabilities over time, as an image and as a page to scroll along. summary.csv has
     the time in each class; for sleep stages also the sleep efficiency, latencies and the other
-    statistics of YASA. Finished recordings are not predicted again, unless they, the model or the
-    options have changed.
+    statistics of YASA. Finished recordings are not predicted again.
 
     Options
     -------
@@ -369,8 +368,8 @@ def predict(
     device
         Torch device; auto uses CUDA, then MPS, then the CPU.
     overwrite
-        Replace results that were changed by hand, and a summary.csv of other recordings. Without
-        it, nothing is written where one would be lost.
+        Replace results of another state of a recording, another model or other options. Without it,
+        nothing is written if there are such.
     """
     kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):

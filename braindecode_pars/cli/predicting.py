@@ -1,6 +1,7 @@
 """Behind ``predict``: find recordings, predict one after another, keep results, and summarise them.
 
-Results that are finished are kept. The summary has time in each class, sleep statistics, findings.
+A result that is there is never replaced, unless the user asks for it. The summary is written anew
+from all results in the folder: time in each class, sleep statistics, findings.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import (
     as_read,
     check_may_write,
-    checksum_of,
     checksum_of_file,
+    differences,
     locked,
     plain,
     read_checked,
@@ -88,14 +89,14 @@ def predict_recordings(
     device : str
         Device of the model.
     overwrite : bool
-        Whether to replace results that were changed by hand or are of other recordings.
+        Whether to replace results of another state of a recording, another model or other options.
 
     Raises
     ------
     ValueError, OSError
         When there is no such model, no recording, or when the folder has other content. Without
-        ``overwrite``, when results would be lost; nothing is written then. A recording that cannot
-        be predicted is a row of the summary.
+        ``overwrite``, when a file would be replaced; nothing is written then. A recording that
+        cannot be predicted is a row of the summary.
     """
     found = find_recordings(paths)
     with warnings.catch_warnings():
@@ -108,61 +109,54 @@ def predict_recordings(
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
     options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
     settings = dict(model=checksum_of_file(weights), **options, version=__version__)
-    summary = Summary(out)
-    rows: list[dict[str, Any]] = []
     with prediction_folder(out):
-        if not overwrite:
-            summary.check({str(target) for target in found.values()})
-        everything = [Results(file, out / target, settings) for file, target in found.items()]
-        finished = [_finished(results, overwrite) for results in everything]
-        tasks = list(zip(found.values(), everything, finished, strict=True))
-        bar = ProgressBar(tasks, desc="predicting", unit=" recordings")
+        everything = {
+            str(target): Results(file, out / target, settings) for file, target in found.items()
+        }
+        todo = {
+            name: results
+            for name, results in everything.items()
+            if not results.finished(overwrite=overwrite)
+        }
+        problems: dict[str, str] = {}
+        bar = ProgressBar(list(todo.items()), desc="predicting", unit=" recordings")
         try:
-            for target, results, row in bar:
-                if row is None:
-                    row = _predict(clf, results, options, bar)
-                else:
-                    row = {**row, "problem": None}
-                rows.append({"recording": str(target), **row})
+            for name, results in bar:
+                if problem := _predict(clf, results, options, bar):
+                    problems[name] = problem
         finally:  # also after Ctrl-C
             bar.close()
-            if rows:
-                table = summary_table(rows)
-                summary.write(table.round(3).to_csv(index=False))
+            table = summary_table(out, problems)
+            replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
     console = make_console()
     show_summary(console, table)
-    n_failed = int(table["problem"].notna().sum())
-    if n_failed:
+    if kept := len(everything) - len(todo):
+        console.print(f"{kept} of {len(found)} recordings had been predicted before.")
+    if problems:
         console.print(
-            f"{n_failed} of {len(table)} recordings could not be predicted; the column problem of "
-            f"{summary.file} says why."
+            f"{len(problems)} of {len(found)} recordings could not be predicted; the column "
+            f"problem of {out / 'summary.csv'} says why."
         )
-    seen = [row["recording"] for row in rows if "subject_in_training" in row.get("findings", "")]
+    rows = table.to_dict("records")
+    seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
     if seen:
         console.print(
             f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
             f"trained on: if it is the same, they tell nothing about new people: {listed(seen)}."
         )
-    if n_failed < len(table):
+    if len(problems) < len(found):
         console.print(
             f"Written to {out}: summary.csv, which names the findings, and for each predicted "
             "recording a table (_predictions.csv), events (_events.tsv), a figure "
             "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html)."
         )
-    return n_failed
-
-
-def _finished(results: Results, overwrite: bool) -> dict[str, Any] | None:
-    try:
-        return results.finished(overwrite=overwrite)
-    except OSError:  # predicting it fails in the same way, and is then a row of the summary
-        return None
+    return len(problems)
 
 
 def _predict(
     clf: Classifier, results: Results, options: dict[str, Any], bar: ProgressBar
-) -> dict[str, Any]:
-    """Predict a recording, and return its row of the summary.
+) -> str | None:
+    """Predict a recording and write its results; return why it failed, else None.
 
     Warnings and the factor of its amplitudes are printed with the name of the recording.
     """
@@ -178,13 +172,12 @@ def _predict(
             bar.write(text, file=sys.stderr)
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             bar.write(f"{name}: {message}", file=sys.stderr)
-        row = summary_row(frame)
-        results.write(frame, row, state)
-        return {**row, "problem": None}
+        results.write(frame, state)
     except Exception as error:  # one recording does not end the others, whatever its reader raises
         problem = str(error) or type(error).__name__
         bar.write(f"{name} failed: {problem}", file=sys.stderr)
-        return {"problem": problem}
+        return problem
+    return None
 
 
 @contextmanager
@@ -206,54 +199,12 @@ def prediction_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-#: File that marks a folder of predictions, and has the checksums of its summary.
+#: File that marks a folder of predictions.
 _MARK = "predictions.json"
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The file ``summary.csv`` in a folder of predictions."""
-
-    folder: Path
-
-    @property
-    def file(self) -> Path:
-        return self.folder / "summary.csv"
-
-    def check(self, recordings: Collection[str]) -> None:
-        """Check that no row of other recordings, and no change by hand, would be lost.
-
-        Raises
-        ------
-        ValueError
-            When there would be.
-        """
-        if not self.file.exists():
-            return
-        mark = _content(self.folder / _MARK) or {}
-        if checksum_of_file(self.file) not in mark.get("summaries", ()):
-            raise ValueError(f"{self.file} {_CHANGED}")
-        rows = pd.read_csv(self.file, dtype=str, keep_default_na=False)["recording"]
-        others = [name for name in rows if name not in recordings]
-        if others:
-            raise ValueError(
-                f"{self.file} has {len(others)} recordings that this command does not predict "
-                f"({listed(others, most=3)}); pass them too, or another folder, or --overwrite to "
-                "replace it."
-            )
-
-    def write(self, content: str) -> None:
-        """Replace the summary; its checksum is known first, also if the process is killed."""
-        mark = _content(self.folder / _MARK) or {}
-        before = [checksum_of_file(self.file)] if self.file.exists() else []
-        summaries = [*before, checksum_of(content.encode())]
-        write_checked(self.folder / _MARK, {**mark, "summaries": summaries})
-        replace_file(self.file, content)
-
-
-#: What to do with a file that would be lost.
-_REMEDY = "move it, or pass another folder, or --overwrite to replace it."
-_CHANGED = f"may have been changed since it was predicted; {_REMEDY}"
+#: Ending of the record of a recording, which is written last and describes its results.
+_RECORD = "_predictions.json"
 
 
 @dataclass(frozen=True)
@@ -274,67 +225,62 @@ class Results:
     path: Path
     settings: Mapping[str, Any]
 
-    def _file(self, ending: str) -> Path:
-        return self.path.with_name(self.path.name + ending)
-
     @property
-    def record(self) -> Path:
-        """The file that is written last; it describes the others."""
-        return self._file("_predictions.json")
-
-    @property
-    def _events(self) -> Path:
-        """The events file: a derivative of BIDS if the recording has such a name."""
+    def files(self) -> dict[str, Path]:
+        """File of each result, the record last."""
         name = self.path.name
+        # Events are a derivative of BIDS if the recording has such a name.
         stem = re.sub(r"_(i?eeg|meg)$", "", name)
         if has_bids_entities(stem):
-            name = f"{stem}_desc-predicted"
-        elif name.startswith("sub-"):
-            name = f"of-{name}"
-        return self.path.with_name(f"{name}_events.tsv")
+            stem = f"{stem}_desc-predicted"
+        else:
+            stem = f"of-{name}" if name.startswith("sub-") else name
+        names = {
+            "table": f"{name}_predictions.csv",
+            "events": f"{stem}_events.tsv",
+            "columns": f"{stem}_events.json",
+            "figure": f"{name}_hypnodensity.png",
+            "page": f"{name}_hypnodensity.html",
+            "record": f"{name}{_RECORD}",
+        }
+        return {kind: self.path.with_name(file) for kind, file in names.items()}
 
-    def finished(self, *, overwrite: bool = False) -> dict[str, Any] | None:
-        """Return the row of the summary of finished results; None if there are none.
+    def finished(self, *, overwrite: bool = False) -> bool:
+        """Whether all results are there, of the recording as it is and with these settings.
 
         Raises
         ------
         ValueError
-            Without ``overwrite``, when files in their place are of another recording, of other
-            programs, or were changed after they were written.
+            Without ``overwrite``, when anything else is in their place.
         """
-        record, state = _content(self.record), self.state()
-        if record is None:
-            names = ("_predictions.csv", "_hypnodensity.png", "_hypnodensity.html")
-            files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
-            there = [file for file in files if file.exists()]
-            if there and not overwrite:
-                # With a damaged record, it is unknown whether they were changed.
-                what = _CHANGED if self.record.exists() else f"is not of this command; {_REMEDY}"
-                raise ValueError(f"{there[0]} {what}")
-            return None
-        written = {self.record.with_name(name): was for name, was in record["files"].items()}
-        there = [file for file in written if file.is_file()]
-        changed = [file for file in there if checksum_of_file(file) != written[file]]
-        if changed and not overwrite:
-            raise ValueError(f"{changed[0]} {_CHANGED}")
-        if record["recording"]["files"] != state["files"]:
-            path = record["recording"]["path"]
-            if path != state["path"] and not overwrite:
-                raise ValueError(
-                    f"{self.record} is of another recording, {path}; predict this one into another "
-                    "folder, or pass --overwrite to replace it."
-                )
-            return None
-        is_same = record["settings"] == as_read(self.settings) and not changed
-        return record["row"] if is_same and len(there) == len(written) else None
+        try:
+            state = self.state()
+        except OSError:  # predicting it fails in the same way, and is then a row of the summary
+            return False
+        there = [file for file in self.files.values() if file.exists()]
+        record = _content(self.files["record"])
+        if record is not None and "row" not in record:  # killed while the files were moved
+            return False
+        is_whole = record is not None and len(there) == len(self.files)
+        changes = differences(record.get("of", {}), state) if record else []
+        if is_whole and not changes:
+            return True
+        if there and not overwrite:
+            known = f"of {record['recording']}" if record else "of an unknown recording"
+            why = listed(changes, most=3) or "its record or one of its other files is missing"
+            raise ValueError(
+                f"{there[0]} exists and is {known}, predicted otherwise ({why}); pass another "
+                "folder, or --overwrite to replace it."
+            )
+        return False
 
     def state(self) -> dict[str, Any]:
-        """Return sizes and times of a recording and of the files that belong to it."""
+        """Return all that the results depend on: settings, and sizes and times of the files."""
         states = {file.name: file.stat() for file in files_beside(self.recording)}
         files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
-        return as_read({"path": str(self.recording), "files": files})
+        return as_read({**self.settings, "files": files})
 
-    def write(self, frame: pd.DataFrame, row: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
         """Write all results of predictions, or none.
 
         Of predictions that are smoothed, the table and the page also have the raw ones.
@@ -343,25 +289,23 @@ class Results:
         ----------
         frame : DataFrame
             Predictions.
-        row : dict
-            Row of the summary, as values that JSON supports.
         state : dict
             :meth:`state` before the recording was read. If it is copied meanwhile, the results are
             then those of an earlier state, and not finished.
         """
         with written_aside(self.path.parent) as aside:
-            frame.round(6).to_csv(aside / self._file("_predictions.csv").name, index=False)
-            to_bids_events(_final(frame), aside / self._events.name)
-            _draw(_final(frame), aside / self._file("_hypnodensity.png").name)
-            plotting.night_page(frame, aside / self._file("_hypnodensity.html").name)
-            content = {
-                "recording": state,
-                "settings": dict(self.settings),
-                "findings": frame.attrs.get("findings", {}),
-                "row": dict(row),
-                "files": {file.name: checksum_of_file(file) for file in aside.iterdir()},
-            }
-            write_checked(aside / self.record.name, as_read(content))
+            new = {kind: aside / file.name for kind, file in self.files.items()}
+            frame.round(6).to_csv(new["table"], index=False)
+            to_bids_events(_final(frame), new["events"])
+            _draw(_final(frame), new["figure"])
+            plotting.night_page(frame, new["page"])
+            record = {"recording": str(self.recording), "of": state}
+            findings = frame.attrs.get("findings", {})
+            write_checked(
+                new["record"], {**record, "findings": findings, "row": summary_row(frame)}
+            )
+            # If the process is killed while files are moved, this record tells whose they are.
+            write_checked(self.files["record"], record)
 
 
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
@@ -416,12 +360,16 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     return {name: plain(value) for name, value in row.items()}
 
 
-def summary_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the rows of all recordings as a table, with the problem of those that failed last."""
-    table = pd.DataFrame(list(rows))
+def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
+    """Return a row for each recording with results in a folder, and for each that failed now."""
+    records = {file: _content(file) or {} for file in folder.rglob(f"*{_RECORD}")}
+    names = {file: str(file.relative_to(folder)).removesuffix(_RECORD) for file in records}
+    rows = {names[file]: record["row"] for file, record in records.items() if "row" in record}
+    rows |= {name: {} for name in problems}
+    table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
     counts = table.columns.intersection([*_COUNTS, "n_findings"])
     table[counts] = table[counts].astype("Int64")  # integers also beside a row that failed
-    return table[[*(name for name in table if name != "problem"), "problem"]]
+    return table.assign(problem=[problems.get(name) for name in sorted(rows)])
 
 
 def show_summary(console: Console, table: pd.DataFrame) -> None:

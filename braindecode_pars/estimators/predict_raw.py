@@ -6,6 +6,7 @@ with a warning where it matters. Windows lie side by side or overlap, and never 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -60,7 +61,7 @@ from braindecode_pars.recordings.preprocessing import (
     text_of,
 )
 from braindecode_pars.recordings.readers import open_recording
-from braindecode_pars.windows.amplitudes import N_WINDOWS_IN_RANGE, spread_out
+from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
@@ -102,7 +103,9 @@ def predict_raw(
     findings = recording_findings(recording, clf, possible_names(given, raw)) | rescaled
     # Predict. There is one row for each window of the grid.
     windows, numbers = recording.windows(starts, length), is_regressor(clf)
-    values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The amplitude of these windows")  # a finding says so
+        values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
     n_rows = recording.n_times // length
     rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_predict(np.arange(n_rows) * length, length)] = np.nan
@@ -333,12 +336,9 @@ class RecordingToPredict:
     def windows(self, starts: np.ndarray, length: int) -> Windows:
         """Return the windows that begin at some samples; each is copied when it is read."""
         views = sliding_window_view(self.signals, length, axis=1).swapaxes(0, 1)
-        recording = dict(
-            reader=ItemReader(views),
-            subject=self.name,  # one recording is of one subject
-            sfreq=self.sfreq,
-            channels=Montage.of(self.chs_info),
-        )
+        # One recording is of one subject.
+        recording = dict(reader=ItemReader(views), subject=self.name, sfreq=self.sfreq)
+        recording |= dict(channels=Montage.of(self.chs_info))
         return windows_of([recording], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
@@ -507,14 +507,34 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
         if each in recording.not_rereferenced
         or (not each.is_computed and differing_references([each.name, each.formula]))
     }
-    named = text_of("reference", clf.preprocessing_.reference)
-    shown = listed([f"{used} for {name}" for name, used in others.items()], most=3)
+    # A channel of the same name says nothing: its reference is that of the recording.
+    named, had = (
+        text_of("reference", each.reference)
+        for each in (clf.preprocessing_, recorded(recording.raw.info))
+    )
+    texts = [
+        f"{name} ({had})" if used == name else f"{used} for {name}" for name, used in others.items()
+    ]
     yield Finding(
         "other_reference",
         others,
         f"The recording has another reference than the model was trained with"
-        f"{f' ({named})' if recording.not_rereferenced else ''}, and cannot be given it: {shown}. "
+        f"{f' ({named})' if recording.not_rereferenced else ''}, and cannot be given it: "
+        f"{listed(texts, most=3)}. "
         "Re-reference it, or add the channels of the reference.",
+    )
+    is_averaged = clf.preprocessing_.reference == AVERAGE and not (
+        others or any(each.name == "reference" for each in recording.differences)
+    )
+    chs_info = (clf.chs_info_ or []) if is_averaged else []
+    absent = [ch["ch_name"] for ch in chs_info if is_eeg_by_type(ch)]
+    absent = [name for name in absent if name in recording.missing]
+    yield Finding(
+        "average_without",
+        absent,
+        f"The average reference of the recording lacks {listed(absent)}, which it had in training, "
+        "so that all channels differ from those of the training. Add them, or fit on the channels "
+        "that all recordings have.",
     )
 
 
@@ -612,7 +632,7 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
         name: amplitude
         for name, amplitude in amplitudes.items()
         # A flat channel, which the filters leave with rounding errors, is another finding.
-        if _TIMES <= usual.times_outside(amplitude) < _FLAT
+        if FAR <= usual.times_outside(amplitude) < _FLAT
     }
     shown = listed([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
     return Finding(
@@ -651,5 +671,5 @@ def _of_subject(subjects: Sequence, clf: Any) -> Finding:
 #: Smallest share of a recording that matters. The last record of an EDF file is often filled with
 #: zeros.
 _SHARE = 0.01
-#: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
-_TIMES, _FLAT = 5.0, 1e9
+#: Factor below the usual amplitudes of a flat channel.
+_FLAT = 1e9

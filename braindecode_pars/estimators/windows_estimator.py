@@ -46,7 +46,7 @@ from braindecode_pars.recordings.preprocessing import (
     differences,
     disagreements,
 )
-from braindecode_pars.windows.amplitudes import warn_of_amplitudes
+from braindecode_pars.windows.amplitudes import warn_of_amplitudes, warn_of_another_unit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import (
     check_class_labels,
@@ -245,6 +245,7 @@ def read_to_predict(
     check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     warn_of_amplitudes(windows)
+    warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"
     warn_of_differences(estimator.preprocessing_, windows, beginning, FIELDS)
     return windows

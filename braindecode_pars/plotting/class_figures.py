@@ -12,12 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars.plotting.style import (
-    COLORS,
-    HATCHES,
-    axes_for,
-    draw_cells,
-)
+from braindecode_pars.plotting.style import COLORS, HATCHES, axes_for, draw_cells
 from braindecode_pars.predictions import UNSCORED, are_stages, stage_of, top_to_bottom
 
 #: Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
@@ -104,20 +99,15 @@ def confusion_matrix(
     counts = sklearn.metrics.confusion_matrix(*zip(*pairs, strict=True), labels=order)
     totals = counts.sum(axis=1, keepdims=True)
     percent = 100 * counts / np.where(totals > 0, totals, np.nan)
-
-    def text(i: int, j: int) -> str:
-        return f"{percent[i, j]:.0f} %\n{counts[i, j]}"
-
+    texts = np.vectorize("{:.0f} %\n{}".format)(percent, counts)
     letters = max(map(len, order))
     is_turned = letters > 8
     side, height = max(2.2, 0.75 * len(order)), 0.09 * letters  # inches
     size = (side + height + 1.7, side + (0.5 * height if is_turned else 0) + 0.9)
     [ax] = axes_for(ax, 1, 1, size)
-    colors: dict[str, Any] = dict(cmap="Blues", vmin=0, vmax=100)
-    draw_cells(ax, percent, text, order, order, label="% of the true class", **colors)
+    draw_cells(ax, percent, texts, order, order, label="% of the true class", vmax=100)
     if is_turned:
-        turned: dict[str, Any] = dict(rotation=30, ha="right", rotation_mode="anchor")
-        ax.set_xticks(range(len(order)), order, **turned)
+        ax.set_xticks(ax.get_xticks(), order, rotation=30, ha="right", rotation_mode="anchor")
     ax.set(xlabel="predicted", ylabel="true")
     ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
     return ax

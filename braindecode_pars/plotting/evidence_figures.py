@@ -30,9 +30,7 @@ _OF_AUDITS = [*_SOURCE, "property", "value", "chance"]
 
 @checked()
 def control_gains(
-    gains: pd.DataFrame,
-    label: str | None = None,
-    axes: Sequence[Axes] | Axes | None = None,
+    gains: pd.DataFrame, label: str | None = None, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
     """Draw the gain of each method on windows as they are, and what is left without one thing.
 
@@ -126,16 +124,8 @@ def _draw_panel(
         values = np.vstack([first[columns[0]].to_numpy(), own[columns[1]].to_numpy()])
         places = np.arange(len(values)) + 1 - len(first) + offset
         means, low, high = values.astype(float).T
-        style = {**series_style(number), "linestyle": ""}
-        ax.errorbar(
-            means,
-            places,
-            xerr=[means - low, high - means],
-            label=method,
-            markersize=5,
-            lw=1.3,
-            **style,
-        )
+        style = {**series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
+        ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **style)
     ax.axvline(0, color="0.3", lw=0.8, zorder=0.5)
     ax.axhline(0.5, color="0.85", lw=0.8, zorder=0.5)
     remove_frame(ax, grid="x")
@@ -198,27 +188,15 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     shares = np.clip((values - chance) / (1 - chance), 0, 1)
-    size = 3.6 + 0.62 * len(columns), 1.6 + 0.27 * len(rows)
-    [ax] = axes_for(ax, 1, 1, size)
+    [ax] = axes_for(ax, 1, 1, (3.6 + 0.62 * len(columns), 1.6 + 0.27 * len(rows)))
     names = [
         f"{name} (chance {_digits(level)})" if level else str(name) for name, level in rows.items()
     ]
-    draw_cells(
-        ax,
-        shares,
-        lambda i, j: _digits(values[i, j]),
-        names,
-        list(columns),
-        label="from chance (0) to perfect (1)",
-        cmap="Blues",
-        vmin=0,
-        vmax=1,
-        aspect="auto",
-    )
+    texts = np.vectorize(_digits)(values)
+    label = "from chance (0) to perfect (1)"
+    draw_cells(ax, shares, texts, names, list(columns), label=label, vmax=1, aspect="auto")
     ax.xaxis.tick_top()
-    ax.set_xticks(
-        range(len(columns)), list(columns), rotation=40, ha="left", rotation_mode="anchor"
-    )
+    ax.set_xticks(ax.get_xticks(), list(columns), rotation=40, ha="left", rotation_mode="anchor")
     return ax
 
 

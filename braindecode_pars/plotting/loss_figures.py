@@ -11,13 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import checked
-from braindecode_pars._common.tables import (
-    RELATIVE,
-    check_table,
-    numbers_of,
-    part_of,
-    with_numbers,
-)
+from braindecode_pars._common.tables import RELATIVE, check_table, numbers_of, part_of, with_numbers
 from braindecode_pars.plotting.style import (
     COLORS,
     LINES,
@@ -121,11 +115,8 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         if relative:
             draw_chance(ax, 1)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
-        ax.set(
-            title=str(phase),
-            xlabel="epoch",
-            ylabel="training loss relative to chance" if relative else "loss",
-        )
+        ylabel = "training loss relative to chance" if relative else "loss"
+        ax.set(title=str(phase), xlabel="epoch", ylabel=ylabel)
         ax.xaxis.get_major_locator().set_params(integer=True)
         handles, labels = ax.get_legend_handles_labels()
         if named := dict(zip(labels, handles, strict=True)):  # once for all runs of a method
@@ -175,9 +166,7 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
 
 @checked()
 def shift_matrices(
-    prediction: ArrayLike,
-    target: ArrayLike,
-    axes: Sequence[Axes] | None = None,
+    prediction: ArrayLike, target: ArrayLike, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
     r"""Draw the predicted and true relative time shifts of one window.
 
@@ -244,16 +233,9 @@ def shift_matrices(
     _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
     rmse = np.sqrt(np.mean((prediction - target) ** 2))
     panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
-    dots: dict[str, Any] = dict(s=5, color=COLORS[0], alpha=0.35, lw=0)
-    panels[3].scatter(target, prediction, **dots)
-    panels[3].set(
-        title=f"RMSE {rmse:.2f} T",
-        xlabel="target",
-        ylabel="prediction",
-        xlim=(-1, 1),
-        ylim=(-1, 1),
-        aspect="equal",
-    )
+    panels[3].scatter(target, prediction, s=5, color=COLORS[0], alpha=0.35, lw=0)
+    panels[3].set(title=f"RMSE {rmse:.2f} T", xlabel="target", ylabel="prediction")
+    panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
     remove_frame(panels[3])
     return panels
 

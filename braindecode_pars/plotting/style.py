@@ -101,9 +101,8 @@ def write_page(
 def legend_columns(ax: Axes, labels: Sequence[str]) -> int:
     """Return the number of columns of a legend that fit into the width of the figure."""
     width = ax.figure.bbox.width / ax.figure.dpi  # inches
-    entry = 0.7 + 0.075 * max(
-        len(str(label)) for label in labels
-    )  # symbol and space, then letters of 10 points
+    # Symbol and space, then letters of 10 points
+    entry = 0.7 + 0.075 * max(len(str(label)) for label in labels)
     return max(1, min(len(labels), int(width / entry)))
 
 
@@ -118,34 +117,27 @@ def draw_chance(ax: Axes, chance: float | None) -> None:
     if chance is None:
         return
     ax.axhline(chance, color="0.25", lw=1, ls=":", zorder=1.5)
-    ax.text(
-        1,
-        chance,
-        "chance",
-        transform=ax.get_yaxis_transform(),  # the x-coordinate is a share of the width
-        ha="right",
-        va="bottom",
-        fontsize=8,
-        bbox=dict(facecolor="white", edgecolor="none", alpha=0.7, pad=0.5),
-    )
+    place = ax.get_yaxis_transform()  # the x-coordinate is a share of the width
+    box = dict(facecolor="white", edgecolor="none", alpha=0.7, pad=0.5)
+    ax.text(1, chance, "chance", transform=place, ha="right", va="bottom", size=8, bbox=box)
 
 
 def draw_cells(
     ax: Axes,
     values: np.ndarray,
-    texts: Callable[[int, int], str],
+    texts: np.ndarray,
     rows: Sequence[str],
     columns: Sequence[str],
     *,
     label: str,
     **options: Any,
 ) -> None:
-    """Draw a matrix as coloured cells with texts, rows from top to bottom; NaN stays blank."""
-    image = ax.imshow(np.ma.masked_invalid(values), **options)
+    """Draw a matrix from 0 as blue cells with texts, rows from top to bottom; NaN stays blank."""
+    image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, **options)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             color = text_color(image.to_rgba(value))
-            ax.text(j, i, texts(i, j), ha="center", va="center", color=color, fontsize=9)
+            ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)

@@ -92,6 +92,8 @@ def warn_of_amplitudes(windows: Windows) -> None:
 #: Largest number of windows that are looked at.
 N_WINDOWS_IN_RANGE = 256
 _PERCENTILES = (5, 95)
+#: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
+FAR = 5.0
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,23 @@ def amplitude_range(windows: Windows) -> AmplitudeRange | None:
     if not len(amplitudes):
         return None
     return AmplitudeRange(*np.percentile(amplitudes, _PERCENTILES).tolist())
+
+
+def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None:
+    """Compare the amplitudes of windows with those of the training; None compares nothing.
+
+    Warns
+    -----
+    UserWarning
+        When nearly all are outside by a factor of five or more.
+    """
+    found = amplitude_range(windows) if usual else None
+    if usual and found and max(usual.low / found.high, found.low / usual.high) >= FAR:
+        warn_user(
+            f"The amplitude of these windows ({found.low:.1g} to {found.high:.1g}) is far outside "
+            f"that of the training ({usual.low:.1g} to {usual.high:.1g}): pass them in the unit of "
+            "fit."
+        )
 
 
 def spread_out(n: int, most: int) -> np.ndarray:

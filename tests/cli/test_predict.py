@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.files import write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import (
@@ -108,12 +109,12 @@ def test_other_classes_have_no_sleep_statistics():
     assert list(row) == [*counts, *minutes, "n_findings", "findings"]
 
 
-def test_the_table_has_those_that_failed_and_integers(capsys):
-    rows = [
-        dict(recording="[a]", problem="It is short."),
-        dict(recording="b", **summary_row(SLEEP), problem=None),
-    ]
-    table = summary_table(rows)
+def test_the_table_has_those_that_failed_and_integers(tmp_path, capsys):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "damaged_predictions.json").write_bytes(b"damaged")
+    write_checked(tmp_path / "sub" / "b_predictions.json", {"row": summary_row(SLEEP)})
+    table = summary_table(tmp_path, {"[a]": "It is short."})
+    assert table["recording"].tolist() == ["[a]", "sub/b"]
     assert table.columns[[0, -1]].tolist() == ["recording", "problem"]
     assert table["windows"].tolist() == [pd.NA, 6]
     assert "6,1,1.0,1.5" in table.to_csv(index=False)
@@ -123,7 +124,6 @@ def test_the_table_has_those_that_failed_and_integers(capsys):
         assert word in text
 
 
-ROW = dict(windows=3, SE=80.0, SOL=None)
 SETTINGS = dict(model="abc", overlap=0.0)
 
 
@@ -152,9 +152,9 @@ def changed(results, **changes):
 
 
 def test_finished_results_are_found_again(results, frame):
-    assert results.finished() is None
-    results.write(frame, ROW, results.state())
-    assert results.finished() == ROW
+    assert not results.finished()
+    results.write(frame, results.state())
+    assert results.finished()
     assert names(results) == [
         "a_events.json",
         "a_events.tsv",
@@ -165,44 +165,47 @@ def test_finished_results_are_found_again(results, frame):
     ]
     table = pd.read_csv(results.path.parent / "a_predictions.csv")
     assert table["label"].fillna("").tolist() == ["left", "", "right"]
+    assert predicting.read_checked(results.files["record"])["row"] == summary_row(frame)
 
 
-def test_a_changed_recording_model_or_option_is_not_finished(results, frame):
-    results.write(frame, ROW, results.state())
-    assert changed(results, settings={**SETTINGS, "model": "def"}).finished() is None
-    assert changed(results, settings={**SETTINGS, "overlap": 0.5}).finished() is None
-    results.recording.write_bytes(b"others!")
-    assert results.finished() is None
-    results.write(frame, ROW, results.state())  # replaces its own files
-    assert results.finished() == ROW
-    (results.recording.with_suffix(".hyp")).touch()  # annotations beside it
-    assert results.finished() is None
+def refused(results, message):
+    """The results would be replaced; they are on request only."""
+    with pytest.raises(ValueError, match=message):
+        results.finished()
+    assert not results.finished(overwrite=True)
 
 
-@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv"])
-def test_results_that_were_removed_are_not_finished(results, frame, name):
-    results.write(frame, ROW, results.state())
+def test_results_of_another_model_option_or_recording_are_replaced_only_on_request(
+    results, frame, tmp_path
+):
+    results.write(frame, results.state())
+    refused(changed(results, settings={**SETTINGS, "model": "def"}), "model is 'def', was 'abc'")
+    refused(changed(results, settings={**SETTINGS, "overlap": 0.5}), r"overlap is 0\.5, was 0\.0")
+    moved = tmp_path / "moved" / "a.edf"
+    moved.parent.mkdir()
+    os.rename(results.recording, moved)
+    assert changed(results, recording=moved).finished()
+    moved.write_bytes(b"of another night")
+    refused(changed(results, recording=moved), r"is of \S+a\.edf, predicted otherwise \(files")
+    moved.with_suffix(".hyp").touch()  # annotations beside it
+    refused(changed(results, recording=moved), r"a\.hyp")
+
+
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
+def test_results_of_which_one_is_missing_are_replaced_only_on_request(results, frame, name):
+    results.write(frame, results.state())
     (results.path.parent / name).unlink()
-    assert results.finished() is None
-    for file in results.path.parent.iterdir():
-        file.unlink()
-    results.record.write_bytes(b"damaged")
-    assert results.finished() is None
+    refused(results, "missing")
 
 
-@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_hypnodensity.html"])
-@pytest.mark.parametrize("model", ["abc", "def"])
-@pytest.mark.parametrize("has_record", [True, False])
-def test_results_that_were_changed_by_hand_are_kept(results, frame, name, model, has_record):
-    """Whatever the model; without a readable record, it is unknown whether they were changed."""
-    results.write(frame, ROW, results.state())
-    (results.path.parent / name).write_bytes(b"corrected")
-    if not has_record:
-        results.record.write_bytes(b"damaged")
-    again = changed(results, settings={**SETTINGS, "model": model})
-    with pytest.raises(ValueError, match=r"a_\w+\.\w+ may have been changed .* --overwrite"):
-        again.finished()
-    assert again.finished(overwrite=True) is None
+def test_results_that_were_corrected_by_hand_are_kept(results, frame):
+    results.write(frame, results.state())
+    results.files["table"].write_bytes(b"corrected")
+    assert results.finished()
+    assert results.finished(overwrite=True)
+    refused(changed(results, settings={**SETTINGS, "model": "def"}), r"a_predictions\.csv exists")
+    results.files["record"].write_bytes(b"damaged")
+    refused(results, "of an unknown recording")
 
 
 def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
@@ -211,29 +214,42 @@ def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
 
     monkeypatch.setattr(predicting, "_draw", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        results.write(frame, ROW, results.state())
+        results.write(frame, results.state())
     assert names(results) == []
-    assert results.finished() is None
+    assert not results.finished()
 
 
-def test_a_moved_recording_is_finished_and_another_one_is_refused(results, frame, tmp_path):
-    results.write(frame, ROW, results.state())
-    moved = tmp_path / "moved" / "a.edf"
-    moved.parent.mkdir()
-    os.rename(results.recording, moved)
-    assert changed(results, recording=moved).finished() == ROW
-    moved.write_bytes(b"of another night")
-    with pytest.raises(ValueError, match=r"a\.edf"):
-        changed(results, recording=moved).finished()
-    assert changed(results, recording=moved).finished(overwrite=True) is None
+def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
+    results, frame, monkeypatch
+):
+    """Also when it replaced older results."""
+    results.write(frame, results.state())
+    again = changed(results, settings={**SETTINGS, "model": "def"})
+    replace, moved = os.replace, []
+
+    def killed(source, target):
+        if target in again.files.values() and target != again.files["record"]:
+            if moved:
+                raise KeyboardInterrupt
+            moved.append(target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        again.write(frame, again.state())
+    monkeypatch.undo()
+    assert len(moved) == 1
+    assert not again.finished()
+    assert summary_table(results.path.parent, {}).empty
+    again.write(frame, again.state())
+    assert again.finished()
 
 
 def test_files_of_others_are_never_replaced(results):
     file = results.path.parent / "a_events.tsv"
     file.parent.mkdir(parents=True)
     file.write_text("of a scorer")
-    with pytest.raises(ValueError, match=r"a_events\.tsv"):
-        results.finished()
+    refused(results, r"a_events\.tsv")
 
 
 @pytest.mark.parametrize(
@@ -247,9 +263,9 @@ def test_files_of_others_are_never_replaced(results):
 )
 def test_events_of_a_bids_recording_are_a_derivative(results, frame, name, events):
     named = changed(results, path=results.path.with_name(name))
-    named.write(frame, ROW, named.state())
+    named.write(frame, named.state())
     assert events in names(named)
-    assert named.finished() == ROW
+    assert named.finished()
 
 
 def test_a_folder_with_other_content_is_refused(tmp_path):
@@ -321,72 +337,55 @@ def summary(tmp_path):
     return pd.read_csv(tmp_path / "out" / "summary.csv").set_index("recording")
 
 
-def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path):
-    assert call("a.edf", "b.edf") == 0
-    assert call("a.edf", "b.edf", "c.edf") == 0
-    assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
-    assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
-    (tmp_path / "a.edf").write_bytes(b"changed")
-    names = ("a.edf", "b.edf", "c.edf")
-    call(*names)
-    call(*names, overlap=0.5)
-    (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 2}, {}))
-    call(*names, overlap=0.5)
-    assert clf.predicted[3] == ("a.edf", 0.0)
-    assert clf.predicted[4:] == [(name, 0.5) for name in names] * 2
-
-
 def content(folder):
     return {file: file.read_bytes() for file in folder.rglob("*") if file.name != ".lock"}
 
 
-@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "summary.csv"])
-def test_what_was_corrected_by_hand_is_replaced_only_on_request(clf, call, tmp_path, name):
-    """Nothing is written before the refusal, of no recording."""
-    call("a.edf", "c.edf")
-    with (tmp_path / "out" / name).open("a") as file:
-        file.write("# of a scorer\n")
-    before = content(tmp_path / "out")
-    for names in (("a.edf", "c.edf"), ("new.edf", "a.edf", "c.edf")):
-        with pytest.raises(ValueError, match=rf"{name} may have been changed"):
-            call(*names)
-    assert content(tmp_path / "out") == before
-    assert call("a.edf", "c.edf", overwrite=True) == 0
-    assert b"# of a scorer" not in b"".join(content(tmp_path / "out").values())
-    assert call("a.edf", "c.edf") == 0
-    assert [each for each, _ in clf.predicted].count("c.edf") == 1  # unchanged, so kept
-
-
-def test_the_summary_of_another_run_is_replaced_only_on_request(clf, call, tmp_path):
-    call("a.edf", "b.edf")
-    before = content(tmp_path / "out")
-    with pytest.raises(ValueError, match=r"summary\.csv has 2 recordings .*\(a, b\).*--overwrite"):
-        call("c.edf")
-    assert content(tmp_path / "out") == before
-    call("a.edf", "b.edf", "c.edf")
-    call("c.edf", overwrite=True)
-    assert summary(tmp_path).index.tolist() == ["c"]
-
-
-def test_a_summary_of_an_unknown_state_is_kept(clf, call, tmp_path):
-    """A folder of an earlier version has no checksum of it; a kill may leave the one before."""
-    call("a.edf")
-    (tmp_path / "out" / "summary.csv").unlink()
-    call("a.edf", "b.edf")
-    mark = tmp_path / "out" / "predictions.json"
-    assert len(predicting.read_checked(mark)["summaries"]) == 1
-    predicting.write_checked(mark, {"command": "braindecode-pars predict"})
-    with pytest.raises(ValueError, match=r"summary\.csv may have been changed"):
-        call("a.edf", "b.edf")
-    call("a.edf", "b.edf", overwrite=True)
-    assert len(predicting.read_checked(mark)["summaries"]) == 2
+def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys):
     assert call("a.edf", "b.edf") == 0
+    assert call("a.edf", "b.edf", "c.edf") == 0
+    assert "2 of 3 recordings had been predicted before." in capsys.readouterr().out
+    assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
+    assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
+    (tmp_path / "a.edf").write_bytes(b"changed")
+    names = ("a.edf", "b.edf", "c.edf")
+    before = content(tmp_path / "out")
+    for options in ({}, {"overlap": 0.5}):
+        with pytest.raises(ValueError, match=r"a_predictions\.csv exists .*--overwrite"):
+            call("new.edf", *names, **options)  # nothing is written, of no recording
+    assert content(tmp_path / "out") == before
+    call(*names, overwrite=True)
+    call(*names, overlap=0.5, overwrite=True)
+    (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 2}, {}))
+    call(*names, overlap=0.5, overwrite=True)
+    assert clf.predicted[3] == ("a.edf", 0.0)
+    assert clf.predicted[4:] == [(name, 0.5) for name in names] * 2
 
 
-def test_a_recording_that_was_copied_meanwhile_is_predicted_again(clf, call, tmp_path):
+def test_the_summary_has_all_results_in_the_folder(clf, call, tmp_path):
+    call("a.edf", "b.edf")
+    call("c.edf")
+    assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
+    (tmp_path / "out" / "summary.csv").unlink()
+    call("a.edf")
+    assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
+    assert len(clf.predicted) == 3
+
+
+def test_a_path_that_was_mistyped_does_not_block_the_right_one(clf, call, tmp_path):
+    (tmp_path / "bad.edf").touch()
+    assert call("bad.edf") == 1
+    assert call("a.edf") == 0
+    assert summary(tmp_path).index.tolist() == ["a"]
+
+
+def test_a_recording_that_was_copied_meanwhile_is_not_finished(clf, call, tmp_path):
     (tmp_path / "a.edf").write_bytes(b"half")
-    for _ in range(3):
-        assert call("a.edf") == 0
+    assert call("a.edf") == 0
+    with pytest.raises(ValueError, match=r"files\.a\.edf"):
+        call("a.edf")
+    for _ in range(2):
+        assert call("a.edf", overwrite=True) == 0
     assert [name for name, _ in clf.predicted] == ["a.edf", "a.edf"]
 
 
@@ -419,7 +418,7 @@ def test_warnings_name_their_recording_and_findings_are_counted(clf, call, tmp_p
 
 def test_smoothed_results_have_the_raw_ones_in_the_table(clf, call, tmp_path):
     call("a.edf")
-    call("a.edf", smooth=True)
+    call("a.edf", smooth=True, overwrite=True)
     assert len(clf.predicted) == 2  # another option, so again
     table = pd.read_csv(tmp_path / "out" / "a_predictions.csv")
     assert table["label"].tolist() == ["R", "W", "W"]
@@ -485,11 +484,10 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     figure = tmp_path / "out" / "night1_raw_hypnodensity.png"
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "sleep efficiency (%)" in result.output
-    with (tmp_path / "out" / "night1_raw_predictions.csv").open("a") as file:
-        file.write("# of a scorer\n")
     again = (model, tmp_path / "data", "--out", tmp_path / "out")
-    assert "night1_raw_predictions.csv may have been changed" in predict(*again).output
-    assert predict(*again, "--overwrite").exit_code == 0
+    assert "2 of 2 recordings had been predicted before" in predict(*again).output
+    assert "overlap is 0.5, was 0.0" in predict(*again, "--overlap", 0.5).output
+    assert predict(*again, "--overlap", 0.5, "--overwrite").exit_code == 0
     assert "summary.csv, which names the findings" in result.output
 
 

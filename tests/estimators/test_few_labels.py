@@ -469,3 +469,5 @@ def test_rescaling_undoes_a_gain(donor, nights, gain):
     with pytest.warns(UserWarning, match="far outside"):
         wrong = fitted.predict_raw(other).filter(like="probability_").to_numpy()
     assert np.abs(wrong - expected).max() > 0.2
+    with pytest.warns(UserWarning, match="far outside .* in the unit of fit"):
+        fitted.predict(gain * np.stack([window for window, *_ in nights.datasets[0]]))

@@ -107,7 +107,7 @@ def test_another_reference_is_a_warning():
 
 
 def test_a_reference_that_cannot_be_computed_is_a_warning():
-    with pytest.warns(UserWarning, match="M1, M2"):
+    with pytest.warns(UserWarning, match=r"\(M1, M2\).*: C3 \(as recorded\), C4 \(as recorded\)\."):
         found = findings(["C3", "C4"], ["C3", "C4", "M1"], reference="M1, M2")
     assert found == {"other_reference": {"C3": "C3", "C4": "C4"}}
 
@@ -117,6 +117,16 @@ def test_the_average_needs_one_reference_of_all_channels():
         found = findings(["C3", "C4"], ["C3-M2", "O1-M2", "C4-M1", "O2-M1"], reference="average")
     assert found["other_reference"] == {"C3": "C3-M2", "C4": "C4-M1"}
     assert findings(["C3", "C4"], ["C3", "C4", "A2-A1"], reference="average") == {}
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_an_average_without_channels_of_the_training_is_a_warning(is_done):
+    raw = raw_of(["C3", "C4", "O2"])
+    if is_done:
+        raw.set_eeg_reference("average", verbose="error")
+    with pytest.warns(UserWarning, match="average reference of the recording lacks O1, which"):
+        found = findings_in(raw, model(["C3", "C4", "O1"]), reference="average")
+    assert found == {"missing_channels": ["O1"], "average_without": ["O1"]}
 
 
 def test_a_second_without_a_signal_is_no_reason_to_doubt_a_short_recording():

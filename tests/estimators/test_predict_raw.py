@@ -251,9 +251,12 @@ def test_an_error_about_flat_channels_names_those_that_are_missing(clf):
 
 def test_missing_channels(clf):
     raw = recording(["C4", "F3", "Pz"])
-    with pytest.warns(UserWarning, match=r"C3 is missing.*other channels of the fit \(2 of 3\)"):
+    lacks = pytest.warns(UserWarning, match="average reference of the recording lacks C3")
+    missing = r"C3 is missing.*other channels of the fit \(2 of 3\)"
+    with lacks, pytest.warns(UserWarning, match=missing):
         frame = clf.predict_raw(raw)
     assert frame.attrs["findings"]["missing_channels"] == ["C3"]
+    assert frame.attrs["findings"]["average_without"] == ["C3"]
     assert (frame["n_chans"] == 2).all()
     with pytest.raises(ValueError, match="C3, C4, F3"):
         clf.predict_raw(recording(["O1", "O2"]))
