@@ -11,7 +11,7 @@ from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
 from braindecode_pars.plotting.loss_figures import shift_matrices, training_curves
 from braindecode_pars.plotting.night_page import night_page
 from braindecode_pars.plotting.score_figures import ablation_lines, label_efficiency, subject_dots
-from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night
+from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram
 
 __all__ = [
     "ablation_lines",
@@ -21,7 +21,6 @@ __all__ = [
     "hypnodensity",
     "hypnogram",
     "label_efficiency",
-    "night",
     "night_page",
     "shift_matrices",
     "subject_dots",

@@ -1,4 +1,4 @@
-"""Figures of a night: hypnogram, hypnodensity, and a hypnogram with example windows."""
+"""Figures of a night: hypnogram and hypnodensity."""
 
 from __future__ import annotations
 
@@ -288,95 +288,6 @@ def _rows(true: ArrayLike, order: Sequence[str]) -> np.ndarray:
 
 
 @checked(sfreq=positive())
-def night(
-    windows: ArrayLike,
-    stages: ArrayLike,
-    stage_names: Sequence[str],
-    sfreq: float,
-    channel: int = 0,
-    axes: Sequence[Axes] | None = None,
-    *,
-    order: Sequence[str] | None = None,
-) -> np.ndarray:
-    """Draw a hypnogram and, below it, one window of each stage.
-
-    Parameters
-    ----------
-    windows : ndarray, shape (n_windows, n_chans, n_times)
-        Windows in volts, in chronological order.
-    stages : ndarray of int, shape (n_windows,)
-        Stages as indices into ``stage_names``.
-    stage_names : sequence of str
-        Names of the stages.
-    sfreq : float
-        Sampling rate in Hz.
-    channel : int
-        Index of the channel to draw.
-    axes : sequence of 1 + len(stage_names) Axes | None
-        Axes to draw on; None makes a new figure.
-    order : sequence of str | None
-        As in :func:`hypnogram <braindecode_pars.plotting.hypnogram>`.
-
-    Returns
-    -------
-    ndarray of Axes, shape (1 + len(stage_names),)
-        Panels: the hypnogram, then the stages from top to bottom. The panel of a stage that does
-        not occur is empty.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of stages and windows differ, or a stage is unknown. Without ``order``, if a
-        name is not that of a sleep stage.
-
-    Examples
-    --------
-    One hour of simulated EEG:
-
-    .. plot::
-        :include-source:
-        :alt: A hypnogram of one hour, and below it thirty seconds of EEG for each of five stages.
-
-        >>> import numpy as np
-        >>> from braindecode_pars import as_sklearn, datasets, plotting
-        >>> nights = datasets.simulated.sleep(n_subjects=1, hours=1, n_chans=1)
-        >>> X, stages, _ = as_sklearn(nights)
-        >>> windows = np.stack([window for window, *_ in nights])
-        >>> names = datasets.simulated.STAGES
-        >>> axes = plotting.night(windows, stages, names, sfreq=100)
-
-    >>> axes.shape
-    (6,)
-    """
-    windows, stages = numbers_of("windows", windows), np.asarray(labels_of("stages", stages))
-    if windows.ndim != 3 or len(windows) != len(stages):
-        raise ValueError(
-            f"There are windows of shape {windows.shape} and {len(stages)} stages; pass windows of "
-            "shape (n_windows, n_chans, n_times)."
-        )
-    if channel not in range(-windows.shape[1], windows.shape[1]):
-        raise ValueError(f"There is no channel {channel} among {windows.shape[1]} channels.")
-    # Hypnogram
-    n = len(stage_names)
-    panels = axes_for(axes, 1 + n, 1, (9, 1.8 + 1.15 * n), height_ratios=[1.5] + [1] * n)
-    order = in_figure_order(stage_names, top_to_bottom(stage_names) if order is None else order)
-    seconds = np.arange(windows.shape[-1]) / sfreq
-    hypnogram(stages, None, stage_names, windows.shape[-1] / sfreq, ax=panels[0], order=order)
-    # The middle one of the windows of each stage
-    for ax, name in zip(panels[1:], order, strict=True):
-        of_stage = np.flatnonzero(stages == list(stage_names).index(name))
-        if len(of_stage):
-            middle = of_stage[len(of_stage) // 2]
-            # volts -> microvolts
-            ax.plot(seconds, 1e6 * windows[middle, channel], lw=0.5, color=COLORS[0])
-        ax.set(ylim=(-90, 90), xlim=(0, seconds[-1]), ylabel=f"{name}\nµV")
-        if ax is not panels[-1]:
-            ax.set_xticklabels([])
-        remove_frame(ax)
-    panels[-1].set_xlabel("seconds")
-    return panels
-
-
 def draw_steps(
     ax: Axes,
     edges: np.ndarray,

@@ -952,12 +952,6 @@ draws(
 )
 draws("hypnogram", dict(true=["W", "N1", "N2", "R"]), true=labels, predicted=labels)
 draws(
-    "night",
-    dict(windows=X, stages=LABELS, stage_names=["W", "R"], sfreq=100.0),
-    windows=arrays(),
-    stages=labels,
-)
-draws(
     "shift_matrices",
     dict(prediction=np.zeros((2, 3, 3)), target=np.zeros((2, 3, 3))),
     prediction=arrays(),
