@@ -594,7 +594,6 @@ def upload_folder(
     message: str,
     *,
     private: bool,
-    names_people: bool,
     token: str | None,
     revision: str | None,
 ) -> str:
@@ -612,8 +611,6 @@ def upload_folder(
         Message of the commit.
     private : bool
         Whether a new repository is private.
-    names_people : bool
-        Whether the model has names of subjects. It is then not uploaded to a public repository.
     token, revision
         As in ``huggingface_hub.HfApi.upload_folder``.
 
@@ -627,8 +624,7 @@ def upload_folder(
     ImportError
         When ``huggingface_hub`` is not installed.
     ValueError
-        When the name of the repository is not valid, or the model names subjects and the repository
-        is public.
+        When the name of the repository is not valid.
     OSError
         When the Hub refuses, or cannot be reached.
     """
@@ -639,22 +635,16 @@ def upload_folder(
     hub = HfApi(token=token)
     try:
         hub.create_repo(repo_id, private=private, exist_ok=True)
-        is_public = not hub.repo_info(repo_id).private
-        if not (names_people and is_public):
-            # The README of an existing repository is the user's own.
-            known = hub.file_exists(repo_id, README, revision=revision)
-            commit = hub.upload_folder(
-                repo_id=repo_id,
-                folder_path=folder,
-                allow_patterns=PATTERNS if known else [*PATTERNS, README],
-                delete_patterns=_OF_MODELS,
-                commit_message=message,
-                revision=revision,
-            )
-            return str(commit.commit_url)
+        # The README of an existing repository is the user's own.
+        known = hub.file_exists(repo_id, README, revision=revision)
+        commit = hub.upload_folder(
+            repo_id=repo_id,
+            folder_path=folder,
+            allow_patterns=PATTERNS if known else [*PATTERNS, README],
+            delete_patterns=_OF_MODELS,
+            commit_message=message,
+            revision=revision,
+        )
+        return str(commit.commit_url)
     except Exception as error:  # the Hub and the network raise many types of errors
         raise OSError(f"{repo_id} could not be uploaded: {_reason(error)}") from error
-    raise ValueError(
-        f"{repo_id} is a public repository, and share=False would upload the names of subjects to "
-        "it; pass share=True."
-    )

@@ -182,13 +182,12 @@ class SavedEstimator:
         licence: str | None = None,
         about: str | None = None,
         scores: pd.DataFrame | None = None,
-        share: bool = True,
         private: bool = True,
         token: str | None = None,
         revision: str | None = None,
         commit_message: str | None = None,
     ) -> str:
-        """Upload the fitted model to the Hugging Face Hub, without the names of subjects.
+        """Upload the fitted model to the Hugging Face Hub, as ``save(share=True)`` writes it.
 
         Parameters
         ----------
@@ -202,13 +201,9 @@ class SavedEstimator:
         scores : DataFrame | None
             Scores of held-out subjects for the model card, without the names of subjects: the
             table of :func:`~braindecode_pars.evaluation.summarize`.
-        share : bool
-            Whether names of subjects and paths are left out, as in ``save(share=True)``. False
-            uploads the model as ``save`` writes it: only for a repository that stays private.
         private : bool
             Whether a new repository is private. An existing one stays as it is. The model in it is
-            replaced, but earlier commits keep theirs: do not make a repository public to which
-            names were ever uploaded.
+            replaced, but earlier commits keep theirs.
         token : str | None
             Token of the Hub; None is the one of ``hf auth login``.
         revision : str | None
@@ -228,8 +223,7 @@ class SavedEstimator:
         ImportError
             When ``huggingface_hub`` is not installed.
         ValueError
-            When the name of the repository is not valid, ``scores`` name subjects, or names would
-            be uploaded to a repository that others can read.
+            When the name of the repository is not valid, or ``scores`` name subjects.
         OSError
             When the upload fails. The message has the reason.
 
@@ -238,22 +232,18 @@ class SavedEstimator:
         >>> clf.push_to_hub("me/sleep-stages", licence="cc-by-4.0")  # doctest: +SKIP
         """
         check_is_fitted(self)
-        if not share and not private:
-            raise ValueError(
-                "share=False and private=False would publish the names of subjects; change one."
-            )
         columns = [] if scores is None else map(str, scores.columns)
         named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
         if named:
             raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
-        content = self._content(share=share)
+        content = self._content(share=True)
         card: dict[str, Any] = dict(licence=licence, about=about, scores=scores)
         hub: dict[str, Any] = dict(private=private, token=token, revision=revision)
         message = commit_message or f"A {self._kind} of braindecode_pars"
         with TemporaryDirectory() as name:
             source = f"{PREFIX}{repo_id}"
             folder = write_shared(Path(name), self._kind, *content, source=source, **card)
-            return upload_folder(folder, repo_id, message, names_people=not share, **hub)
+            return upload_folder(folder, repo_id, message, **hub)
 
     @classmethod
     def from_pretrained(

@@ -108,8 +108,8 @@ def test_what_a_killed_save_leaves_is_not_shared(fitted, tmp_path, seconds):
 class FakeHub:
     """The calls of HfApi, and the files that are uploaded."""
 
-    def __init__(self, is_private=True, has_readme=False, error=None):
-        self.is_private, self.has_readme, self.error = is_private, has_readme, error
+    def __init__(self, has_readme=False, error=None):
+        self.has_readme, self.error = has_readme, error
         self.calls, self.files = [], {}
 
     def __call__(self, token=None):
@@ -120,9 +120,6 @@ class FakeHub:
         if self.error:
             raise self.error
         self.calls.append((repo_id, options))
-
-    def repo_info(self, repo_id):
-        return SimpleNamespace(private=self.is_private)
 
     def file_exists(self, repo_id, name, revision=None):
         return self.has_readme
@@ -177,23 +174,20 @@ def test_a_readme_on_the_hub_is_kept(pretrained, hub):
     assert fake.calls[-1] == ("two", "dev")
 
 
-def test_names_are_uploaded_only_when_asked_and_only_to_a_private_repository(pretrained, hub):
+def test_names_are_never_uploaded(pretrained, hub):
     model = PARSEmbedder.load(pretrained)
     fake = hub()
-    model.push_to_hub("me/encoder", share=False)
-    assert b"Berta" in fake.files["encoder.json"]
-    with pytest.raises(ValueError, match="share=False"):
-        model.push_to_hub("me/encoder", share=False, private=False)
-    fake = hub(is_private=False)
-    with pytest.raises(ValueError, match="me/encoder"):
+    model.push_to_hub("me/encoder")
+    assert "encoder.json" in fake.files
+    assert not any(b"Berta" in content for content in fake.files.values())
+    with pytest.raises(TypeError, match="share"):
         model.push_to_hub("me/encoder", share=False)
-    assert fake.files == {}
 
 
 def test_no_model_of_an_earlier_upload_stays(fitted, pretrained, hub, tmp_path):
     """One of another kind has other files; it may have names, and it would be loaded."""
     fake = hub()
-    PARSEmbedder.load(pretrained).push_to_hub("me/it", share=False)
+    PARSEmbedder.load(pretrained).push_to_hub("me/it")
     fitted.push_to_hub("me/it")
     assert sorted(fake.files) == ["README.md", "config.json", "model.safetensors"]
 
