@@ -21,8 +21,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from braindecode_pars.cli import leave
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -40,7 +38,8 @@ def report_failures(kept: str = "") -> Iterator[None]:
         # The imports that all commands need. They take seconds.
         import braindecode_pars._common.hosts  # noqa: F401
 
-        if signal.getsignal(signal.SIGINT) is leave:
+        # The handler that main has set for the time of these imports.
+        if getattr(signal.getsignal(signal.SIGINT), "__module__", "") == __package__:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     except KeyboardInterrupt:

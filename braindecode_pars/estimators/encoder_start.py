@@ -106,7 +106,10 @@ class EncoderEstimator(GivenEncoder, TrainedEstimator):
             )
         if self.checkpoint_dir is not None:  # a wrong path fails before training
             folder = Path(self.checkpoint_dir).expanduser()
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
             check_may_save(folder, ENCODER)
 
     @property
@@ -281,7 +284,10 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         assumed = f"a patch is {patch_size} samples long"
         if card.sfreq is not None:
             assumed = f"the encoder's {card.sfreq:g} Hz is assumed"
-        warn_user(f"The sampling rate is unknown; {assumed}. Pass sfreq=, or the X of as_sklearn.")
+        warn_user(
+            f"The sampling rate of these windows is unknown; {assumed}. Pass sfreq= (in Hz) to "
+            f"{type(estimator).__name__}, or fit on the X of as_sklearn."
+        )
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = preprocessing_of(estimator, windows)
     if differing := card.differences(estimator.preprocessing_):

@@ -161,7 +161,8 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         TypeError, ValueError
             As the transformer.
         """
-        return self.classifier_.predict_proba(self._features(X, groups))
+        features = self._features(X, groups)
+        return self.classifier_.predict_proba(features)
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the most probable label of each window.
@@ -176,7 +177,8 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        return self.classifier_.predict(self._features(X, groups))
+        features = self._features(X, groups)
+        return self.classifier_.predict(features)
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)

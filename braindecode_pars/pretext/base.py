@@ -396,7 +396,8 @@ def make_task(
         task = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
     elif not isinstance(task, PretextTask):
         raise TypeError(
-            f"A task is a name, or a class or instance of PretextTask, not {type(task).__name__}."
+            "A pretext task is a name, or a class or instance of PretextTask; got "
+            f"{type(task).__name__}."
         )
     elif task_params:
         raise TypeError(

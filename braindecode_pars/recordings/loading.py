@@ -6,6 +6,7 @@ Subjects are chosen by name, and split at random but reproducibly, or as a file 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import checked, choice, listed, warn_user
 from braindecode_pars._common.files import (
+    check_may_write,
     checksum_of,
     checksum_of_file,
     read_checked,
@@ -231,6 +233,10 @@ def read_corpus(
     """
     choice("raise", "warn").check("on_error", on_error)
     recordings = list(recordings)
+    if cache is not None:
+        folder = Path(cache).expanduser()
+        own = [file.name for file in folder.glob("*") if _ENTRY.fullmatch(file.name)]
+        check_may_write(folder, "a cache of windows", is_ours=False, beside=own)
     # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read, cache and _entry_of(recording, cache, settings))
@@ -465,6 +471,10 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
         )
     table = table.dropna(subset=["split"])
     return zip(table[subject], table["split"], strict=True)
+
+
+#: Files of a cache: an entry, and its signals.
+_ENTRY = re.compile(r".+-[0-9a-f]{16}(\.json|_raw(-\d+)?\.fif)")
 
 
 def _entry_of(recording: Recording, cache: str | Path, settings: Mapping[str, Any]) -> Path:

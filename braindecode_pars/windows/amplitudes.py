@@ -146,14 +146,18 @@ def amplitude_range(windows: Windows) -> AmplitudeRange | None:
 
 
 def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None:
-    """Compare the amplitudes of windows with those of the training; None compares nothing.
+    """Compare the amplitudes of arrays with those of the training; None compares nothing.
+
+    Datasets and recordings are in volts, and are not read a second time for this.
 
     Warns
     -----
     UserWarning
         When nearly all are outside by a factor of five or more.
     """
-    found = amplitude_range(windows) if usual else None
+    sources = [getattr(reader, "source", None) for reader in windows.recordings["reader"]]
+    are_arrays = all(isinstance(source, np.ndarray) for source in sources)
+    found = amplitude_range(windows) if usual and are_arrays else None
     if usual and found and max(usual.low / found.high, found.low / usual.high) >= FAR:
         warn_user(
             f"The amplitude of these windows ({found.low:.1g} to {found.high:.1g}) is far outside "

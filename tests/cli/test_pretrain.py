@@ -210,8 +210,8 @@ def test_a_run_without_recordings_and_its_resumption(tmp_path, monkeypatch):
     card = load_encoder(out).card
     assert (card.subjects, card.sfreq) == ([], 100)
     shown = runner.invoke(app, ["encoders", str(out)]).output
-    assert "subjects: none" in shown
-    assert "band 0.5-45 Hz" in shown
+    assert "- Pretraining: no subjects" in shown
+    assert "- Band: 0.5-45 Hz" in shown
 
 
 @pytest.mark.parametrize(

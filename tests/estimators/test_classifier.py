@@ -218,11 +218,15 @@ def test_the_card_of_a_model_from_scratch_lists_its_training_subjects(nights):
 
 def test_other_channels_and_lengths_at_predict(fitted):
     rng = np.random.default_rng(0)
+
+    def windows(n_chans, n_times):
+        return rng.normal(scale=2e-5, size=(3, n_chans, n_times))
+
     for n_chans, n_times in ((1, 3000), (9, 1000), (2, 100)):
         with pytest.warns(UserWarning, match="channels without names"):
-            assert fitted.predict(rng.normal(size=(3, n_chans, n_times))).shape == (3,)
+            assert fitted.predict(windows(n_chans, n_times)).shape == (3,)
     with pytest.raises(ValueError, match="99 samples"):
-        fitted.predict(rng.normal(size=(3, 3, 99)))
+        fitted.predict(windows(3, 99))
 
 
 def test_a_flat_channel_and_fewer_windows_than_a_batch(nights):

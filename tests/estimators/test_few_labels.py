@@ -210,7 +210,7 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
     # Weights by label.
     heavy = vote(donor, C=0.1, class_weight={"wake": 50.0}).fit(X, names)
     assert heavy.predict_proba(X)[:, 1].mean() > clf.predict_proba(X)[:, 1].mean() + 0.1
-    with pytest.raises(ValueError, match="'asleep', which is not a label"):
+    with pytest.raises(ValueError, match="class_weight has 'asleep'"):
         vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
     with pytest.raises(ValueError, match="one class"):
         vote(donor).fit(X, np.ones(96))

@@ -65,7 +65,7 @@ def test_a_callback_on_the_validation_loss_needs_validation(kind):
     ("parameters", "message"),
     [
         (dict(augmentation=[Mixup(0.5)]), "augmentation .* Mixup"),
-        (dict(augmentation=[3]), "augmentation .* int"),
+        (dict(augmentation=[3]), "augmentation .* 3"),
         (dict(callbacks=[print]), "callbacks .* builtin_function_or_method"),
     ],
 )

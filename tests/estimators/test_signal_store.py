@@ -28,13 +28,13 @@ def store(tmp_path_factory):
 def crops_only(monkeypatch):
     """Record every read of the store as (number of channels, number of samples)."""
     read = []
-    crops = SignalStore._crops
+    crops = SignalStore.crops
 
     def recording(self, signals, starts, n_times):
         read.append((len(signals), n_times))
         return crops(self, signals, starts, n_times)
 
-    monkeypatch.setattr(SignalStore, "_crops", recording)
+    monkeypatch.setattr(SignalStore, "crops", recording)
     return read
 
 

@@ -158,12 +158,13 @@ def test_other_settings_have_entries_of_their_own(recordings, tmp_path):
     assert len(log.read_text().split()) == 9
 
 
-def test_other_files_in_the_folder_of_a_cache_stay(recordings, tmp_path):
+def test_a_folder_with_other_files_is_no_cache(recordings, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "thesis.txt").write_text("do not touch")
-    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    assert (cache / "thesis.txt").read_text() == "do not touch"
+    with pytest.raises(ValueError, match=r"contains thesis\.txt, and is not .* a cache of windows"):
+        read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+    assert [file.name for file in cache.iterdir()] == ["thesis.txt"]
 
 
 def test_two_processes_write_one_cache(recordings, tmp_path):
