@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 #: Types of the options of a run, and default values as they are shown.
 _KINDS: dict[str, Any] = {
     **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
-    **dict(config=Path, paper=bool, settings=SETTINGS, window_seconds=list[float]),
+    **dict(paper=bool, settings=SETTINGS, window_seconds=list[float]),
     "exclude_subjects": Annotated[list[str], typer.Option("--exclude-subject")],
     "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
 }
@@ -50,12 +50,10 @@ _DEFAULTS = {
 def run_config(given: dict[str, Any]) -> RunConfig:
     """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
 
-    Without a value they are not in ``given``, so that a file applies.
+    Without a value they are not in ``given``, so that the defaults apply.
 
     Options
     -------
-    config : FILE
-        TOML file with any of these settings; options on the command line override it.
     paper
         Start from the published settings on the CPU too, where the defaults are made for a laptop.
     task : NAME
@@ -112,13 +110,13 @@ def run_config(given: dict[str, Any]) -> RunConfig:
         GPU, 0 on the CPU.
     """
     given = dict(given)
-    file, paper = given.pop("config", None), given.pop("paper", False)
+    paper = given.pop("paper", False)
     if "settings" in given:
         given["task_params"] = values(given.pop("settings"), "--set")
-    published = RunConfig(**given) if file is None else RunConfig.from_file(file, **given)
+    published = RunConfig(**given)
     if paper:
         return published
-    small = RunConfig.for_laptop(file, **given)
+    small = RunConfig.for_laptop(**given)
     from braindecode_pars._common.computing import find_device  # imports torch
 
     if find_device(published.device).type != "cpu":

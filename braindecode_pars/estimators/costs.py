@@ -132,13 +132,12 @@ def _pretraining(
         steps, earlier = _of_card(encoder, start.given.card)
         counts.append(earlier)
     if start.is_pretrained:
-        settings, n_times = start.settings, start.estimator.n_times_
+        settings = start.settings
         epochs = settings.epochs
         if epochs is None:
             epochs = default_epochs_of(settings, n_windows)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
-        sfreq = start.estimator.sfreq_
-        step = _pretraining_step(settings.task, encoder, settings.task_params, n_times, sfreq)
+        step = training_step(start.make_task(encoder))
         steps += own_steps
         counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
     return steps, counts
@@ -149,22 +148,15 @@ def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
         return 0, Count(0, 0)
     told: Any = card
     try:
-        task, params = PRETEXT_TASKS[told.task], told.task_params
-        step = _pretraining_step(task, encoder, params, told.n_times, told.sfreq)
-        done = count_steps(step, encoder, told.n_steps, told.n_examples)
+        given = dict(n_times=told.n_times, task_params=told.task_params, sfreq=told.sfreq)
+        task = make_task(PRETEXT_TASKS[told.task], encoder=encoder, **given)
+        done = count_steps(training_step(task), encoder, told.n_steps, told.n_examples)
     except (KeyError, TypeError, ValueError):  # the card does not tell a task, or a number
         return math.nan, Count(math.nan, math.nan)
     if card.continued_from is None:
         return told.n_steps, done
     steps_before, before = _of_card(encoder, read_card(card.continued_from))
     return steps_before + told.n_steps, _sum([before, done])
-
-
-def _pretraining_step(
-    task: Any, encoder: PatchEncoder, params: Any, n_times: int, sfreq: float | None
-) -> Callable[[int], None]:
-    arguments = dict(encoder=encoder, task_params=params, n_times=n_times, sfreq=sfreq)
-    return training_step(make_task(task, **arguments))
 
 
 def _fine_tuning(

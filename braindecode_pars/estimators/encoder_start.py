@@ -33,7 +33,7 @@ from braindecode_pars.estimators.windows_estimator import (
     without_training,
 )
 from braindecode_pars.models import patch_size_for
-from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
@@ -169,6 +169,16 @@ class EncoderStart:
             lr=estimator.pretrain_lr,
             batch_size=estimator.pretrain_batch_size,
             **{name: getattr(estimator, name) for name in _SHARED_SETTINGS},
+        )
+
+    def make_task(self, encoder: PatchEncoder) -> PretextTask:
+        """Return the pretext task that trains this encoder, on windows as long as those of fit."""
+        return make_task(
+            self.estimator.pretext,
+            n_times=self.estimator.n_times_,
+            encoder=encoder,
+            task_params=self.estimator.pretext_params,
+            sfreq=self.estimator.sfreq_,
         )
 
     def pretrain(

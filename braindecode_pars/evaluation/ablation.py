@@ -36,7 +36,6 @@ from braindecode_pars.evaluation.splitting import (
     split_by,
     validates_by_split,
 )
-from braindecode_pars.pretext.base import make_task
 
 #: Number of validation subjects that the paper scores its ablations on.
 N_VALIDATION = 200
@@ -309,14 +308,8 @@ def share_encoders(
     # A task that does not fit the windows fails before any encoder is pretrained.
     for method in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
         with without_training(method.estimator) as (unfitted, _):
-            sizes = encoder_start(unfitted, corpora[method.dataset].X).sizes
-            make_task(
-                unfitted.pretext,
-                n_times=unfitted.n_times_,
-                encoder=PatchEncoder(**sizes),
-                task_params=unfitted.pretext_params,
-                sfreq=unfitted.sfreq_,
-            )
+            start = encoder_start(unfitted, corpora[method.dataset].X)
+            start.make_task(PatchEncoder(**start.sizes))
     shared = list(folds)
     for group in ProgressBar(
         members.values(), "pretraining", unit=" encoders", disable=not verbose

@@ -1,12 +1,9 @@
-"""The configuration of a pretraining run, from defaults, a file and keyword arguments."""
+"""The configuration of a pretraining run, from defaults and keyword arguments."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common import checks
@@ -141,7 +138,7 @@ class RunConfig(PretrainingSettings):
         given = vars(self)
         check_parameters(given, _RULES)
 
-        # Normalise the values, so that equal settings from Python, TOML and run.json compare equal.
+        # Normalise the values, so that equal settings from Python and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
         # Of a file with a task only the name remains: a run never says which code is to be run.
         found = find_task(self.task)
@@ -161,34 +158,7 @@ class RunConfig(PretrainingSettings):
         return lengths if isinstance(lengths, tuple) else (lengths,)
 
     @classmethod
-    def from_file(cls, file: str | Path, **given: Any) -> RunConfig:
-        """Return the configuration in a TOML file.
-
-        Parameters
-        ----------
-        file : path
-            TOML file; its keys are the attributes of this class.
-        **given
-            Settings that override the file; the file overrides the defaults. Each entry of
-            ``task_params`` is overridden separately.
-
-        Returns
-        -------
-        RunConfig
-            Configuration with all settings checked.
-
-        Raises
-        ------
-        FileNotFoundError
-            When the file does not exist.
-        ValueError, TypeError
-            When the file is damaged, has an unknown key or a task in a file, or a setting is out of
-            range.
-        """
-        return cls(**_settings(Path(file), given))
-
-    @classmethod
-    def for_laptop(cls, file: str | Path | None = None, **given: Any) -> RunConfig:
+    def for_laptop(cls, **given: Any) -> RunConfig:
         """Return a configuration whose defaults are small enough for a CPU.
 
         They are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64 features,
@@ -196,8 +166,8 @@ class RunConfig(PretrainingSettings):
 
         Parameters
         ----------
-        file, **given
-            As in :meth:`from_file`; they override these defaults. None means no file.
+        **given
+            Attributes of this class; they override these defaults.
 
         Returns
         -------
@@ -206,10 +176,10 @@ class RunConfig(PretrainingSettings):
 
         Raises
         ------
-        FileNotFoundError, ValueError, TypeError
-            As in :meth:`from_file`.
+        ValueError, TypeError
+            When a setting is unknown, out of range or of the wrong type.
         """
-        return cls(**{**LAPTOP, **(given if file is None else _settings(Path(file), given))})
+        return cls(**{**LAPTOP, **given})
 
 
 @dataclass(frozen=True)
@@ -218,26 +188,3 @@ class SizedRunConfig(RunConfig):
 
     steps_per_epoch: int = 1
     micro_batch_size: int = 1
-
-
-def _settings(file: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings in a file, overridden by those that are given."""
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    # RecursionError for values that are nested too deeply.
-    except (ValueError, RecursionError, IsADirectoryError) as error:
-        raise ValueError(f"{file} is not a TOML file: {error}.") from error
-    known = [entry.name for entry in fields(RunConfig)]
-    unknown = [repr(key) for key in values if key not in known]
-    if unknown:
-        raise ValueError(
-            f"{file} has the unknown settings {', '.join(unknown)}; known are {', '.join(known)}."
-        )
-    if "task" not in given and names_file(values.get("task")):
-        raise ValueError(
-            f"{file} has task {values['task']!r}, a file of code. Give it as the argument task "
-            "(--task), since a configuration decides on no code."
-        )
-    if isinstance(values.get("task_params"), Mapping) and "task_params" in given:
-        given = {**given, "task_params": {**values["task_params"], **given["task_params"]}}
-    return {**values, **given}

@@ -1,4 +1,4 @@
-"""``braindecode-pars pretrain``: settings from options and files, resuming, and errors."""
+"""``braindecode-pars pretrain``: settings from options, resuming, and errors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from braindecode_pars.runs.config import LAPTOP
 from braindecode_pars.runs.net import RunNet
 
 
-def test_the_published_settings_on_request(tmp_path):
+def test_the_published_settings_on_request():
     assert run_config({"device": "cpu", "paper": True}) == RunConfig(device="cpu")
     assert run_config({"device": "cpu"}) == RunConfig.for_laptop(device="cpu")
-    file = tmp_path / "run.toml"
-    file.write_text("batch_size = 32\n[task_params]\nn_patches = 9")
-    given = {"config": file, "device": "cpu", "settings": ["overlap=false"]}
+    settings = ["n_patches=9", "overlap=false"]
+    given = {"batch_size": 32, "device": "cpu", "settings": settings}
     config = run_config(given | {"exclude_subjects": ["S1"], "paper": True})
     assert (config.batch_size, config.epochs, config.exclude_subjects) == (32, 1000, ("S1",))
     assert config.task_params == {"n_patches": 9, "overlap": False}
-    assert "config" in given  # not changed
+    assert "settings" in given  # not changed
 
 
 def test_one_of_several_processes_says_it(monkeypatch, caplog):
@@ -70,12 +69,11 @@ def configuration(out):
     return json.loads((out / "run.json").read_text())["configuration"]
 
 
-def test_a_run_from_a_file_and_the_command_line(store, tmp_path):
-    file, out = tmp_path / "run.toml", tmp_path / "run"
-    file.write_text("lr = 0.01\nwarmup = 0.5\n[task_params]\nn_patches = 4\noverlap = false\n")
+def test_a_run_from_the_command_line(store, tmp_path):
+    out = tmp_path / "run"
     printed = pretrain(
-        *(store, "--out", out, *SMALL, "--config", file, "--lr", "0.002"),
-        *("--set", "n_patches=5", "--exclude-subject", "subject-0"),
+        *(store, "--out", out, *SMALL, "--lr", "0.002", "--warmup", "0.5"),
+        *("--set", "n_patches=5", "--set", "overlap=false", "--exclude-subject", "subject-0"),
     )
     assert "3 recordings of 3 subjects" in printed
     assert "PARS with 4,193 parameters" in printed
@@ -166,7 +164,6 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch)
         (["--task", "parts"], "'droppos', 'features', 'joint'"),
         (["--set", "n_patches"], "KEY=VALUE"),
         (["--set", "mask=1"], "'mask'"),
-        (["--config", "absent.toml"], "absent.toml"),
         (["--exclude-subject", "S09"], "S09"),
     ],
 )
@@ -177,14 +174,12 @@ def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, option
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(1, 1), (1, 3), (3, 1)])
-@pytest.mark.parametrize("how", ["options", "file"])
-def test_a_run_has_as_many_steps_as_asked(store, tmp_path, epochs, steps, how):
+def test_a_run_has_as_many_steps_as_asked(store, tmp_path, epochs, steps):
     """Fewer than the estimators' smallest number too, which is for trainings without a number."""
-    out, file = tmp_path / "run", tmp_path / "run.toml"
-    file.write_text(f"epochs = {epochs}\nsteps_per_epoch = {steps}")
+    out = tmp_path / "run"
     given = ["--epochs", epochs, "--steps-per-epoch", steps]
     small = ["--window-seconds", 3, "--batch-size", 4, "--embed-dim", 8, "--device", "cpu"]
-    pretrain(store, "--out", out, *small, *(given if how == "options" else ["--config", file]))
+    pretrain(store, "--out", out, *small, *given)
     assert len(pd.read_csv(out / "metrics.csv")) == epochs
     assert (load_encoder(out).card.n_steps, load_encoder(out).card.epochs) == (
         epochs * steps,
@@ -244,14 +239,12 @@ def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     ) in printed
     found = configuration(tmp_path / "small")
     assert (found["embed_dim"], found["mlp_dim"], found["lr"]) == (64, 24, 4e-3)
-    # A file overrides these defaults, and a configuration that has all of them says nothing.
-    file = tmp_path / "run.toml"
+    # Options override these defaults, and a configuration that has all of them says nothing.
     sizes = dict(embed_dim=8, num_layers=1, num_heads=1, mlp_dim=8, lr=0.01)
-    lines = [f"{name} = {value}" for name, value in sizes.items()]
-    file.write_text("\n".join([*lines, 'tokenizer = "linear"']))
-    printed = pretrain(store, "--out", tmp_path / "file", *few, "--config", file)
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in sizes.items()]
+    printed = pretrain(store, "--out", tmp_path / "own", *few, *given, "--tokenizer", "linear")
     assert "laptop" not in printed
-    found = configuration(tmp_path / "file")
+    found = configuration(tmp_path / "own")
     assert {name: found[name] for name in sizes} == sizes
 
 

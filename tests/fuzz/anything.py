@@ -781,7 +781,7 @@ target(
 
 target("SignalStore.open", SignalStore.open, lambda f: dict(path=folders._made("store", 0)))
 target("RunConfig", runs.RunConfig)
-target("RunConfig.from_file", runs.RunConfig.from_file, lambda f: dict(file=f), "epochs", "task")
+target("RunConfig.for_laptop", runs.RunConfig.for_laptop, {}, "epochs", "task")
 target("CorpusSize.of_numbers", runs.CorpusSize.of_numbers, dict(n_windows=10, sfreq=100.0))
 TINY = dict(
     small.ENCODER,

@@ -141,11 +141,6 @@ REFUSED = [
     ["pretrain", "STORE", "--out", "FOREIGN", *TINY],
     ["pretrain", "STORE", "--out", "FILE", *TINY],
     ["pretrain", "STORE", "--out", "OUT", "--resume", *TINY],
-    ["pretrain", "STORE", "--out", "OUT", "--config", "NOWHERE"],
-    ["pretrain", "STORE", "--out", "OUT", "--config", "FILE"],
-    ["pretrain", "STORE", "--out", "OUT", "--config", "EMPTY"],
-    ["pretrain", "STORE", "--out", "OUT", "--config", "DEEP"],
-    ["pretrain", "STORE", "--out", "OUT", "--config", "UNKNOWN"],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]
         for protocol in ("compare", "leave-one-subject-out")
@@ -215,11 +210,9 @@ def mistakes(draw):
         for name, content in FOREIGN.items():
             (folder / "FOREIGN" / name).write_bytes(content)
         (folder / "FILE").write_bytes(b"a file of the user")
-        (folder / "DEEP.json").write_text('{"task": ' + "[" * 10**5 + "]" * 10**5 + "}")
-        (folder / "UNKNOWN.toml").write_text("learning_rate = 1")
         shutil.copytree(folders._made("store", 0), folder / "STORE")
         shutil.copytree(folders._made("encoder", 0), folder / "ENCODER")
-        places = {"TREE": _tree(), "DEEP": folder / "DEEP.json", "UNKNOWN": folder / "UNKNOWN.toml"}
+        places = {"TREE": _tree()}
         for name in ("EMPTY", "FOREIGN", "FILE", "STORE", "ENCODER", "OUT", "NOWHERE"):
             places[name] = folder / name
         return run(*[_placed(word, places) for word in line])

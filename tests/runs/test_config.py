@@ -1,13 +1,11 @@
-"""Settings of a run: defaults, files and checks."""
+"""Settings of a run: defaults, arguments and checks."""
 
 from __future__ import annotations
 
 import re
-import sys
 
 import numpy as np
 import pytest
-from support.own_task import forget
 
 from braindecode_pars import PARSEmbedder, paper
 from braindecode_pars._common.settings import EPOCHS
@@ -24,7 +22,7 @@ def test_defaults_are_the_settings_of_the_paper():
     assert (config.window_seconds, config.patch_seconds, config.task) == (30, 1, "pars")
 
 
-def test_settings_for_a_laptop_are_the_defaults_of_the_estimators(tmp_path):
+def test_settings_for_a_laptop_are_the_defaults_of_the_estimators():
     laptop, estimator = RunConfig.for_laptop(), PARSEmbedder()
     for name in ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer", "patch_seconds"):
         assert getattr(laptop, name) == getattr(estimator, name)
@@ -32,9 +30,7 @@ def test_settings_for_a_laptop_are_the_defaults_of_the_estimators(tmp_path):
         assert getattr(laptop, name) == getattr(estimator, f"pretrain_{name}")
     assert laptop.epochs == EPOCHS
     assert laptop.weight_decay == estimator.weight_decay
-    file = tmp_path / "run.toml"
-    file.write_text("epochs = 7\nlr = 0.5")
-    config = RunConfig.for_laptop(file, lr=0.25)
+    config = RunConfig.for_laptop(epochs=7, lr=0.25)
     assert (config.epochs, config.lr, config.embed_dim) == (7, 0.25, 64)
 
 
@@ -46,28 +42,13 @@ def test_a_run_has_the_tokenizers_of_the_encoder():
     assert ", ".join(map(repr, TOKENIZERS)) in str(error.value)
 
 
-def test_arguments_override_the_file_and_the_file_the_defaults(tmp_path):
-    file = tmp_path / "config.toml"
-    file.write_text(
-        "lr = 0.01\nepochs = 7\nexclude_subjects = [3, 'S04']\n"
-        "[task_params]\nn_patches = 9\noverlap = false\n"
-    )
-    config = RunConfig.from_file(file, epochs=8, task_params={"n_patches": 10})
-    assert (config.lr, config.epochs, config.batch_size) == (0.01, 8, 512)
+def test_arguments_override_the_defaults():
+    config = RunConfig(lr=0.01, epochs=7, exclude_subjects=[3, "S04"], task_params={"n_patches": 9})
+    assert (config.lr, config.epochs, config.batch_size) == (0.01, 7, 512)
     assert config.exclude_subjects == ("3", "S04")
-    assert config.task_params == {"n_patches": 10, "overlap": False}
-
-
-def test_invalid_configuration_files(tmp_path):
-    for name, content, message in [
-        ("a.toml", "learning_rate = 1\nlr = 1", "'learning_rate'; .* task, "),
-        ("c.toml", "lr: 1", "c.toml"),
-        ("e.yaml", "lr: 1", "e.yaml"),
-    ]:
-        file = tmp_path / name
-        file.write_text(content)
-        with pytest.raises(ValueError, match=message):
-            RunConfig.from_file(file)
+    assert config.task_params == {"n_patches": 9}
+    with pytest.raises(TypeError, match="learning_rate"):
+        RunConfig.for_laptop(learning_rate=1)
 
 
 @pytest.mark.parametrize(
@@ -107,27 +88,16 @@ def test_numpy_numbers_and_the_order_of_subjects_do_not_matter():
     assert type(numpy.batch_size) is int
 
 
-def test_of_a_task_in_a_file_a_configuration_keeps_the_name(own_task, tmp_path):
+def test_of_a_task_in_a_file_a_configuration_keeps_the_name(own_task):
     assert RunConfig(task=f"{own_task}:Slope").task == "slope"
     assert RunConfig(task="slope").task == "slope"
-    # No file decides which code is run.
-    forget()
-    file = tmp_path / "run.toml"
-    file.write_text(f"task = '{own_task}:Slope'")
-    for read in (RunConfig.from_file, RunConfig.for_laptop):
-        with pytest.raises(ValueError, match=r"run\.toml.*--task"):
-            read(file)
-    assert "my_task" not in sys.modules
-    assert RunConfig.from_file(file, task="mae").task == "mae"
 
 
-def test_several_lengths_of_crops(tmp_path):
+def test_several_lengths_of_crops():
     config = RunConfig(window_seconds=[10, 3])
     assert config == RunConfig(window_seconds=(10.0, 3.0))
     assert config.lengths == (10.0, 3.0)
     assert RunConfig(window_seconds=(10,)).window_seconds == 10.0
-    (tmp_path / "run.toml").write_text("window_seconds = [10, 3]")
-    assert RunConfig.from_file(tmp_path / "run.toml") == config
 
 
 @pytest.mark.parametrize("value", [[], [3, 3], [10, -1], [10, "3"], "10"])
