@@ -43,9 +43,7 @@ else:  # download once from PhysioNet into the home folder
     mne.datasets.eegbci.load_data(SUBJECTS, RUNS, path=folder, update_path=False)
 
 prepared = dict(picks="motor and 10-20", sfreq=128, low=0.5, high=45, mains=None)
-motor = datasets.physionet_mi.load(
-    folder, SUBJECTS, runs=RUNS, part="pretraining", stride_seconds=10, **prepared, verbose=0
-)
+motor = datasets.physionet_mi.load(folder, SUBJECTS, runs=RUNS, **prepared, verbose=0)
 names = [f"Subject{number:02d}" for number in [0, 1, 2, 3, *range(12, 18)]]
 arithmetic = datasets.mental_arithmetic(names)
 for name, windows in (("pretraining", motor), ("fine-tuning", arithmetic)):
