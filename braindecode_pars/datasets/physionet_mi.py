@@ -314,8 +314,8 @@ def load(
     Notes
     -----
     Preprocessing, trials and splits follow appendix A.3. The paper pretrains on other corpora. To
-    pretrain on whole runs, store them: ``braindecode-pars store --recipe
-    physionet_mi=FOLDER STORE``.
+    pretrain on whole runs, store them:
+    ``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
 
     A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
     the screen. Slow potentials in the first second, most likely eye movements, separate these two

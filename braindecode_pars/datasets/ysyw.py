@@ -214,7 +214,7 @@ def load(
     The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labelled subjects
     gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
     has 200 validation subjects in the ablation. The 989 unlabelled and 596 training subjects add up
-    to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This function implements the
+    to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
     description in appendix A.3.
 
     Examples
@@ -231,8 +231,8 @@ def load(
     if not labelled or (subjects is not None and len(labelled) < len(chosen)):
         unlabelled = [r.subject for r in chosen if r.description["split"] == "unlabeled"]
         raise ValueError(
-            f"No stages are published for {listed(unlabelled)}. Remove these subjects; to pretrain "
-            "on them, store them with braindecode-pars store --recipe ysyw=FOLDER STORE."
+            f"No stages are published for {listed(unlabelled)}. Request other subjects, or store "
+            "these for pretraining: braindecode-pars store --recipe ysyw=FOLDER STORE."
         )
     return read_recipe(CARD, labelled, cut, **reading)
 

@@ -105,7 +105,7 @@ def test_pretraining_takes_whole_nights_without_stages(challenge):
 
 
 def test_subjects_without_stages_are_not_labelled(challenge):
-    message = r"published for te03-0001\. Remove .* store --recipe ysyw=FOLDER"
+    message = r"published for te03-0001\. Request .* store --recipe ysyw=FOLDER"
     for subjects in (["tr03-0001", "te03-0001"], ["te03-0001"]):
         with pytest.raises(ValueError, match=message):
             ysyw.load(challenge, subjects)
@@ -113,7 +113,7 @@ def test_subjects_without_stages_are_not_labelled(challenge):
 
 def test_a_folder_without_labelled_subjects_is_refused(tmp_path):
     write(tmp_path, "te03-0001")
-    with pytest.raises(ValueError, match=r"published for te03-0001\. Remove .* store --recipe"):
+    with pytest.raises(ValueError, match=r"published for te03-0001\. Request .* store --recipe"):
         ysyw.load(tmp_path)
 
 
