@@ -21,7 +21,7 @@ from braindecode_pars._common.checks import (
     number,
     positive,
 )
-from braindecode_pars.recordings.cutting import event_windows, fixed_windows
+from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
@@ -75,11 +75,9 @@ TARGETS = {
 REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
 RULES = dict(
-    part=choice("trials", "pretraining"),
     contrast=choice("movements", "rest"),
     tmin=number("of at least 0", lambda value: value >= 0),
     tmax=positive(),
-    stride_seconds=positive(),
     sfreq=positive(),
     reference=choice("average", "picks", None),
 )
@@ -195,11 +193,9 @@ class Picked(Preparation, total=False):
 class Settings(Picked, Reading, total=False):
     """What :func:`load` passes on."""
 
-    part: str
     contrast: str
     tmin: float
     tmax: float
-    stride_seconds: float
 
 
 def _check(*, tmin: float = 0.0, tmax: float = 4.0, **settings: Any) -> None:
@@ -256,17 +252,7 @@ def cut(
     return event_windows(raw, targets, tmax - tmin)
 
 
-@with_keywords_of(cut)
-def _read(
-    recording: Recording, *, part: str = "trials", stride_seconds: float = 30.0, **settings: Any
-) -> EEGWindowsDataset | None:
-    if part == "trials":
-        return cut(recording, **settings)
-    whole = {name: settings[name] for name in Picked.__annotations__}
-    return fixed_windows(prepare(recording, **whole), stride_seconds=stride_seconds)
-
-
-@with_keywords_of(_read, read_recipe)
+@with_keywords_of(cut, read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[int] | None = None,
@@ -274,7 +260,7 @@ def load(
     runs: Iterable[int] = RUNS,
     **settings: Unpack[Settings],
 ) -> BaseConcatDataset:
-    """Return windows of motor imagery, or of whole runs.
+    """Return a window for each imagined movement.
 
     By default, signals are prepared as in appendix A.3: high-pass 0.3 Hz, notch 60 Hz, average
     reference, 200 Hz. The files must exist already: unlike
@@ -288,9 +274,6 @@ def load(
         Folder with files such as ``S001R04.edf`` at any depth, for example MNE's folder of data.
     subjects : iterable of int | None
         Subjects to read, from 1 to 109. None reads every subject in the folder.
-    part : "trials" | "pretraining"
-        Kind of windows. "trials" gives a window for each imagined movement, from ``tmin`` to
-        ``tmax``. "pretraining" gives 30-second windows of whole runs, with target -1.
     contrast : "movements" | "rest"
         Targets of the trials: which movement is imagined, or whether one is. "rest" adds windows of
         the rest between two cues.
@@ -311,8 +294,6 @@ def load(
     reference : "average" | "picks" | None
         New reference: the average of all channels of the file, or of those in ``picks``, which is
         the same for files with other channels beside. None keeps that of the files.
-    stride_seconds : float
-        Time in seconds between the starts of two pretraining windows.
     n_jobs, cache, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
@@ -332,8 +313,9 @@ def load(
 
     Notes
     -----
-    Preprocessing, trials and splits follow appendix A.3. The pretraining windows do not: the paper
-    pretrains on other corpora.
+    Preprocessing, trials and splits follow appendix A.3. The paper pretrains on other corpora. To
+    pretrain on whole runs, store them:
+    ``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
 
     A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
     the screen. Slow potentials in the first second, most likely eye movements, separate these two
@@ -357,7 +339,7 @@ def load(
         log.info("Skipped %d missing runs: %s.", len(missing), listed(names, most=6))
     settings["picks"] = _channels(settings.get("picks"))
     classes = class_names(contrast=settings.get("contrast", "movements"))
-    return read_recipe(CARD, found, _read, _check, classes, expected=(), **settings)
+    return read_recipe(CARD, found, cut, _check, classes, expected=(), **settings)
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars._common.channel_names import electrode_name, template_montage
-from braindecode_pars._common.checks import choice, listed
-from braindecode_pars.recordings.cutting import event_windows, fixed_windows
+from braindecode_pars._common.checks import listed
+from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
 from braindecode_pars.recordings.preparation import (
@@ -48,7 +48,6 @@ CARD: dict[str, Any] = dict(
 
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
-_PARTS = {"labeled": ("train", "valid", "test"), "pretraining": ("unlabeled", "train")}
 
 
 def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
@@ -167,11 +166,10 @@ def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
     *,
-    part: str = "labeled",
     split_seed: int = 0,
     **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
-    """Return 30-second windows of six channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+    """Return 30-second windows with stages: six channels at 200 Hz, 0.3-75 Hz, notch 60 Hz.
 
     As in braindecode, a stage lasts until the annotation of the next stage, and the last stage
     lasts for one window. Time before the first stage, and stages annotated as "undefined", give no
@@ -182,12 +180,8 @@ def load(
     path : path
         Folder that contains ``training`` and ``test``, or one of them.
     subjects : iterable of str | None
-        Names of records, such as "tr03-0005". None reads every subject of the part. The split of
+        Names of records, such as "tr03-0005". None reads every subject with stages. The split of
         a subject does not depend on this choice.
-    part : "labeled" | "pretraining"
-        Kind of windows. "labeled" gives windows with stages, of training, validation and test
-        subjects. "pretraining" gives windows of whole nights with target -1, of unlabelled and
-        training subjects only.
     split_seed : int
         As in :func:`recordings`.
     n_jobs, cache, on_error, verbose
@@ -205,10 +199,13 @@ def load(
         When the folder contains no recording, or no recording of a requested subject.
     ValueError
         When a recording is damaged, or lacks a channel or its stages; the message names the file.
-        Also when a requested subject is not in the part, such as a test subject in pretraining.
+        Also when a requested subject has no published stages (``te...``).
 
     Notes
     -----
+    To pretrain on whole nights, store them: ``braindecode-pars store --recipe ysyw=FOLDER STORE``
+    takes those of unlabelled and training subjects only.
+
     Files are read with wfdb, which loads only the six channels.
     :class:`braindecode.datasets.SleepPhysionetChallenge2018` is not used because it downloads
     missing files, first of all its list of records, and numbers subjects instead of using the
@@ -217,7 +214,7 @@ def load(
     The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labelled subjects
     gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
     has 200 validation subjects in the ablation. The 989 unlabelled and 596 training subjects add up
-    to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This function implements the
+    to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
     description in appendix A.3.
 
     Examples
@@ -227,26 +224,17 @@ def load(
     ('W', 'N1', 'N2', 'N3', 'R')
     >>> labelled = datasets.ysyw.load("challenge-2018/1.0.0")  # doctest: +SKIP
     >>> training = labelled.split("split")["train"]  # doctest: +SKIP
-    >>> nights = datasets.ysyw.load("challenge-2018/1.0.0", part="pretraining")  # doctest: +SKIP
     """
-    choice(*_PARTS).check("part", part)
     chosen = choose_subjects(recordings(path, split_seed=split_seed), subjects, path)
-    inside = [r for r in chosen if r.description["split"] in _PARTS[part]]
-    # Requested subjects outside the part are an error.
-    if not inside or (subjects is not None and len(inside) < len(chosen)):
-        outside = [r for r in chosen if r not in inside]
-        shown = listed([f"{r.subject} ({r.description['split']})" for r in outside])
+    labelled = [r for r in chosen if r.description["split"] != "unlabeled"]
+    # Unlabelled subjects are left out, but a requested one is an error.
+    if not labelled or (subjects is not None and len(labelled) < len(chosen)):
+        unlabelled = [r.subject for r in chosen if r.description["split"] == "unlabeled"]
         raise ValueError(
-            f"part={part!r} contains only the splits {' and '.join(_PARTS[part])}, not {shown}; "
-            "remove these subjects or choose the other part."
+            f"No stages are published for {listed(unlabelled)}. Request other subjects, or store "
+            "these for pretraining: braindecode-pars store --recipe ysyw=FOLDER STORE."
         )
-    return read_recipe(CARD, inside, _read, part=part, **reading)
-
-
-def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
-    if part == "labeled":
-        return cut(recording)
-    return fixed_windows(prepare(recording), WINDOW_SECONDS)
+    return read_recipe(CARD, labelled, cut, **reading)
 
 
 def _signals(file: Path) -> mne.io.BaseRaw:

@@ -98,8 +98,6 @@ def fixed_windows(
     raw: mne.io.BaseRaw,
     seconds: float = 30.0,
     target: Callable[[np.ndarray, np.ndarray], np.ndarray] | np.ndarray | int = -1,
-    *,
-    stride_seconds: float | None = None,
 ) -> EEGWindowsDataset | None:
     """Cut a recording into windows of equal length; an incomplete window at the end is dropped.
 
@@ -116,9 +114,6 @@ def fixed_windows(
         Target of all windows, of each window, or a function that returns the targets. It receives
         the start and stop times of all windows in seconds, two arrays of shape (n_windows,). For
         the estimators, -1 marks an unlabelled window.
-    stride_seconds : float | None
-        Time in seconds from the start of one window to the start of the next. None means the
-        length of a window, so that windows do not overlap.
 
     Returns
     -------
@@ -129,7 +124,7 @@ def fixed_windows(
     Raises
     ------
     ValueError
-        When ``stride_seconds`` is not positive.
+        When ``seconds`` is not positive, or less than a sample.
 
     Examples
     --------
@@ -142,13 +137,11 @@ def fixed_windows(
     >>> len(windows), windows[0][0].shape, windows[0][1]
     (2, (1, 3000), 1)
     """
-    # Seconds to samples.
-    length = round(seconds * raw.info["sfreq"])
-    stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
-    if stride < 1:
-        raise ValueError(f"stride_seconds must be positive, got {stride_seconds}.")
+    length = round(seconds * raw.info["sfreq"])  # in samples
+    if length < 1:
+        raise ValueError(f"seconds={seconds:g} is less than a sample at {raw.info['sfreq']:g} Hz.")
     stretches = continuous_stretches(raw)
-    of_each = [np.arange(start, stop - length + 1, stride) for start, stop in stretches]
+    of_each = [np.arange(start, stop - length + 1, length) for start, stop in stretches]
     if not sum(map(len, of_each)):
         omit("recordings", f"shorter than a window of {seconds:g} s", 1, 1)
         return None

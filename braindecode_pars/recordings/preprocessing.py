@@ -185,43 +185,6 @@ class Preprocessing:
         known = {name: value for name, value in vars(self).items() if value is not None}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in known.items()}
 
-    def steps(self) -> list[dict[str, Any]]:
-        """Return the steps that prepare a recording in this way, as far as they are known.
-
-        Returns
-        -------
-        list of dict
-            Steps as in braindecode's records: ``fn`` is the name of a method of
-            :class:`mne.io.Raw`, and ``kwargs`` are its arguments. The channels are not picked, and
-            no window is cut.
-
-        Examples
-        --------
-        Prepare recordings with braindecode as those of a model:
-
-        >>> from braindecode.preprocessing import Preprocessor
-        >>> from braindecode_pars.recordings.preprocessing import Preprocessing
-        >>> trained = Preprocessing(sfreq=100.0, band=(0.3, 35.0), reference="average")
-        >>> [Preprocessor(step["fn"], apply_on_array=False, **step["kwargs"]).fn
-        ...  for step in trained.steps()]
-        ['resample', 'filter', 'set_eeg_reference']
-        """
-        steps: list[tuple[str, dict[str, Any]]] = []
-        if self.sfreq is not None:
-            steps.append(("resample", dict(sfreq=self.sfreq)))
-        if self.band not in (None, (None, None)):
-            kind = {} if self.filter is None else dict(method=self.filter)
-            edges = zip(("l_freq", "h_freq"), self.band, strict=True)
-            steps.append(("filter", dict(edges) | kind))
-        if self.notch:
-            steps.append(("notch_filter", dict(freqs=list(self.notch))))
-        if self.reference not in (None, AS_RECORDED, CHANGED):
-            names = AVERAGE if self.reference == AVERAGE else self.reference.split(", ")
-            steps.append(("set_eeg_reference", dict(ref_channels=names)))
-        if self.scale not in (None, 1):
-            steps.append(("rescale", dict(scalings=self.scale)))
-        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps]
-
     def __str__(self) -> str:
         known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]
         return ", ".join(known) or "unknown"

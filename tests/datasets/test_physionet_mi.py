@@ -13,6 +13,7 @@ from support.labelled_stores import check_same_windows
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import physionet_mi
 from braindecode_pars.evaluation import leave_one_subject_out
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -95,15 +96,6 @@ def test_a_run_that_was_not_downloaded_is_not_a_missing_run(tmp_path):
         physionet_mi.load(tmp_path, verbose=0)
 
 
-def test_pretraining_windows_are_unlabelled(eeg_folder):
-    windows = physionet_mi.load(
-        eeg_folder, [1], part="pretraining", runs=[4], picks=["Cz"], stride_seconds=15, verbose=0
-    )
-    assert windows[0][0].shape == (1, 6000)
-    assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [3000 * i for i in range(7)]
-    assert set(windows.datasets[0].metadata["target"]) == {-1}
-
-
 def test_picks_keep_the_reference_of_all_channels(eeg_folder):
     whole = physionet_mi.load(eeg_folder, [2], runs=[4], verbose=0)
     picked = physionet_mi.load(eeg_folder, [2], runs=[4], picks=["C3", "C4"], verbose=0)
@@ -169,14 +161,12 @@ def test_wrong_folders_and_arguments_raise(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(part="all"), "part .*'all'"),
         (dict(contrast="fists"), "contrast .*'fists'"),
         (dict(reference="Cz"), "reference .*'Cz'"),
         (dict(picks="all"), "picks .*'all'"),
         (dict(tmin=-1), "tmin .*-1"),
         (dict(tmin=4), "tmax=4"),
         (dict(low=8, high=8), "high=8"),
-        (dict(stride_seconds=0), "stride_seconds"),
     ],
 )
 def test_wrong_values_raise(tmp_path, arguments, message):
@@ -242,7 +232,8 @@ def test_trees_with_other_channels_and_rates_are_one_dataset(two_trees):
 
 def test_a_store_of_the_recipe_has_the_signals_of_its_trials(two_trees, tmp_path):
     trials = physionet_mi.load(two_trees, **PREPARED)
-    whole = physionet_mi.load(two_trees, part="pretraining", **PREPARED)
+    settings = {name: value for name, value in PREPARED.items() if name != "verbose"}
+    whole = ContinuousCorpus.of(physionet_mi, two_trees, **settings)
     store = SignalStore.create(tmp_path / "store", whole, dtype="float32", verbose=0)
     assert store.subjects == ["physionet_mi:1", "physionet_mi:2"]
     start = trials.datasets[1].metadata["i_start_in_trial"][2]

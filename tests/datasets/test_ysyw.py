@@ -13,6 +13,7 @@ from support.labelled_stores import check_same_windows
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ysyw
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 
 
 @pytest.fixture(scope="module")
@@ -85,27 +86,35 @@ def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
     labelled = ysyw.load(challenge, split_seed=seed, verbose=0).description
     held_out = set(labelled["subject"][labelled["split"] != "train"])
     assert len(held_out) == 2
-    nights = ysyw.load(challenge, part="pretraining", split_seed=seed, verbose=0)
-    assert set(nights.description["subject"]) == (
+    corpus = ContinuousCorpus.of(ysyw, challenge, split_seed=seed)
+    assert {recording.subject for recording in corpus.recordings} == (
         {"te03-0001", "te09-0094"} | set(labelled["subject"]) - held_out
     )
-    with pytest.raises(ValueError, match=r"tr03-000\d \((val|tes)"):
-        ysyw.load(challenge, [max(held_out), "te03-0001"], part="pretraining", split_seed=seed)
 
 
-def test_pretraining_takes_all_windows_without_stages(challenge):
-    nights = ysyw.load(challenge, ["te03-0001"], part="pretraining", verbose=0)
-    assert nights.datasets[0].metadata["target"].tolist() == [-1] * 12
-    assert set(np.diff(nights.datasets[0].metadata["i_start_in_trial"])) == {6000}
-    spectrum = np.abs(np.fft.rfft(nights[4][0])) / 3000
+def unlabelled_night(challenge):
+    (found,) = [r for r in ysyw.recordings(challenge) if r.subject == "te03-0001"]
+    return ysyw.prepare(found)
+
+
+def test_pretraining_takes_whole_nights_without_stages(challenge):
+    night = unlabelled_night(challenge).get_data()
+    assert night.shape[1] // 6000 == 12
+    spectrum = np.abs(np.fft.rfft(night[:, 4 * 6000 : 5 * 6000])) / 3000
     assert spectrum[0, [10 * 30, 60 * 30]] == pytest.approx([40e-6, 0], rel=0.02, abs=1e-6)
 
 
 def test_subjects_without_stages_are_not_labelled(challenge):
-    with pytest.raises(ValueError, match=r"'labeled'.* te03-0001 \(unlabeled\)"):
-        ysyw.load(challenge, ["tr03-0001", "te03-0001"])
-    with pytest.raises(ValueError, match=r"part .*'test'"):
-        ysyw.load(challenge, part="test")
+    message = r"published for te03-0001\. Request .* store --recipe ysyw=FOLDER"
+    for subjects in (["tr03-0001", "te03-0001"], ["te03-0001"]):
+        with pytest.raises(ValueError, match=message):
+            ysyw.load(challenge, subjects)
+
+
+def test_a_folder_without_labelled_subjects_is_refused(tmp_path):
+    write(tmp_path, "te03-0001")
+    with pytest.raises(ValueError, match=r"published for te03-0001\. Request .* store --recipe"):
+        ysyw.load(tmp_path)
 
 
 def test_only_the_six_channels_are_read(challenge, monkeypatch):
@@ -118,7 +127,7 @@ def test_only_the_six_channels_are_read(challenge, monkeypatch):
         return read(*args, **kwargs)
 
     monkeypatch.setattr(wfdb, "rdrecord", spy)
-    ysyw.load(challenge, ["te03-0001"], part="pretraining", verbose=0)
+    unlabelled_night(challenge)
     assert read_channels == [list(SIGNALS[:6])]
 
 
