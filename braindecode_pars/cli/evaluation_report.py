@@ -52,10 +52,7 @@ _FOLDS = 4
 
 
 def methods_of(
-    protocol: str,
-    names: list[str] | None,
-    encoders: list[str] | None,
-    settings: Mapping[str, Any],
+    protocol: str, names: list[str] | None, encoders: list[str] | None, settings: Mapping[str, Any]
 ) -> dict[str, BaseEstimator]:
     """Return classifiers by method name; controls freeze a given encoder if probe is a method."""
     by_name = encoders_of(encoders)

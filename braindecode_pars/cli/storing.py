@@ -112,9 +112,7 @@ def _corpus(find: Callable[..., Any], name: str, path: str, settings: Mapping[st
 
 
 def make_store(
-    source: Path | list[ContinuousCorpus] | list[LabelledCorpus],
-    path: Path,
-    **settings: Any,
+    source: Path | list[ContinuousCorpus] | list[LabelledCorpus], path: Path, **settings: Any
 ) -> None:
     """Store the recordings below a folder, or those of recipes, and print the content.
 

@@ -159,9 +159,7 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
 
 @with_keywords_of(read_recipe)
 def load(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    **reading: Unpack[Reading],
+    path: str | Path, subjects: Iterable[str] | None = None, **reading: Unpack[Reading]
 ) -> BaseConcatDataset:
     """Return 30-second windows of 12 ear channels at 200 Hz, band-pass 0.3-75 Hz, notch 50 Hz.
 

@@ -294,7 +294,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
         found = f"one class, {names[0]!r}" if names else "no label"
         yield _stop(
             f"The windows have {found}, but two classes are needed to tell them apart. Check where "
-            "the labels are read from; the label -1 means unlabelled.",
+            "the labels are read from; the label -1 means unlabelled."
         )
         return
     subjects = labelled.groupby("class", observed=False)["subject"].nunique()
@@ -302,14 +302,14 @@ def _too_few(data: _Data) -> Iterator[Finding]:
         yield _stop(
             f"The subject of {n} of {len(labelled)} labelled windows is not known. Scores are of "
             "subjects that a method has not seen, so every recording needs its subject: name it in "
-            "the files, or pass subject=.",
+            "the files, or pass subject=."
         )
     elif data.by_subject and (few := subjects[subjects < _FEWEST_OF_A_CLASS]).size:
         shown = listed([f"{name!r} has {n}" for name, n in few.items()])
         yield _stop(
             f"Each subject has one class, and too few subjects are of one: {shown}, and at least "
             f"{_FEWEST_OF_A_CLASS} subjects of every class are needed, so that there are some to "
-            "learn from and others to test on. Record more, or leave the class out.",
+            "learn from and others to test on. Record more, or leave the class out."
         )
     elif not data.by_subject:
         n = int((labelled.groupby("subject")["class"].nunique() > 1).sum())
@@ -318,7 +318,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
             yield _stop(
                 f"{n} of {total} subjects have labels of at least two classes, and at least "
                 f"{_FEWEST} are needed: with fewer, no difference between methods can be told from "
-                "chance. Label the recordings of more subjects.",
+                "chance. Label the recordings of more subjects."
             )
 
 
@@ -341,13 +341,13 @@ def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
             yield _stop(
                 f"No {what} has subjects of two classes: {shown}. A method that recognises the "
                 f"{what} instead of the brain would have the same score, and no score can tell the "
-                f"two apart. Needed are recordings of both classes with the same {what}.",
+                f"two apart. Needed are recordings of both classes with the same {what}."
             )
         elif strength > 0.5 and p < 0.01:
             yield _warning(
                 f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
                 f"A part of every score may come from the {what}. Compare the classes within one "
-                f"{what} too.",
+                f"{what} too."
             )
 
 
@@ -370,12 +370,12 @@ def _copies(data: _Data) -> Iterator[Finding]:
         yield _stop(
             f"Recordings of different subjects contain the same samples: {listed(pairs[True], 3)}. "
             "A method could have seen in training what it is tested on. Remove the copies, or give "
-            "the two names one subject.",
+            "the two names one subject."
         )
     if pairs[False]:
         yield _warning(
             f"Recordings of one subject contain the same samples: {listed(pairs[False], 3)}. They "
-            "count twice, and if their labels differ, one of them is wrong. Remove the copies.",
+            "count twice, and if their labels differ, one of them is wrong. Remove the copies."
         )
 
 
@@ -403,7 +403,7 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
                 f"The amplitude alone tells the class {name!r} from the others: it is "
                 f"{factor:.2g} times {'larger' if auc > 0.5 else 'smaller'}, with hardly an "
                 "overlap. This may be physiology, as in deep sleep, but also another amplifier, "
-                "unit or cap. Look at scores with equal amplitudes too.",
+                "unit or cap. Look at scores with equal amplitudes too."
             )
             if len(data.names) == 2:
                 break
@@ -413,7 +413,7 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
         yield _warning(
             f"The amplitude of {far.sum()} of {len(far)} recordings is more than 20 times larger "
             f"or smaller than that of the others: {shown}. Their unit may be wrong. Correct it in "
-            "the file, or leave them out.",
+            "the file, or leave them out."
         )
 
 
@@ -438,7 +438,7 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
             f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
             f"{order} (by the order of {told}). If they were recorded so, fatigue or drying "
             "electrodes tell the classes apart as well as what is studied. Needed are subjects "
-            "with the other order.",
+            "with the other order."
         )
 
 
@@ -459,7 +459,7 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
                 yield _warning(
                     f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
                     "apart from the others. Fatigue or drying electrodes tell it from them as well "
-                    "as what is studied. Needed are recordings in which the classes alternate.",
+                    "as what is studied. Needed are recordings in which the classes alternate."
                 )
 
 
@@ -467,5 +467,5 @@ def _unlabelled(data: _Data) -> Iterator[Finding]:
     if n := len(data.windows) - len(data.labelled):
         yield _note(
             f"{n} of {len(data.windows)} windows have no label. They are not scored, and are used "
-            "to pretrain without labels.",
+            "to pretrain without labels."
         )

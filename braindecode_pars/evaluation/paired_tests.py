@@ -58,11 +58,7 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 @checked(test=choice("auto", "two-way", "corrected"))
 def paired_tests(
-    scores: pd.DataFrame,
-    metric: str = "kappa",
-    *,
-    against: str | None = None,
-    test: str = "auto",
+    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None, test: str = "auto"
 ) -> pd.DataFrame:
     r"""Test the difference of every pair of methods, with subjects and draws both random.
 

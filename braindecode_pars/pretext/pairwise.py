@@ -89,12 +89,7 @@ class CrossAttentionDecoder(nn.Module):
     """
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int = 8,
-        *,
-        n_outputs: int = 1,
-        method: str = "factorized",
+        self, embed_dim: int, num_heads: int = 8, *, n_outputs: int = 1, method: str = "factorized"
     ):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)

@@ -17,12 +17,7 @@ import pandas as pd
 from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.model_files import (
-    ENTRIES,
-    PREDICTORS,
-    README,
-    write_model,
-)
+from braindecode_pars._common.model_files import ENTRIES, PREDICTORS, README, write_model
 from braindecode_pars._common.subjects import CORPORA, is_hidden
 from braindecode_pars.pretrained.cards import SHARED_FACTS, EncoderCard, card_of
 from braindecode_pars.recordings.preprocessing import FIELDS, text_of

@@ -330,9 +330,7 @@ def _table_of_omissions(rows: Iterable[tuple[str, Omission]], n_recordings: int)
 
 
 def _read_one(
-    recording: Recording,
-    read: Callable[[Recording], EEGWindowsDataset | None],
-    entry: Path | None,
+    recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None], entry: Path | None
 ) -> tuple[EEGWindowsDataset | None, str | None, list[Omission]]:
     """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
     if problem := why_unreadable(recording.file):

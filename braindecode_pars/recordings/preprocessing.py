@@ -462,10 +462,7 @@ def _compare_channels(
 
 
 def recorded(
-    info: Mapping[str, Any],
-    steps: Iterable[Any] = (),
-    *,
-    sfreq: float | None = None,
+    info: Mapping[str, Any], steps: Iterable[Any] = (), *, sfreq: float | None = None
 ) -> Preprocessing:
     """Return the preprocessing of a recording, as far as its records tell.
 
