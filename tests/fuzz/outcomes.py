@@ -188,11 +188,24 @@ _FORBIDDEN = ("socket.connect", "subprocess.Popen", "os.system", "os.exec", "pic
 _ALLOWED = ("__pycache__", "/dev/null", "/.cache/", "/.config/", "/.mne", FOLDER_PREFIX)
 
 
+#: Through these a process and those that it has started send objects to each other.
+_BETWEEN_PROCESSES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
+
+
+def _is_of_own_process() -> bool:
+    """Whether an event is of what a data worker of this process sends."""
+    frame = sys._getframe()
+    while frame := frame.f_back:
+        if frame.f_code.co_filename.endswith(_BETWEEN_PROCESSES):
+            return True
+    return False
+
+
 def _hook(event: str, arguments: tuple) -> None:
     if _watching is None:
         return
     folder, openings = _watching
-    if event in _FORBIDDEN:
+    if event in _FORBIDDEN and not _is_of_own_process():
         openings.append(f"{event}{arguments!r}"[:200])
     elif event == "open" and isinstance(arguments[0], (str, bytes)):
         path, mode, flags = arguments

@@ -72,6 +72,12 @@ def test_openings(tmp_path):
     assert sorted_as(inside, fetch) == OPENING
 
 
+def test_tensors_of_a_data_worker_are_no_opening(tmp_path):
+    """They come through a pipe of multiprocessing, pickled."""
+    loader = torch.utils.data.DataLoader(torch.zeros(4, 2), num_workers=1)
+    assert sorted_as(tmp_path, lambda folder: [len(batch) for batch in loader]) == RIGHT
+
+
 def test_totals():
     totals = Totals()
     totals.add("arrays", RIGHT, "one", "")
