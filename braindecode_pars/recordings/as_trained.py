@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import mne
 import numpy as np
-from scipy import signal as scipy_signal
+from scipy import fft
 
 from braindecode_pars._common.channel_names import electrode_name, electrode_pair, match_channels
 from braindecode_pars.recordings.cutting import continuous_stretches
@@ -26,6 +27,9 @@ from braindecode_pars.recordings.preprocessing import (
     are_close,
     is_same_reference,
 )
+
+#: Samples that are read at a time.
+_BLOCK = 2**20
 
 
 def preprocessed_signals(
@@ -136,12 +140,17 @@ def _weighted_sum(
     """Return a sum of channels less a reference as a new array of float64, shape (n_times,)."""
     total = np.zeros(stop - start)
     for name, weight in weights:
-        # Not raw[name, start:stop], which makes an array of the times, too.
-        samples = raw.get_data([raw.ch_names.index(name)], start, stop, verbose="error")[0]
-        if not np.isfinite(samples).all():
-            raise ValueError(f"channel {name} contains NaN or infinite samples; repair it first.")
-        samples *= weight
-        total += samples
+        channel = raw.ch_names.index(name)
+        for first in range(start, stop, _BLOCK):
+            last = min(first + _BLOCK, stop)
+            # Not raw[channel, first:last], which makes an array of the times, too.
+            samples = raw.get_data([channel], first, last, verbose="error")[0]
+            if not np.isfinite(samples).all():
+                raise ValueError(
+                    f"channel {name} contains NaN or infinite samples; repair it first."
+                )
+            samples *= weight
+            total[first - start : last - start] += samples
     return total if reference is None else np.subtract(total, reference, out=total)
 
 
@@ -417,15 +426,30 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     n_padded = 2 ** math.ceil(math.log2(n_times + 2 * min(n_times // 8, 100)))
     before, n_new = (n_padded - n_times) // 2, max(round(ratio * n_padded), 1)
     mean = signal.mean()
-    centred = np.empty(n_times, np.float32)
-    np.subtract(signal, mean, out=centred, casting="same_kind")
+    padded = _padded(signal, mean, before, n_padded)
     del signal  # it may be the largest array
-    pads = (before, n_padded - n_times - before)
-    padded = np.pad(centred, pads, "reflect", reflect_type="odd")
-    del centred
+    spectrum = fft.rfft(padded)
+    # The highest frequency that both rates have is once in one spectrum, and twice in the other.
+    shared = min(n_padded, n_new)
+    if shared % 2 == 0:
+        spectrum[shared // 2] *= 2 if n_new < n_padded else 0.5
     first = round(ratio * before)
-    new = scipy_signal.resample(padded, n_new)[first : first + n_final]
-    return new.astype(np.float64) + mean
+    new = fft.irfft(spectrum[: n_new // 2 + 1], n_new)[first : first + n_final]
+    return new.astype(np.float64) * (n_new / n_padded) + mean
+
+
+def _padded(signal: np.ndarray, mean: float, before: int, n_padded: int) -> np.ndarray:
+    """Reflect a signal at its first and last point, once, with zeros beyond, less its mean."""
+    limit = len(signal) - 1
+    padded = np.full(n_padded, -mean, np.float32)
+    end = before + len(signal)
+    first, last = min(before, limit), min(n_padded - end, limit)
+    subtract = partial(np.subtract, casting="same_kind")  # in single precision
+    subtract(signal, mean, out=padded[before:end])
+    start, stop = 2 * signal[0] - mean, 2 * signal[-1] - mean
+    subtract(start, signal[first:0:-1], out=padded[before - first : before])
+    subtract(stop, signal[-2 : -2 - last : -1], out=padded[end : end + last])
+    return padded
 
 
 #: Shortest time in seconds without a change that counts as flat; converters with a low resolution
