@@ -199,7 +199,8 @@ def activation_name(encoder: PatchEncoder) -> str:
     name: str = activation.__name__
     if getattr(nn, name, None) is not activation:
         raise ValueError(
-            f"The activation {activation!r} is none of torch.nn, so a file cannot name it; use one."
+            f"The activation {activation!r} is not a class of torch.nn, by whose name it is saved; "
+            "use one of torch.nn."
         )
     return name
 
@@ -278,7 +279,10 @@ class PatchEncoder(nn.Module):
         given = {name: value for name, value in locals().items() if name in _RULES}
         check_parameters(given, _RULES, type(self).__name__)
         if embed_dim % 2:
-            raise ValueError(f"embed_dim must be even, for sines and cosines; got {embed_dim}.")
+            raise ValueError(
+                "embed_dim must be even, because positions are coded by pairs of a sine and a "
+                f"cosine; got {embed_dim}."
+            )
 
         # Saved with the weights, to build the same encoder again; with Python's own numbers.
         self.config: dict[str, Any] = {

@@ -346,7 +346,7 @@ PARAMETERS = {
         ("weight_decay", -0.1, "weight_decay"),
         ("augmentation", 3, "augmentation"),
         ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
-        ("augmentation", [3], r"augmentation .*names or dicts, not 3"),
+        ("augmentation", [3], r"augmentation .*dicts of a name and arguments; got 3"),
         ("augmentation", "Mixup", "'Mixup'"),
         ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
         ("augmentation", Mixup(1.0), "Mixup"),
@@ -466,7 +466,7 @@ MODULES = {
     "attention of spatial filters": (
         lambda: PARSNet(**NET, head="spatial_filter").channel_attention(torch.zeros(1, 2, 600)),
         ValueError,
-        r"head='spatial_filter' .*use 'attention'",
+        r"head='spatial_filter' .*use head='attention'",
     ),
     "PARS on longer signals": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),

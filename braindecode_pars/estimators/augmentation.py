@@ -136,7 +136,10 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
             raise TypeError("augmentation contains Mixup, which also mixes labels.")
         return given
     if not isinstance(given, (str, dict)):
-        raise TypeError(f"augmentation must be transforms, names or dicts, not {given!r}.")
+        raise TypeError(
+            "augmentation must be braindecode transforms, their names, or dicts of a name and "
+            f"arguments; got {given!r}."
+        )
     arguments = {"name": given} if isinstance(given, str) else dict(given)
     name, known = arguments.pop("name", None), _transforms()
     if name not in known:

@@ -287,7 +287,8 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
         if (n_times := estimator.n_times_) < patch_size:
             raise ValueError(
-                f"A window of {n_times} samples is shorter than {patch_size}, the encoder's patch."
+                f"A window of {n_times} samples is shorter than the encoder's patch of "
+                f"{patch_size} samples; use longer windows."
             )
     estimator.sfreq_ = card.sfreq if windows.sfreq is None else windows.sfreq
     if windows.sfreq is None:
@@ -303,7 +304,8 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
     if differing := card.differences(estimator.preprocessing_):
         how = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         warn_user(
-            f"The windows were prepared otherwise than the encoder's: {how}. {advice(differing)}"
+            "The windows were prepared otherwise than the signals that the encoder was pretrained "
+            f"on: {how}. {advice(differing)}"
         )
     if given is not None and given.report is not None:  # an object was not loaded
         estimator.load_report_ = given.report
@@ -334,8 +336,10 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         further = pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     warn_of_amplitudes(further)
     if not estimator._pretrains:
-        reason = "pretext is None" if estimator.encoder is None else "an encoder was given"
-        warn_user(f"The windows in unlabeled are not used, as {reason}; see continue_pretraining.")
+        reason = "pretext is None"
+        if estimator.encoder is not None:
+            reason = "an encoder was given; continue_pretraining=True continues with it"
+        warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
     return [further]
 
 

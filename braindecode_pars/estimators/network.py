@@ -398,5 +398,8 @@ def root_mean_square(windows: Windows) -> float:
 def _model_class(network: str | type) -> type[nn.Module]:
     model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
     if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
-        raise ValueError(f"network={network!r} is not a braindecode model, such as 'EEGNet'.")
+        raise ValueError(
+            f"network={network!r} is not a braindecode model; pass the name or the class of one, "
+            "such as 'EEGNet' (see braindecode.models)."
+        )
     return model

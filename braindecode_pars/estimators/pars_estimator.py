@@ -167,7 +167,10 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
         elif self.electrode_position not in (AUTO, False) and not names:
-            raise ValueError("electrode_position=True needs channel names, the same everywhere.")
+            raise ValueError(
+                "electrode_position=True needs channel names, with the same names and order in "
+                "every recording."
+            )
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.

@@ -159,7 +159,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if np.ptp(targets) == 0:
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"All training targets are {targets[0]:g}, as of one sample; vary them."
+                f"All training targets are {targets[0]:g}, as if there were one sample; pass "
+                "targets that differ."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         return self._standardised(train), None if valid is None else self._standardised(valid)

@@ -201,7 +201,10 @@ class LogBandPower(WindowFeatures):
         self.bands_ = None if rate is None else _bands_below(rate / 2)
         left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
         if rate is not None and left_out:
-            warn_user(f"LogBandPower leaves out {listed(left_out)}, beyond half of {rate:g} Hz.")
+            warn_user(
+                f"LogBandPower leaves out {listed(left_out)}: windows at {rate:g} Hz have no "
+                f"frequencies above {rate / 2:g} Hz."
+            )
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
@@ -213,7 +216,8 @@ class LogBandPower(WindowFeatures):
         for name, (low, high) in bands.items():
             if high > sfreq / 2:
                 raise ValueError(
-                    f"{sfreq:g} Hz allow no {name} ({low:g} to {high:g} Hz) of fit; resample."
+                    f"The windows are at {sfreq:g} Hz, too low for {name} ({low:g} to {high:g} "
+                    "Hz), which the windows of fit have; resample them to one rate."
                 )
             inside = (frequencies >= low) & (frequencies <= high)
             if inside.sum() < 2:  # to integrate over
@@ -238,7 +242,8 @@ def _bands_below(most: float) -> dict[str, tuple[float, float]]:
     bands = {name: (low, high) for name, (low, high) in BANDS.items() if high <= most}
     if not bands:
         raise ValueError(
-            f"{2 * most:g} Hz allow no band, only up to {most:g} Hz; use a higher rate."
+            f"Windows at {2 * most:g} Hz have no frequencies above {most:g} Hz, too few for any "
+            "band; use a higher sampling rate."
         )
     return bands
 
@@ -506,14 +511,19 @@ class ChannelFeatures(WindowFeatures):
         self.features_ = _features_at(sfreq)
         left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
         if left_out:
-            names = listed(left_out)
-            warn_user(f"ChannelFeatures leaves out {names}, beyond half of {sfreq:g} Hz.")
+            warn_user(
+                f"ChannelFeatures leaves out the bands {listed(left_out)}: windows at {sfreq:g} Hz "
+                f"have no frequencies above {sfreq / 2:g} Hz."
+            )
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         features = _features_at(sfreq)
         if getattr(self, "features_", features) != features:  # arrays need no fit
-            raise ValueError(f"{sfreq:g} Hz allow other bands than the rate of fit; resample.")
+            raise ValueError(
+                f"The windows are at {sfreq:g} Hz, which allows other bands than the sampling rate "
+                "of fit; resample them to one rate."
+            )
         signals = torch.from_numpy(batch).flatten(0, 1)  # (n_windows * n_chans, n_times)
         measured = []
         for part in instance_norm(signals).split(_AT_ONCE):
@@ -547,7 +557,9 @@ class ChannelFeatures(WindowFeatures):
 def _features_at(sfreq: float) -> list[str]:
     """Return the names of the features of a channel, with the bands that a rate in Hz allows."""
     if sfreq < 30:  # the features of alpha reach up to 14 Hz
-        raise ValueError(f"ChannelFeatures needs a rate of 30 Hz or more, not {sfreq:g} Hz.")
+        raise ValueError(
+            f"ChannelFeatures needs a sampling rate of 30 Hz or more, not {sfreq:g} Hz."
+        )
     bands = [f"{low:g}-{high:g}Hz" for low, high in classical.BANDS if high <= sfreq / 2]
     parts = ("power", "power_sd", "power_change")
     names = {**_NAMES, "bands": [f"{part}_{band}" for band in bands for part in parts]}

@@ -287,7 +287,10 @@ def check_n_chans(estimator: Any, n_chans: int) -> None:
 def check_finite(output: Tensor) -> Tensor:
     """Return the output of a model. Raise a ValueError when it is not finite."""
     if not torch.isfinite(output).all():
-        raise ValueError("The output is not finite: training diverged; lower the learning rate.")
+        raise ValueError(
+            "The output of the model is not finite because its training diverged; fit again with a "
+            "lower learning rate."
+        )
     return output
 
 

@@ -481,7 +481,10 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             When the model has no attention, and as in :meth:`forward`.
         """
         if self.head == "spatial_filter":
-            raise ValueError("head='spatial_filter' has no attention; use 'attention' or 'both'.")
+            raise ValueError(
+                "A PARSNet with head='spatial_filter' has no attention over channels; use "
+                "head='attention' or head='both'."
+            )
         training = self.training
         try:
             channels = self.eval().encode_channels(x, pos, ch_mask, chs_info)
@@ -576,7 +579,10 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             positions = _tensor_of("pos, or that of chs_info,", given, x.device, *shapes).float()
             return positions if self._uses_positions else None
         if self.electrode_position and self._chs_info is None:
-            raise ValueError("electrode_position=True needs chs_info, or pos in forward.")
+            raise ValueError(
+                "electrode_position=True needs positions: pass chs_info with channel names to "
+                "PARSNet or to forward, or pos to forward."
+            )
         return x.new_full((x.shape[1], 3), torch.nan) if self._uses_positions else None
 
 
@@ -610,7 +616,8 @@ def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int,
         tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"{name} must have numbers; numpy.unique(names, return_inverse=True) numbers names."
+            f"{name} must be a tensor of numbers; make names integers first, with "
+            "numpy.unique(names, return_inverse=True)."
         ) from error
     if (shape := tuple(tensor.shape)) not in shapes:
         wanted = " or ".join(map(str, dict.fromkeys(shapes)))
@@ -646,7 +653,10 @@ def subjects_of(x: Tensor, subjects: Any) -> Tensor:
         When they are missing, or not one for each window.
     """
     if subjects is None:
-        raise ValueError("recenter='subject' needs subjects in forward, an integer a window.")
+        raise ValueError(
+            "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
+            "window, with many windows of each subject in a batch."
+        )
     return _tensor_of("subjects", subjects, x.device, (len(x),))
 
 

@@ -86,7 +86,7 @@ def find_task(name: str) -> type[PretextTask]:
     if not names_file(name):
         known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
         raise ValueError(
-            f"Unknown pretext task {name!r}; known are {known}. Your own one is FILE.py:CLASS."
+            f"Unknown pretext task {name!r}; known are {known}. One of your own is FILE.py:CLASS."
         )
     file, _, wanted = name.rpartition(":")
     task = getattr(import_file(Path(file)), wanted, None)
@@ -218,7 +218,8 @@ class PretextTask(nn.Module):
             encoder = PatchEncoder(patch_size, **encoder_arguments)
         elif encoder_arguments:
             raise TypeError(
-                f"Pass either an encoder or {', '.join(sorted(encoder_arguments))}: they build one."
+                f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
+                "effect; pass either the encoder or these arguments."
             )
         elif encoder.patch_size != patch_size:
             raise ValueError(

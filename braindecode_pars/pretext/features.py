@@ -310,11 +310,13 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor]:
     """Return frequencies, and densities of shape (batch, n_segments, n_frequencies)."""
     if sfreq < 30:
         raise ValueError(
-            f"Spectral features need 30 Hz or more, not {sfreq:g} Hz; choose others with features=."
+            "The features of the spectrum reach up to 14 Hz, so they need a sampling rate of 30 Hz "
+            f"or more, not {sfreq:g} Hz; choose others with features=."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
-            f"Spectral features need two seconds, not {x.shape[-1]} samples at {sfreq:g} Hz."
+            f"A signal of {x.shape[-1]} samples at {sfreq:g} Hz is shorter than the two seconds "
+            "that the features of its spectrum need; use longer windows."
         )
     n_samples = round(sfreq)
     segments = x.unfold(-1, n_samples, n_samples // 2)

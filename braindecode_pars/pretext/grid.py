@@ -101,8 +101,8 @@ class GridTask(PretextTask):
         self.n_patches = n_times // patch_size
         if self.n_patches < 2:
             raise ValueError(
-                f"{type(self).__name__} needs two patches or more; {n_times} samples have one of "
-                f"{patch_size}. Use longer windows or a shorter patch."
+                f"{type(self).__name__} needs two patches or more; a window of {n_times} samples "
+                f"has one patch of {patch_size}. Use longer windows or a shorter patch."
             )
         limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
         self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits)

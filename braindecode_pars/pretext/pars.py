@@ -219,7 +219,8 @@ class PARS(PretextTask):
             raise ValueError(f"min_gap={gap} needs overlap=False or sampling='grid'.")
         if n_times == patch_size:
             raise ValueError(
-                f"{n_times} samples are one patch only; use longer windows or a shorter patch."
+                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
+                "longer windows or a shorter patch."
             )
         most = (n_times + gap) // (patch_size + gap)  # without overlap
         if self.sampling == "grid":

@@ -219,7 +219,9 @@ def divided(
     unknown = [name for name in settings if name not in finding | reading]
     if unknown:
         accepted = ", ".join(sorted(finding | reading)) or "none"
-        raise TypeError(f"{recipe.CARD['name']} has no setting {unknown[0]}, but {accepted}.")
+        raise TypeError(
+            f"{recipe.CARD['name']} has no setting {unknown[0]}; its settings are {accepted}."
+        )
     return (
         {name: value for name, value in settings.items() if name in finding},
         {name: value for name, value in settings.items() if name in reading},

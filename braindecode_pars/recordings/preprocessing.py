@@ -165,7 +165,9 @@ class Preprocessing:
         entries, names = dict(value or {}), [field.name for field in fields(cls)]
         entries.pop("filters", None)  # in files of development versions
         if unknown := [name for name in entries if name not in names]:
-            raise ValueError(f"preprocessing has no entry {unknown[0]!r}, but {', '.join(names)}.")
+            raise ValueError(
+                f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(names)}."
+            )
         return cls(**entries)
 
     def known(self) -> dict[str, Any]:

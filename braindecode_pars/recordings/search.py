@@ -261,7 +261,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     try:
         expression = re.compile(subject)
     except re.error as error:
-        raise ValueError(f"subject={subject!r} is no regular expression: {error}.") from error
+        raise ValueError(f"subject={subject!r} is not a regular expression: {error}.") from error
     if expression.groups != 1:
         raise ValueError(
             f"The pattern {subject!r} of the subject has {expression.groups} groups; put "

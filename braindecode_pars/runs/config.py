@@ -35,7 +35,9 @@ _RULES = {
         ("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)
     ),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
-    "window_seconds": checks.Rule("seconds, all different", (Real, list, tuple), _are_lengths),
+    "window_seconds": checks.Rule(
+        "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
+    ),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
     "task": checks.instance("the name of a pretext task", str),
     "device": checks.choice("auto", "cpu", "cuda", "mps"),

@@ -253,7 +253,8 @@ def _accelerator(config: RunConfig) -> Accelerator:
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
-            f"A run on {config.device!r} after {accelerator.device.type} needs a new process."
+            f"device={config.device!r} cannot be used after a run on {accelerator.device.type} in "
+            "one process; start another."
         )
     return accelerator
 

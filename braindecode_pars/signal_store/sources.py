@@ -341,7 +341,10 @@ def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> 
         transforms = transforms if own is None else (own, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
-        raise TypeError("Windows of mne.Epochs keep no recording; cut with use_mne_epochs=False.")
+        raise TypeError(
+            "Windows of an mne.Epochs do not keep their recording; cut windows with "
+            "use_mne_epochs=False."
+        )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [(dataset, transforms)]
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")

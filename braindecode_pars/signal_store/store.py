@@ -646,5 +646,6 @@ class SignalStore:
                 altered.append(recording.name)
         if altered:
             raise ValueError(
-                f"{self._samples.file} was altered: {listed(altered, 5)}; copy it again."
+                f"{self._samples.file} was altered since these were stored: {listed(altered, 5)}. "
+                "Copy the store again."
             )

@@ -256,7 +256,8 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
     if is_same_rate(piece.sfreq, index.sfreq):
         return piece
     reason = (
-        f"it is at {piece.sfreq:g} Hz, earlier ones at {index.sfreq:g} Hz; resample with sfreq=."
+        f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
+        "sfreq= to resample all recordings to one rate."
     )
     return Unusable(piece.recording.name, piece.label, reason)
 

@@ -258,7 +258,8 @@ def _of_subset(X: SliceDataset | Subset) -> _Part:
     indices = np.asarray(X.indices_ if isinstance(X, SliceDataset) else X.indices)
     if len(indices) and indices.dtype.kind not in "iu":
         raise ValueError(
-            f"The subset has {indices.dtype} indices, not integers; use np.flatnonzero(mask)."
+            f"The subset has {indices.dtype} indices; they must be integers. For a boolean mask, "
+            "use np.flatnonzero(mask)."
         )
     chosen = {name: values[indices.astype(int)] for name, values in part.columns.items()}
     part = part._replace(columns=chosen)
@@ -344,7 +345,10 @@ def _table(part: _Part) -> Windows:
     counts = recordings["sfreq"].value_counts()
     if not all(is_same_rate(rate, counts.index[0]) for rate in counts.index):
         found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
-        raise ValueError(f"Recordings have different sampling rates: {found}; resample them first.")
+        raise ValueError(
+            f"The recordings have different sampling rates: {found}; resample them before you cut "
+            "windows."
+        )
     columns, label_dtype = {**part.columns, "recording": numbers}, None
     if "label" in columns:
         columns["label"], label_dtype = label_column(columns["label"])

@@ -116,7 +116,8 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
     warn_of_similar_names(names.tolist())
     if len(names) == 1:
         warn_user(
-            f"All windows are of one subject ({names[0]}), validation too; validation=0 uses none."
+            f"All windows are of one subject ({names[0]}), and so are the internal validation "
+            "windows; validation=0 uses none."
         )
     return numbers
 
@@ -216,5 +217,8 @@ def are_validation(
         trained = SubjectKeys(dict.fromkeys(subjects[named & ~is_valid].tolist()))
         both = [s for s in dict.fromkeys(subjects[named & is_valid].tolist()) if s in trained]
         if both:
-            raise ValueError(f"Subjects in both splits: {listed([*map(str, both)])}; use one.")
+            raise ValueError(
+                f"Subjects in both splits, 'train' and 'valid': {listed([*map(str, both)])}; put "
+                "all recordings of a subject in one split."
+            )
     return is_valid

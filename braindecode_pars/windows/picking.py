@@ -115,7 +115,10 @@ def pick_for_fit(
     if windows.chs_info is None or (any_montage and None in sizes):
         return windows
     if None in sizes:
-        raise ValueError("Some windows have channel names, others none; pass one of both kinds.")
+        raise ValueError(
+            "Some windows have channel names and others have none; pass windows with names only, "
+            "or arrays only."
+        )
     # Channels of the first recording that all recordings have, in the order of the first.
     first = montages[0]
     found = [match_channels(first.names, montage.names) for montage in montages]
@@ -195,7 +198,8 @@ def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
         raise ValueError(f"channels={names} is empty or has a name twice; list each channel once.")
     if windows.chs_info is None:
         raise ValueError(
-            f"channels={names} needs names, but the windows have none; pick rows of the array."
+            f"channels={names} needs channel names, but the windows have none; pick the rows of "
+            "the array instead."
         )
     found, problem = _match_good(windows, names, "they are in channels=")
     if problem:
@@ -220,8 +224,8 @@ def _eeg_of(montage: Montage) -> Montage:
     good = [is_eeg(ch) and ch["ch_name"] not in montage.bads for ch in montage.chs_info]
     if not any(good):
         raise ValueError(
-            f"None of {_list(montage.names)} is a good EEG channel. Set their types with "
-            "raw.set_channel_types, or list the channels to use in channels=."
+            f"There is no EEG channel among {_list(montage.names)} that is not marked as bad. Set "
+            "their types with raw.set_channel_types, or list the channels to use in channels=."
         )
     return montage.pick(np.flatnonzero(good).tolist())
 
@@ -267,7 +271,10 @@ def _warn_of_references(
     for i, name in enumerate(wanted):
         matched = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
         if (pair := differing_references([name, *matched])) is not None:
-            warn_user(f"{pair[1]} is taken for {pair[0]}: another reference. Use one everywhere.")
+            warn_user(
+                f"{pair[1]} is taken for {pair[0]}: another reference, so another signal. Use one "
+                "reference in all recordings."
+            )
             return
 
 
@@ -277,7 +284,8 @@ def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None
     rest = _list([name for m, own in pairs for i, name in enumerate(m.names) if i not in own])
     if not shared:
         raise ValueError(
-            f"The recordings have no channel in common: {rest} are in some; pick the same in all."
+            f"The recordings have no channel in common: {rest} are each in some recordings only. "
+            "Pick the same channels in all recordings."
         )
     warn_user(
         f"The recordings have different channels. Only the {len(shared)} common ones are used "
