@@ -306,9 +306,9 @@ def share_encoders(
         if pretrains(fold.estimator):
             members.setdefault((fold.method, *fold.test_subjects), []).append(i)
     # A task that does not fit the windows fails before any encoder is pretrained.
-    for method in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
-        with without_training(method.estimator) as (unfitted, _):
-            start = encoder_start(unfitted, corpora[method.dataset].X)
+    for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
+        with without_training(fold.estimator) as (unfitted, _):
+            start = encoder_start(unfitted, corpora[fold.dataset].X)
             start.make_task(PatchEncoder(**start.sizes))
     shared = list(folds)
     for group in ProgressBar(

@@ -365,7 +365,7 @@ def test_labels_in_a_table_of_subjects(tmp_path, name, caplog):
     by_age = folder.load(root, some, classes={"70": "old"}, **{**asked, "label_column": "age"})
     assert classes_of(by_age) == ["old"] * 8
     both = read_table(name, root).assign(subject="?")
-    if "participant_id" in both:  # it counts, of both columns
+    if "participant_id" in both:  # of the two columns this one counts
         assert classes_of(folder.load(root, some, **{**asked, "labels": both})) == classes_of(
             windows
         )

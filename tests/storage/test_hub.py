@@ -42,7 +42,7 @@ def shipped(no_network, monkeypatch, tmp_path):
 
 @pytest.fixture
 def hub(no_network, monkeypatch, tmp_path):
-    """Cache of the Hub that contains the model somebody/eeg."""
+    """Cache of the Hub that contains the model owner/eeg."""
     constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is absent")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     repository = tmp_path / "hub" / "models--somebody--eeg"
@@ -54,10 +54,10 @@ def hub(no_network, monkeypatch, tmp_path):
 def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
     net = PARSNet(2, 3, n_times=600, sfreq=100.0, **tiny)
     net.save_pretrained(hub)
-    assert load_encoder("somebody/eeg").encoder.config == net.encoder.config
-    card = load_encoder("somebody/eeg").card
+    assert load_encoder("owner/eeg").encoder.config == net.encoder.config
+    card = load_encoder("owner/eeg").card
     assert (card.subjects, card.sfreq) == (None, 100.0)  # the people are unknown
-    loaded = PARSNet.from_pretrained("somebody/eeg", local_files_only=True)
+    loaded = PARSNet.from_pretrained("owner/eeg", local_files_only=True)
     assert loaded.load_report.complete
 
 
@@ -86,12 +86,12 @@ def test_only_the_prefix_downloads(hub, monkeypatch):
         return str(hub)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert model_folder("hf://somebody/eeg@v1") == hub
-    model_folder("somebody/eeg")
+    assert model_folder("hf://owner/eeg@v1") == hub
+    model_folder("owner/eeg")
     options = {"allow_patterns": ["*.json", "*.safetensors"]}  # never a pickle
     assert calls == [
-        ("somebody/eeg", {**options, "local_files_only": False, "revision": "v1"}),
-        ("somebody/eeg", {**options, "local_files_only": True}),
+        ("owner/eeg", {**options, "local_files_only": False, "revision": "v1"}),
+        ("owner/eeg", {**options, "local_files_only": True}),
     ]
 
 
@@ -103,15 +103,15 @@ def test_a_failed_download_gives_the_reason(hub, monkeypatch):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     with pytest.raises(FileNotFoundError, match=r"no route to host$"):
-        model_folder("hf://somebody/eeg")
+        model_folder("hf://owner/eeg")
 
 
 def test_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ImportError, match="huggingface_hub"):
-        model_folder("hf://somebody/eeg")
-    with pytest.raises(FileNotFoundError, match="somebody/eeg"):
-        model_folder("somebody/eeg")
+        model_folder("hf://owner/eeg")
+    with pytest.raises(FileNotFoundError, match="owner/eeg"):
+        model_folder("owner/eeg")
 
 
 @pytest.mark.parametrize("name", [NAME, "small"])

@@ -120,7 +120,7 @@ def test_a_model_without_a_card_is_unknown():
     assert "hashes" not in text
 
 
-def test_a_file_to_share_names_nobody():
+def test_a_file_to_share_has_no_names():
     about = {"name": "e", "people": ["Berta"], "command": "pretrain /home/berta"}
     about["held_out"] = {"people": "Carla", "loss_relative": 0.5, "parts": {}}
     described = {"pretraining": {"subjects": ["Anna"], "about": about}, "encoder": {}}
