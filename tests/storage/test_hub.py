@@ -45,7 +45,7 @@ def hub(no_network, monkeypatch, tmp_path):
     """Cache of the Hub that contains the model owner/eeg."""
     constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is absent")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    repository = tmp_path / "hub" / "models--somebody--eeg"
+    repository = tmp_path / "hub" / "models--owner--eeg"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text("c0ffee")
     return repository / "snapshots" / "c0ffee"
@@ -64,7 +64,7 @@ def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
 @pytest.mark.parametrize(
     ("source", "fact"),
     [
-        ("somebody/else", "hf://somebody/else"),
+        ("owner/else", "hf://owner/else"),
         ("runs/encoder/1", "runs/encoder/1"),
         ("/nowhere/at/all", "/nowhere/at/all"),
         (Path("runs/encoder/1"), "runs/encoder/1"),
