@@ -21,12 +21,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.checks import check_positive, choice, listed
 from braindecode_pars._common.subjects import normalized, subject_key
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
-from braindecode_pars.recordings.label_annotations import (
-    annotations_of,
-    annotations_of_stretches,
-    labels_within,
-    marks_of,
-)
+from braindecode_pars.recordings.label_annotations import annotations_of, labels_within, marks_of
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
@@ -283,7 +278,8 @@ def load(
     >>> windows.datasets[0].window_kwargs[-1][1]["mapping"]
     {'rest': 0, 'task': 1}
     """
-    check_filters(sfreq=sfreq, low=low, high=high, mains=mains)
+    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    check_filters(**filters)
     check_positive(window_seconds=window_seconds)
     choice("average", None).check("reference", reference)
     root = Path(path).expanduser()
@@ -300,11 +296,7 @@ def load(
         check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
     cutting: dict[str, Any] = dict(
-        names=names,
-        targets=targets,
-        window_seconds=window_seconds,
-        reference=reference,
-        **dict(sfreq=sfreq, low=low, high=high, mains=mains),
+        names=names, targets=targets, window_seconds=window_seconds, reference=reference, **filters
     )
     windows = read_corpus(
         _with_origin(root, chosen),
@@ -327,9 +319,7 @@ def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
         people = pd.read_csv(table, sep="\t", dtype=str)
         column = next((name for name in people if str(name).lower() in _SITES), None)
         if column is not None and "participant_id" in people:
-            sites = dict(
-                zip(people["participant_id"].map(subject_key), people[column], strict=True)
-            )
+            sites = people.set_index(people["participant_id"].map(subject_key))[column].to_dict()
     with_origin = []
     for each in chosen:
         origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
@@ -386,10 +376,7 @@ def _read(
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
     marks = marks_of(raw, recording.file)
-    if given is None:
-        found = annotations_of(recording.file, raw)
-    else:
-        found = annotations_of_stretches(given, raw)
+    found = annotations_of(recording.file, raw, given)
     labelled = labels_within(found, names, raw, window_seconds)
     if not len(labelled):
         return None
@@ -407,10 +394,7 @@ def _read(
 
 def _open(file: Path) -> mne.io.BaseRaw:
     """Open a recording, with the types of channels that BIDS lists beside it."""
-    if not file.name.lower().endswith(_OF_MNE):
-        raw = read_recording(file)
-    else:
-        raw = mne.io.read_raw(file, preload=True, verbose="error")
+    raw = read_recording(file)
     if table := table_beside(file, "channels"):
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
         channels = channels.apply(lambda column: column.str.strip().str.upper())

@@ -13,14 +13,7 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import (
-    check_parameters,
-    choice,
-    instance,
-    listed,
-    number,
-    positive,
-)
+from braindecode_pars._common.checks import check_parameters, choice, instance, listed, number
 from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
@@ -74,11 +67,11 @@ TARGETS = {
 #: Targets of ``contrast="rest"``.
 REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
+SECONDS = number("of at least 0", lambda value: value >= 0)
 RULES = dict(
     contrast=choice("movements", "rest"),
-    tmin=number("of at least 0", lambda value: value >= 0),
-    tmax=positive(),
-    sfreq=positive(),
+    tmin=SECONDS,
+    tmax=SECONDS,
     reference=choice("average", "picks", None),
 )
 
@@ -200,8 +193,7 @@ class Settings(Picked, Reading, total=False):
 
 def _check(*, tmin: float = 0.0, tmax: float = 4.0, **settings: Any) -> None:
     check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
-    filters = ("sfreq", "low", "high", "mains")
-    check_filters(**{name: settings[name] for name in filters if name in settings})
+    check_filters(**{n: v for n, v in settings.items() if n in ("sfreq", "low", "high", "mains")})
     if tmin >= tmax:
         raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
 
@@ -342,7 +334,7 @@ def load(
     return read_recipe(CARD, found, cut, _check, classes, expected=(), **settings)
 
 
-def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
+def class_names(*, contrast: str = "movements", **others: Any) -> tuple[str, ...]:
     """Return the names of the targets 0, 1, ... of :func:`load`.
 
     Parameters

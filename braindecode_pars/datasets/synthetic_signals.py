@@ -8,7 +8,6 @@ with frequency.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 
@@ -17,14 +16,7 @@ import numpy as np
 import torch
 from numpy.random import Generator
 
-from braindecode_pars._common.checks import (
-    Rule,
-    check_parameters,
-    checked,
-    instance,
-    integer,
-    positive,
-)
+from braindecode_pars._common.checks import Rule, check_parameters, checked, integer, positive
 from braindecode_pars._common.subjects import NO_SUBJECT
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.door import windows_of
@@ -45,7 +37,9 @@ def _range(least: float, most: float, unit: str = "") -> Rule:
         are_numbers = all(isinstance(x, Real) and not isinstance(x, bool) for x in pair)
         return len(pair) == 2 and are_numbers and least <= pair[0] <= pair[1] <= most
 
-    return Rule(f"a lower and an upper number{unit} from {least:g} to {most:g}", (tuple,), holds)
+    return Rule(
+        f"a lower and an upper number{unit} from {least:g} to {most:g}", (tuple, list), holds
+    )
 
 
 _RULES = dict(
@@ -118,15 +112,11 @@ class SyntheticSignals:
     n_windows: int = 6400
 
     def __post_init__(self) -> None:
-        for name in ("exponent", "knee", "band"):  # JSON has lists
-            value = getattr(self, name)
-            if isinstance(value, Iterable) and not isinstance(value, str):
-                object.__setattr__(self, name, tuple(value))
         check_parameters(vars(self), _RULES, type(self).__name__)
         for name, value in vars(self).items():  # as JSON takes them: no numbers of NumPy
             plain = int if name == "n_windows" else float
-            pair = tuple(map(float, value)) if isinstance(value, tuple) else None
-            object.__setattr__(self, name, pair or plain(value))
+            is_pair = isinstance(value, tuple | list)
+            object.__setattr__(self, name, tuple(map(float, value)) if is_pair else plain(value))
         low, high = self.band
         if min(high, self.sfreq / 2) - low < LEAST:
             raise ValueError(
@@ -140,7 +130,7 @@ class SyntheticSignals:
         high = self.band[1] if self.band[1] < self.sfreq / 2 else None
         return Preprocessing(sfreq=self.sfreq, band=(self.band[0], high))
 
-    @checked(n=integer(0), n_times=integer(1), rng=instance("a numpy.random.Generator", Generator))
+    @checked(n=integer(0), n_times=integer(1))
     def draw(self, n: int, n_times: int, rng: Generator) -> np.ndarray:
         """Draw signals.
 

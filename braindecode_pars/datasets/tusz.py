@@ -18,16 +18,7 @@ from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keyw
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
-__all__ = [
-    "CARD",
-    "MIN_OVERLAP",
-    "cut",
-    "load",
-    "overlap",
-    "prepare",
-    "read_seizures",
-    "recordings",
-]
+__all__ = ["CARD", "cut", "load", "overlap", "prepare", "read_seizures", "recordings"]
 
 #: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
@@ -43,9 +34,6 @@ CARD: dict[str, Any] = dict(
     "Front Neurosci 10:196",
 )
 
-#: Default of ``min_overlap`` in seconds: the resolution of the annotations, so that any overlap
-#: counts.
-MIN_OVERLAP = 1e-4
 WINDOW_SECONDS = 30.0
 
 _EXAMPLE = "edf/train/aaaaaaaa/s001_2003/02_tcp_le/aaaaaaaa_s001_t000.edf"
@@ -148,7 +136,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 
 
 def cut(
-    recording: Recording, *, annotations: str = "csv_bi", min_overlap: float = MIN_OVERLAP
+    recording: Recording, *, annotations: str = "csv_bi", min_overlap: float = 1e-4
 ) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows, as :func:`load` does.
 
@@ -198,7 +186,7 @@ def load(
     *,
     dev: str = "train",
     split_seed: int = 0,
-    min_overlap: float = MIN_OVERLAP,
+    min_overlap: float = 1e-4,
     annotations: str = "csv_bi",
     **reading: Unpack[Reading],
 ) -> BaseConcatDataset:

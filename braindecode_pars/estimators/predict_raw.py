@@ -43,7 +43,6 @@ from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
     held_time,
-    missing_steps,
     new_sample,
     preprocessed_signals,
     rereferenced,
@@ -57,6 +56,7 @@ from braindecode_pars.recordings.preprocessing import (
     Difference,
     Preprocessing,
     differences,
+    missing_steps,
     recorded,
     text_of,
 )

@@ -1,8 +1,8 @@
 """From files to windows: the building blocks of the datasets.
 
-A recording is found (``search``), opened (``readers``, ``edf_records``), prepared (``preparation``)
-and cut into windows (``cutting``), with labels from its annotations (``label_annotations``), or
-from names or tables of files (``label_files``). ``loading`` does this for a whole corpus, in
+A recording is found (``search``), opened (``readers``), prepared (``preparation``) and cut into
+windows (``cutting``), with labels from its annotations (``label_annotations``), or from names or
+tables of files (``label_files``). ``loading`` does this for a whole corpus, in
 parallel. ``continuous`` and ``labelled`` hand whole recordings to a store. ``preprocessing``
 describes what was done, and ``as_trained`` does the same with another recording.
 """

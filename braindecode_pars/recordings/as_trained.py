@@ -10,23 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import mne
 import numpy as np
-from scipy import fft
+from scipy.signal import resample
 
 from braindecode_pars._common.channel_names import electrode_name, electrode_pair, match_channels
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.preprocessing import (
-    AS_RECORDED,
-    AVERAGE,
-    CHANGED,
-    Preprocessing,
-    are_close,
-    is_same_reference,
-)
+from braindecode_pars.recordings.preprocessing import AS_RECORDED, AVERAGE, CHANGED, Preprocessing
 
 #: Samples that are read at a time.
 _BLOCK = 2**20
@@ -152,44 +144,6 @@ def _weighted_sum(
             samples *= weight
             total[first - start : last - start] += samples
     return total if reference is None else np.subtract(total, reference, out=total)
-
-
-def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing:
-    """Return what to apply to a recording, so that it is like those that a model was trained on.
-
-    Parameters
-    ----------
-    trained : Preprocessing
-        Preprocessing of the recordings of the training.
-    found : Preprocessing
-        Preprocessing of the recording, as far as its records tell.
-
-    Returns
-    -------
-    Preprocessing
-        ``trained`` without the edges of the band, the notch filters and the reference that the
-        recording has; ``scale`` is the factor that is left.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
-    >>> from braindecode_pars.recordings.as_trained import missing_steps
-    >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)
-    >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0))))
-    band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
-    """
-    band, had = trained.band or (None, None), found.band or (None, None)
-    low, high = (None if are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
-    notches = found.notch or ()
-    lacking = [f for f in trained.notch or () if not any(are_close(f, other) for other in notches)]
-    has_reference = is_same_reference(trained.reference, found.reference)
-    return replace(
-        trained,
-        band=(low, high),
-        notch=tuple(lacking),
-        reference=None if has_reference else trained.reference,
-        scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
-    )
 
 
 @dataclass(frozen=True)
@@ -426,30 +380,15 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     n_padded = 2 ** math.ceil(math.log2(n_times + 2 * min(n_times // 8, 100)))
     before, n_new = (n_padded - n_times) // 2, max(round(ratio * n_padded), 1)
     mean = signal.mean()
-    padded = _padded(signal, mean, before, n_padded)
+    # Reflect it at its first and last point, once, with zeros beyond; in single precision.
+    beyond = np.array([before, n_padded - n_times - before])
+    reflected = beyond.clip(max=n_times - 1)
+    padded = np.subtract(signal, mean, out=np.empty(n_times, np.float32), casting="same_kind")
     del signal  # it may be the largest array
-    spectrum = fft.rfft(padded)
-    # The highest frequency that both rates have is once in one spectrum, and twice in the other.
-    shared = min(n_padded, n_new)
-    if shared % 2 == 0:
-        spectrum[shared // 2] *= 2 if n_new < n_padded else 0.5
+    padded = np.pad(padded, reflected, "reflect", reflect_type="odd")
+    padded = np.pad(padded, beyond - reflected, constant_values=-mean)
     first = round(ratio * before)
-    new = fft.irfft(spectrum[: n_new // 2 + 1], n_new)[first : first + n_final]
-    return new.astype(np.float64) * (n_new / n_padded) + mean
-
-
-def _padded(signal: np.ndarray, mean: float, before: int, n_padded: int) -> np.ndarray:
-    """Reflect a signal at its first and last point, once, with zeros beyond, less its mean."""
-    limit = len(signal) - 1
-    padded = np.full(n_padded, -mean, np.float32)
-    end = before + len(signal)
-    first, last = min(before, limit), min(n_padded - end, limit)
-    subtract = partial(np.subtract, casting="same_kind")  # in single precision
-    subtract(signal, mean, out=padded[before:end])
-    start, stop = 2 * signal[0] - mean, 2 * signal[-1] - mean
-    subtract(start, signal[first:0:-1], out=padded[before - first : before])
-    subtract(stop, signal[-2 : -2 - last : -1], out=padded[end : end + last])
-    return padded
+    return resample(padded, n_new)[first : first + n_final].astype(np.float64) + mean
 
 
 #: Shortest time in seconds without a change that counts as flat; converters with a low resolution
@@ -513,9 +452,6 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
             # Not raw[name, start:stop], which makes an array of the times, too.
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
             parts.append((*_runs(samples), [samples.min(), samples.max()]))
-        if not parts:
-            found[name] = HeldTime(0.0, 0.0)
-            continue
         values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         low, high = ends.min(), ends.max()
         clipped = ((values == low) | (values == high)) & (low < high)
@@ -527,10 +463,8 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
 def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the values and lengths of the runs of at least three equal samples."""
     equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal
-    if not len(equal):
-        return np.zeros(0), np.zeros(0, int)
-    ends = np.flatnonzero(np.diff(equal) > 1)
-    first = equal[np.concatenate([[0], ends + 1])]
-    lengths = equal[np.concatenate([ends, [-1]])] - first + 2
+    first = equal[np.diff(equal, prepend=-2) > 1]
+    last = equal[np.diff(equal, append=len(samples) + 1) > 1]
+    lengths = last - first + 2
     long = lengths >= _CLIPPED
     return samples[first[long]], lengths[long]

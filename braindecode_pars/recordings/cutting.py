@@ -170,7 +170,7 @@ def _good_windows(
         }
     )
     good = are_good(raw, starts, starts + length)
-    why = 'in annotations that begin with "BAD"'
+    why = 'in gaps or in annotations that begin with "BAD"'
     omit("windows", why, np.sum(~good), len(good), is_asked=True)
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
@@ -221,10 +221,7 @@ def event_windows(
     numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
     starts = np.repeat(first, counts) + numbers * length
     targets = np.array([mapping[label] for label in np.repeat(notes.description[keep], counts)])
-    whole = np.zeros(len(starts), dtype=bool)
-    for start, stop in continuous_stretches(raw):
-        whole |= (starts >= start) & (starts + length <= stop)
-    windows = _good_windows(raw, numbers[whole], starts[whole], length, targets[whole])
+    windows = _good_windows(raw, numbers, starts, length, targets)
     return None if windows is None else name_classes(windows, mapping)
 
 

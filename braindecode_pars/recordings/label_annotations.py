@@ -124,7 +124,9 @@ def _of_table(table: Path, *, bad_only: bool = False) -> mne.Annotations:
     return mne.Annotations(times_in(events, "onset", table), durations, texts)
 
 
-def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
+def annotations_of(
+    file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
+) -> mne.Annotations:
     """Return the events of a BIDS table beside a recording, or else the recording's annotations.
 
     Onsets are in seconds from the first sample.
@@ -134,6 +136,12 @@ def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
     ValueError
         When the table has no column ``onset`` or ``trial_type``, or a time that cannot be read.
     """
+    if stretches is not None:  # without a start it is the whole recording
+        rows = [
+            (0.0, raw.duration, label) if onset is None else (onset, duration, label)
+            for onset, duration, label in stretches
+        ]
+        return mne.Annotations(*zip(*rows, strict=True))
     if table := table_beside(file, "events"):
         return _of_table(table)
     notes = raw.annotations
@@ -200,15 +208,6 @@ def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
         bad = _of_table(table, bad_only=True)
         marks.append(bad.onset, bad.duration, bad.description)
     return marks
-
-
-def annotations_of_stretches(stretches: Sequence[Stretch], raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return labelled stretches of a recording as annotations, one without a start as the whole."""
-    rows = [
-        (0.0, raw.duration, label) if onset is None else (onset, duration, label)
-        for onset, duration, label in stretches
-    ]
-    return mne.Annotations(*zip(*rows, strict=True))
 
 
 def labels_within(

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -349,11 +349,13 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
     sampling rate 256 Hz, but 100 Hz in training | resample
     band from 0.5 Hz, but 0.3-35 Hz in training | None
     """
-    missing, further = _compare_notches(trained, found)
+    top = min(_top(trained), _top(found))
+    missing = any(freq < top for freq in _lacking(trained, found))
+    further = any(freq < top for freq in _lacking(found, trained))
     absent, reordered = _compare_channels(trained.channels, found.channels)
     rows = (
         ("sfreq", _differ(trained.sfreq, found.sfreq), "resample"),
-        ("notch", bool(missing or further), None if further else "notch_filter"),
+        ("notch", missing or further, None if further else "notch_filter"),
         ("reference", _references_differ(trained, found), _reference_repair(trained, found)),
         ("scale", _differ(trained.scale, found.scale), "rescale"),
         ("channels", absent or reordered, None if absent else "pick"),
@@ -365,6 +367,42 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
         if differs and None not in values:
             differing.append(Difference(name, *values, repair))
     return sorted(differing, key=lambda each: FIELDS.index(each.name))
+
+
+def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing:
+    """Return what to apply to a recording, so that it is like those that a model was trained on.
+
+    Parameters
+    ----------
+    trained : Preprocessing
+        Preprocessing of the recordings of the training.
+    found : Preprocessing
+        Preprocessing of the recording, as far as its records tell.
+
+    Returns
+    -------
+    Preprocessing
+        ``trained`` without the edges of the band, the notch filters and the reference that the
+        recording has; ``scale`` is the factor that is left.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> from braindecode_pars.recordings.preprocessing import missing_steps
+    >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)
+    >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0))))
+    band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
+    """
+    band, had = trained.band or (None, None), found.band or (None, None)
+    low, high = (None if are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
+    has_reference = is_same_reference(trained.reference, found.reference)
+    return replace(
+        trained,
+        band=(low, high),
+        notch=tuple(_lacking(trained, found)),
+        reference=None if has_reference else trained.reference,
+        scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
+    )
 
 
 def is_same_reference(one: str | None, other: str | None) -> bool:
@@ -429,17 +467,9 @@ def _band_difference(trained: Preprocessing, found: Preprocessing) -> list[Diffe
     return []
 
 
-def _compare_notches(
-    trained: Preprocessing, found: Preprocessing
-) -> tuple[list[float], list[float]]:
-    """Return notch frequencies that the recording lacks, and those that only it has."""
-    top = min(_top(trained), _top(found))
-
-    def lacking(those: Preprocessing, others: Preprocessing) -> list[float]:
-        freqs = [freq for freq in those.notch or () if freq < top]
-        return [f for f in freqs if not any(are_close(f, o) for o in others.notch or ())]
-
-    return lacking(trained, found), lacking(found, trained)
+def _lacking(wanted: Preprocessing, found: Preprocessing) -> list[float]:
+    """Return the frequencies of notch filters of one that the other has not."""
+    return [f for f in wanted.notch or () if not any(are_close(f, o) for o in found.notch or ())]
 
 
 def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | None:

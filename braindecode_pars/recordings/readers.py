@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind
 from braindecode_pars._common.checks import checked, listed, warn_user
-from braindecode_pars.recordings.edf_records import units_and_gaps
 from braindecode_pars.recordings.search import why_unreadable
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
@@ -37,7 +37,7 @@ _OTHER_UNITS = {
 
 @checked()
 def read_recording(file: Path) -> mne.io.BaseRaw:
-    """Read an EDF, BDF, FIF or WFDB recording into memory.
+    """Read a recording of EDF, BDF, WFDB, or another format of MNE into memory.
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
@@ -47,7 +47,8 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     Parameters
     ----------
     file : Path
-        Path that ends with ``.edf``, ``.bdf``, ``.fif``, ``.fif.gz`` or ``.hea``.
+        Path that ends with ``.edf``, ``.bdf``, ``.hea``, or as a file that :func:`mne.io.read_raw`
+        reads, such as ``.fif``.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file))
     with short_errors():
-        return mne.io.read_raw_fif(file, preload=True, verbose="error")
+        return mne.io.read_raw(file, preload=True, verbose="error")
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -141,6 +142,64 @@ def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
             "continuous files, for example with EDFbrowser."
         )
     return raw, dict(zip(raw.ch_names, units, strict=True))
+
+
+_ANNOTATIONS = ("EDF Annotations", "BDF Annotations")
+
+#: Start of a data record in seconds, at the beginning of its first annotation signal.
+_ONSET = re.compile(rb"([+-]\d+\.?\d*)\x14")
+
+#: Start times are written with few decimals; a smaller difference in seconds is no gap.
+_RESOLUTION = 1e-3
+
+
+def units_and_gaps(file: Path, sfreq: float) -> tuple[list[str], bool]:
+    """Return the units of the signals of an EDF or BDF file, and whether it has gaps.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    sfreq : float
+        Sampling rate in Hz. Records that are apart by more than a sample have a gap between them.
+
+    Returns
+    -------
+    units : list of str
+        Units (physical dimensions) of MNE's channels: without those of annotation signals.
+    has_gaps : bool
+        Whether the file is discontinuous, and records are apart.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When a number in the header is invalid, or the time of a record cannot be read.
+    """
+    with file.open("rb") as stream:
+        start = stream.read(256).decode("latin-1")
+        n_signals = int(start[252:256])
+        rest = stream.read(256 * n_signals).decode("latin-1")
+
+    def column(first: int, width: int) -> list[str]:
+        # The entries of all signals follow each other; ``first`` counts the bytes before.
+        begin = first * n_signals
+        entries = (rest[begin + i * width : begin + (i + 1) * width] for i in range(n_signals))
+        return [entry.split("\x00")[0].strip() for entry in entries]
+
+    is_annotation = [label in _ANNOTATIONS for label in column(0, 16)]
+    units = [unit for unit, other in zip(column(96, 8), is_annotation, strict=True) if not other]
+    if start[192:197] not in ("EDF+D", "BDF+D"):
+        return units, False
+    # The first annotation signal of each record begins with its time.
+    widths = np.array([int(n) for n in column(216, 8)]) * (3 if start[192] == "B" else 2)
+    place = is_annotation.index(True)
+    stop, width = widths[: place + 1].sum(), widths.sum()
+    content = np.memmap(file, np.uint8, "r", offset=int(start[184:192]))
+    records = content[: len(content) // width * width].reshape(-1, width)
+    texts = [record[stop - widths[place] : stop].tobytes() for record in records]
+    onsets = np.array([float(_ONSET.match(text)[1]) for text in texts])  # type: ignore[index]
+    expected = onsets[0] + float(start[244:252]) * np.arange(len(onsets))
+    return units, bool((np.abs(onsets - expected) > max(_RESOLUTION, 1 / sfreq)).any())
 
 
 def _check_voltages(units: dict[str, str]) -> None:

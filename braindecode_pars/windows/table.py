@@ -109,10 +109,8 @@ class Montage:
     is_picked: bool = False
 
     @classmethod
-    def of(cls, chs_info: list[dict] | None, bads: Sequence[str] = ()) -> Montage:
+    def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Montage:
         """Return the montage that reads all of these channels."""
-        if chs_info is None:
-            return cls(None, frozenset(bads))
         return cls(with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
 
     @cached_property

@@ -512,7 +512,7 @@ def test_bad_times_are_no_windows(tmp_path, caplog):
     caplog.set_level("INFO")
     windows = folder.load(root, **{**BIDS, "verbose": 1})
     assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0]
-    assert "2 of 3 windows  in annotations that begin with" in caplog.text
+    assert "2 of 3 windows  in gaps or in annotations that begin with" in caplog.text
     people = pd.DataFrame({"subject": ["01", "02"], "label": ["AD", "AD"]})
     by_file = folder.load(root, **{**BIDS, "labels": people})
     assert [len(part) for part in by_file.datasets] == [13, 15]

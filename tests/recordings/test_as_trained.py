@@ -14,17 +14,13 @@ from braindecode_pars.recordings.as_trained import (
     HeldTime,
     find_derivations,
     held_time,
-    missing_steps,
     preprocessed_signals,
     rereferenced,
     resampled,
 )
 from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preparation import filter_and_resample
-from braindecode_pars.recordings.preprocessing import (
-    Preprocessing,
-    recorded,
-)
+from braindecode_pars.recordings.preprocessing import Preprocessing, missing_steps, recorded
 
 
 def formulas(wanted, found, **arguments):

@@ -14,7 +14,6 @@ import pytest
 from braindecode_pars.recordings.cutting import collected_omissions
 from braindecode_pars.recordings.label_annotations import (
     annotations_of,
-    annotations_of_stretches,
     labels_in_annotations,
     labels_within,
     read_table,
@@ -208,11 +207,11 @@ RAW = mne.io.RawArray(np.zeros((1, 6000)), mne.create_info(["C3"], 100.0, "eeg")
 
 def test_stretches_are_annotations_of_their_classes():
     stretches = [(0, 30, "3"), (30, 0, "4"), (40, 20, "?")]
-    given = annotations_of_stretches(stretches, RAW)
+    given = annotations_of(Path(), RAW, stretches)
     found = labels_within(given, {"3": "N3", "4": "N3"}, RAW, 10.0)
     assert found.description.tolist() == ["N3", "N3"]
     assert [found.onset.tolist(), found.duration.tolist()] == [[0, 30], [30, 10]]
-    whole = annotations_of_stretches([(None, 0, "3")], RAW)
+    whole = annotations_of(Path(), RAW, [(None, 0, "3")])
     assert [*whole.onset, *whole.duration] == [0, 60]
 
 
@@ -228,7 +227,7 @@ def test_stretches_are_annotations_of_their_classes():
     ],
 )
 def test_a_label_that_does_not_fit_is_counted(onset, duration, why):
-    given = annotations_of_stretches([(onset, duration, "W")], RAW)
+    given = annotations_of(Path(), RAW, [(onset, duration, "W")])
     with collected_omissions() as omissions:
         labels_within(given, {"W": "W"}, RAW, 10.0)
     assert [why in each.why for each in omissions] == ([] if why is None else [True])

@@ -19,7 +19,6 @@ from braindecode.preprocessing import (
 )
 from numpy import multiply
 
-from braindecode_pars.recordings.as_trained import missing_steps
 from braindecode_pars.recordings.preprocessing import (
     Difference,
     Preprocessing,
@@ -28,6 +27,7 @@ from braindecode_pars.recordings.preprocessing import (
     counted,
     differences,
     disagreements,
+    missing_steps,
     recorded,
     remember_steps,
     remembered_steps,
