@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -117,6 +118,7 @@ _PROGRESS_RULES = dict(
 )
 
 
+@dataclass(eq=False, repr=False)
 class ProgressLine(Callback):
     """Progress bar of a training run, with the losses of the last epoch and the time left.
 
@@ -148,15 +150,9 @@ class ProgressLine(Callback):
     >>> net = PretrainingNet(PARS, callbacks=[bar], callbacks__print_log=None)
     """
 
-    def __init__(
-        self,
-        description: str = "training",
-        show: dict[str, str] | None = None,
-        first_epoch: int = 0,
-    ):
-        self.description = description
-        self.show = show
-        self.first_epoch = first_epoch
+    description: str = "training"
+    show: dict[str, str] | None = None
+    first_epoch: int = 0
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
@@ -400,15 +396,7 @@ class NoSilentFailure(NeuralNet):
         return step
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            fitted = super().fit_loop(*args, **kwargs)
-        except KeyboardInterrupt:
-            # EarlyStopping ends a training with it, too.
-            self.interrupted_ = not any(
-                isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
-                for _, callback in self.callbacks_
-            )
-            raise
+        fitted = super().fit_loop(*args, **kwargs)
         self.interrupted_ = False
         return fitted
 
@@ -416,7 +404,9 @@ class NoSilentFailure(NeuralNet):
         # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
         self.interrupted_ = True
         super().partial_fit(*args, **kwargs)
-        if self.interrupted_:
+        # EarlyStopping ends the loop as Ctrl-C does.
+        stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, EarlyStopping)]
+        if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
             raise KeyboardInterrupt
         return self
 

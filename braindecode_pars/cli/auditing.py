@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
-from rich.console import Console
 
 from braindecode_pars._common.model_files import model_folder, packaged_folder
-from braindecode_pars.cli.terminal import print_frame
+from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.evaluation.audits import FEATURES, R2, audit_encoder, audit_table
 from braindecode_pars.pretrained.saved import load_encoder
@@ -20,13 +19,11 @@ from braindecode_pars.recordings.cutting import fixed_windows
 SECONDS = 10.0
 
 
-def show_audit(console: Console, name: str) -> None:
+def show_audit(name: str) -> None:
     """Print what the features of an encoder hold: as stored on its card, or in the sample.
 
     Parameters
     ----------
-    console : rich.console.Console
-        Console to print to.
     name : str
         Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
     """
@@ -34,11 +31,11 @@ def show_audit(console: Console, name: str) -> None:
     card = load_encoder(folder).card
     stored = card.about.get("audit") if folder == packaged_folder(name) else None
     for audit in stored or [_measured(name, folder, card.sfreq)]:
-        console.print(audit["recordings"])
+        show(audit["recordings"])
         if "measured" in audit:
-            console.print(f"Measured: {audit['measured']}")
-        _print(console, pd.DataFrame(audit["table"]))
-    console.print(
+            show(f"Measured: {audit['measured']}")
+        _print(pd.DataFrame(audit["table"]))
+    show(
         "R2 of a ridge regression on the features of one channel, on other people: 1 is read "
         "without an error, 0 not at all. Above tokens and random encoder, it was learned."
     )
@@ -68,10 +65,10 @@ def _sample(sfreq: float | None) -> BaseConcatDataset:
     return BaseConcatDataset(sample.datasets)
 
 
-def _print(console: Console, table: pd.DataFrame) -> None:
+def _print(table: pd.DataFrame) -> None:
     """Print a table for each measure; only the chance level of accuracies differs."""
     for measure, rows in table.groupby("measure", sort=False):
         columns = list(FEATURES) if measure == R2 else [*FEATURES, "chance"]
         shown = rows[columns].map("{:.2f}".format)
         shown.insert(0, measure, rows["property"])
-        print_frame(console, shown)
+        print_frame(shown)

@@ -21,7 +21,6 @@ from braindecode_pars.cli.terminal import (
     SETTINGS,
     documented,
     given_options,
-    make_console,
     pairs,
     report_failures,
     values,
@@ -373,15 +372,9 @@ def predict(
     with report_failures(kept):
         from braindecode_pars.cli.predicting import predict_recordings
 
+        options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
         n_failed = predict_recordings(
-            model,
-            recordings,
-            out,
-            overlap=overlap,
-            smooth=smooth,
-            rescale=rescale,
-            device=device,
-            overwrite=overwrite,
+            model, recordings, out, device=device, overwrite=overwrite, **options
         )
     if n_failed:
         raise typer.Exit(1)
@@ -406,13 +399,13 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
         from braindecode_pars.cli.describing import show_card, show_encoders
 
         if name is None:
-            show_encoders(make_console())
+            show_encoders()
         elif audit:
             from braindecode_pars.cli.auditing import show_audit
 
-            show_audit(make_console(), name)
+            show_audit(name)
         else:
-            show_card(make_console(), name)
+            show_card(name)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)

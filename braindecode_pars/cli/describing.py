@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
+import pandas as pd
 from rich.filesize import decimal
 
 from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ALIASES, ENCODER, packaged_folder, packaged_names
-from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.pretrained.model_card import model_card
 from braindecode_pars.pretrained.saved import describe_encoder, load_encoder
 from braindecode_pars.recordings.preprocessing import text_of
@@ -34,9 +34,8 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
         f"{planned.measured_windows} in {config.precision}",
         "time": _time(planned.hours),
     }
-    console = make_console()
-    print_table(console, facts.items())
-    console.print("Nothing was started. The hours hold if data arrive as fast as they are used.")
+    print_frame(pd.DataFrame(facts.items()), n_text=2, header=False)
+    show("Nothing was started. The hours hold if data arrive as fast as they are used.")
 
 
 def _time(hours: float) -> str:
@@ -46,21 +45,22 @@ def _time(hours: float) -> str:
     return f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
 
 
-def show_encoders(console: Console) -> None:
+def show_encoders() -> None:
     """Print a table with one column for each encoder in the package.
 
     There are few encoders and many facts, so the facts are the rows: a terminal has 80 columns.
     """
     names = packaged_names()
     if not names:
-        console.print("This installation has no encoders of the package.")
+        show("This installation has no encoders of the package.")
         return
-    columns = [_facts(name) for name in names]
-    header, *rows = [[fact, *(str(column[fact]) for column in columns)] for fact in columns[0]]
-    print_table(console, rows, header, text=header)
-    console.print(f'Use one: PARSClassifier(encoder="{names[0]}")')
-    console.print(f"The whole card: braindecode-pars encoders {names[0]}")
-    console.print(f"What its features hold: braindecode-pars encoders {names[0]} --audit")
+    table = (
+        pd.DataFrame(map(_facts, names)).astype(str).set_index("name").T.reset_index(names="name")
+    )
+    print_frame(table, n_text=table.shape[1])
+    show(f'Use one: PARSClassifier(encoder="{names[0]}")')
+    show(f"The whole card: braindecode-pars encoders {names[0]}")
+    show(f"What its features hold: braindecode-pars encoders {names[0]} --audit")
 
 
 def _facts(name: str) -> dict[str, Any]:
@@ -84,13 +84,11 @@ def _facts(name: str) -> dict[str, Any]:
     }
 
 
-def show_card(console: Console, name: str) -> None:
+def show_card(name: str) -> None:
     """Print the model card of an encoder, without its header.
 
     Parameters
     ----------
-    console : rich.console.Console
-        Console to print to.
     name : str
         Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
     """
@@ -99,4 +97,4 @@ def show_card(console: Console, name: str) -> None:
     text = model_card(ENCODER, described, source=name, names=True).partition("---\n\n")[2]
     # Without control characters, which could change the terminal.
     shown = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
-    console.print(shown, end="")
+    show(shown, end="")

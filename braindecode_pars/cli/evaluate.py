@@ -8,14 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from braindecode_pars.cli.terminal import (
-    CONTROLS,
-    GRIDS,
-    documented,
-    given_options,
-    report_failures,
-    values,
-)
+from braindecode_pars.cli.terminal import documented, given_options, report_failures, values
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Protocol -> options that not all of them take.
@@ -27,6 +20,9 @@ PROTOCOLS = {
     "ablation": ("--test-subject", "--n", "--grid"),
     "controls": (*_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
+#: Names are repeated here, because importing the registries takes seconds.
+GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
+CONTROLS = ("slow", "detrended", "eyes", "phase", "amplitude", "order", "labels")
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 

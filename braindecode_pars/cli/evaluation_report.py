@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from matplotlib.axes import Axes
-from rich.console import Console
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, paper, plotting
@@ -25,7 +24,7 @@ from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED, make_methods
-from braindecode_pars.cli.terminal import make_console, print_frame, values
+from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
 from braindecode_pars.evaluation.splitting import validates_by_split
@@ -127,10 +126,9 @@ def run(
     scores = getattr(evaluation, protocol)(methods, data, out=out, **arguments)
     is_curve = protocol == "label_efficiency"
     _report(scores, out, plotting.label_efficiency if is_curve else plotting.subject_dots)
-    console = make_console()
     if protocol == "compare":
-        show_differences(console, scores, against, out)
-    show_costs(console, methods, windows, scores, out)
+        show_differences(scores, against, out)
+    show_costs(methods, windows, scores, out)
 
 
 def controls(
@@ -148,18 +146,17 @@ def controls(
         arguments["cv"] = None if (split == "test").any() else _FOLDS
     scores = evaluation.controls(methods, windows, out=out, **arguments)
     gains = evaluation.control_gains(scores, against=against)
-    console = make_console()
     metric = scores["metric"].iloc[0]
     of_metric = scores[scores["metric"] == metric]
-    console.print(f"{metric.replace('_', ' ')} in each control")
-    show_scores(console, of_metric.assign(metric=of_metric["control"]), "subjects")
+    show(f"{metric.replace('_', ' ')} in each control")
+    show_scores(of_metric.assign(metric=of_metric["control"]), "subjects")
     for note in scores.attrs["notes"].values():
-        console.print(f"{note}.")
-    console.print(sentences := evaluation.describe_controls(gains))
+        show(f"{note}.")
+    show(sentences := evaluation.describe_controls(gains))
     replace_file(out / "gains.csv", gains.to_csv(index=False))
     replace_file(out / "gains.txt", sentences + "\n")
     save(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
-    console.print(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
+    show(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
 
 
 def default_against(methods: Iterable[str]) -> str:
@@ -204,21 +201,18 @@ def ablation(
 
 def _report(scores: pd.DataFrame, out: Path, draw: Draw) -> None:
     """Show the scores, over seeds if the test subjects are fixed, and draw the first metric."""
-    console = make_console()
-    show_scores(console, scores, "seeds" if POOLED in scores["subject"].tolist() else "subjects")
+    show_scores(scores, "seeds" if POOLED in scores["subject"].tolist() else "subjects")
     metric = scores["metric"].iloc[0]
     label = "Cohen's kappa" if metric == "kappa" else None
     save(draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150)
-    console.print(f"Written to {out}: scores.csv, {metric}.png, cache/.")
+    show(f"Written to {out}: scores.csv, {metric}.png, cache/.")
 
 
-def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
+def show_scores(scores: pd.DataFrame, over: str) -> None:
     """Print a table with the mean and the standard deviation of every method.
 
     Parameters
     ----------
-    console : rich.console.Console
-        Console to print to.
     scores : DataFrame
         Scores of one protocol.
     over : "subjects" | "seeds"
@@ -234,18 +228,14 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
     keys.append("method")
     shown = rows[[*keys, *wide]].rename(columns={"n_train_subjects": "training subjects"})
-    print_frame(console, shown, f"mean ± SD over {n} {unit}", len(keys))
+    print_frame(shown, f"mean ± SD over {n} {unit}", len(keys))
 
 
-def show_differences(
-    console: Console, scores: pd.DataFrame, against: str | None, out: Path
-) -> None:
+def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> None:
     """Print a table of the differences between methods, and which are significant.
 
     Parameters
     ----------
-    console : rich.console.Console
-        Console to print to.
     scores : DataFrame
         Scores of one protocol.
     against : str | None
@@ -257,14 +247,13 @@ def show_differences(
     tests = paired_tests(scores, metric, against=against)
     shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
-    print_frame(console, shown, title, 2)
-    console.print(describe_differences(tests))
+    print_frame(shown, title, 2)
+    show(describe_differences(tests))
     replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
-    console.print(f"Written to {out / 'tests.csv'}.")
+    show(f"Written to {out / 'tests.csv'}.")
 
 
 def show_costs(
-    console: Console,
     methods: Mapping[str, BaseEstimator],
     windows: BaseConcatDataset,
     scores: pd.DataFrame,
@@ -274,8 +263,6 @@ def show_costs(
 
     Parameters
     ----------
-    console : rich.console.Console
-        Console to print to.
     methods : dict of str to estimator
         Estimators by method name.
     windows : BaseConcatDataset
@@ -304,8 +291,8 @@ def show_costs(
     costs = pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
     written = costs.assign(dataset=scores["dataset"].iloc[0])
     replace_file(out / "costs.csv", written.to_csv(index=False))
-    print_frame(console, costs, "cost of one fit")
-    console.print(f"Written to {out / 'costs.csv'}.")
+    print_frame(costs, "cost of one fit")
+    show(f"Written to {out / 'costs.csv'}.")
 
 
 def title(dataset: str) -> str:

@@ -14,10 +14,9 @@ from braindecode_pars._common.settings import names_file
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,
-    TASKS,
-    make_console,
     print_frame,
     report_failures,
+    show,
     values,
     with_options,
 )
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from braindecode_pars import FewLabelsClassifier, PARSClassifier
 
-_METHODS = (*TASKS, "scratch")
+METHODS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint", "scratch")
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -131,8 +130,8 @@ def fit(
                 f"{name} is for training a network; leave it or --few-labels out."
             )
     method = "few-labels" if few_labels else method or "pars"
-    if not few_labels and method not in _METHODS and not names_file(method):
-        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(_METHODS)}.")
+    if not few_labels and method not in METHODS and not names_file(method):
+        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
     with report_failures("Nothing was written."):
         chosen = {name: given.pop(name) for name in _TRAINING if name in given}
         chosen |= values(chosen.pop("settings", None), "--set")
@@ -170,13 +169,12 @@ def _fit(
     n_subjects = _describe(folder, windows)
     clf.fit(windows)
     clf.save(out)
-    console = make_console()
-    console.print(
+    show(
         f"Written to {out}: a classifier, trained on all of the above. Predict other recordings:\n"
         f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
     )
     if n_subjects == 1:
-        console.print(
+        show(
             "All windows are of one subject, so that nothing can tell how good it is on other "
             "people. Label recordings of more people."
         )
@@ -187,7 +185,7 @@ def _fit(
     if method == "few-labels":  # every method is given what this one was
         settings = {name: value for name, value in settings.items() if name != "recenter"}
         settings |= {"subject_centering": True} if clf.recenter_ else {}
-    console.print(
+    show(
         "How good it is on people that it has not seen is not known yet: scores of the recordings "
         f"above say nothing about it. Hold out each of the {n_subjects} subjects in turn:\n"
         f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
@@ -230,15 +228,14 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
     read = as_windows(windows)
     table = pd.DataFrame({"class": read.labels, "subject": read.groups})
     n_subjects = table["subject"].nunique()
-    console = make_console()
     n_chans, n_times = windows[0][0].shape
-    console.print(
+    show(
         f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; {len(read)} "
         f"windows of {n_times / read.sfreq:g} s, {n_chans} channels at {read.sfreq:g} Hz."
     )
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = class_names(counts.index.to_numpy(), read.label_names) or {}
-    print_frame(console, counts.rename(index=names).reset_index())
+    print_frame(counts.rename(index=names).reset_index())
     return n_subjects
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
-from rich.console import Console
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, plotting
 from braindecode_pars._common.checks import listed
@@ -42,7 +41,7 @@ from braindecode_pars._common.model_files import (
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import without_ending
 from braindecode_pars._common.tables import SMOOTHED_LABEL
-from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.estimators.predict_raw import check_transitions
 from braindecode_pars.plotting.style import save_figure
 from braindecode_pars.predictions import (
@@ -52,27 +51,14 @@ from braindecode_pars.predictions import (
     smoothed,
     to_bids_events,
 )
-from braindecode_pars.recordings.readers import ENDINGS
-from braindecode_pars.recordings.search import (
-    files_beside,
-    is_recording,
-    list_files,
-    why_unreadable,
-)
+from braindecode_pars.recordings.readers import ENDINGS, recordings_below
+from braindecode_pars.recordings.search import files_beside
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
 
 def predict_recordings(
-    model: str,
-    paths: Sequence[Path],
-    out: Path,
-    *,
-    overlap: float,
-    device: str,
-    overwrite: bool = False,
-    smooth: bool = False,
-    rescale: bool = False,
+    model: str, paths: Sequence[Path], out: Path, *, device: str, overwrite: bool, **options: Any
 ) -> int:
     """Predict recordings, and write and print a summary; return how many could not be predicted.
 
@@ -84,12 +70,12 @@ def predict_recordings(
         Recordings, and folders of recordings.
     out : Path
         Folder of the results.
-    overlap, smooth, rescale
-        As in ``predict_raw``.
     device : str
         Device of the model.
     overwrite : bool
         Whether to replace results of another state of a recording, another model or other options.
+    **options
+        ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
     Raises
     ------
@@ -104,48 +90,40 @@ def predict_recordings(
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
         is_vote = FEW_LABELS in kinds_in(model_folder(model))
         clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
-    if smooth:
+    if options["smooth"]:
         check_transitions(clf)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
-    options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
     settings = dict(model=checksum_of_file(weights), **options, version=__version__)
     with prediction_folder(out):
-        everything = {
-            str(target): Results(file, out / target, settings) for file, target in found.items()
-        }
-        todo = {
-            name: results
-            for name, results in everything.items()
-            if not results.finished(overwrite=overwrite)
-        }
+        everything = [Results(file, out / target, settings) for file, target in found.items()]
+        todo = [results for results in everything if not results.finished(overwrite=overwrite)]
         problems: dict[str, str] = {}
-        bar = ProgressBar(list(todo.items()), desc="predicting", unit=" recordings")
+        bar = ProgressBar(todo, desc="predicting", unit=" recordings")
         try:
-            for name, results in bar:
+            for results in bar:
                 if problem := _predict(clf, results, options, bar):
-                    problems[name] = problem
+                    problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
             table = summary_table(out, problems)
             replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
-    console = make_console()
-    show_summary(console, table)
-    if kept := len(everything) - len(todo):
-        console.print(f"{kept} of {len(found)} recordings had been predicted before.")
+    show_summary(table)
+    if kept := len(found) - len(todo):
+        show(f"{kept} of {len(found)} recordings had been predicted before.")
     if problems:
-        console.print(
+        show(
             f"{len(problems)} of {len(found)} recordings could not be predicted; the column "
             f"problem of {out / 'summary.csv'} says why."
         )
     rows = table.to_dict("records")
     seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
     if seen:
-        console.print(
+        show(
             f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
             f"trained on: if it is the same, they tell nothing about new people: {listed(seen)}."
         )
     if len(problems) < len(found):
-        console.print(
+        show(
             f"Written to {out}: summary.csv, which names the findings, and for each predicted "
             "recording a table (_predictions.csv), events (_events.tsv), a figure "
             "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html)."
@@ -372,7 +350,7 @@ def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
     return table.assign(problem=[problems.get(name) for name in sorted(rows)])
 
 
-def show_summary(console: Console, table: pd.DataFrame) -> None:
+def show_summary(table: pd.DataFrame) -> None:
     """Print the time in each class, and what a user looks at first."""
     minutes = [name for name in table if str(name).startswith(_MINUTES)]
     headings = {
@@ -387,15 +365,8 @@ def show_summary(console: Console, table: pd.DataFrame) -> None:
     shown = [name for name in headings if name in table and table[name].notna().any()]
     # Why a recording failed would make the table wider than a terminal.
     failed = table["problem"].where(table["problem"].isna(), "failed")
-    cells = table[shown].assign(problem=failed)[shown].map(_cell).to_numpy()
-    header = [headings[name] for name in shown]
-    print_table(console, cells, header, text=("recording", "problem"))
-
-
-def _cell(value: Any) -> str:
-    if pd.isna(value):
-        return ""
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+    cells = table.assign(problem=failed)[shown].round(1).astype(object)
+    print_frame(cells.where(cells.notna(), "").map(str).rename(columns=headings))
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
@@ -436,8 +407,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
 
 
 def _in_folder(folder: Path) -> dict[Path, Path]:
-    found = list_files(folder, lambda name: name.lower().endswith(ENDINGS))
-    files = [file for file in found if why_unreadable(file) or is_recording(file)]
+    files = recordings_below(folder)
     if not files:
         raise ValueError(
             f"{folder} contains no recording; expected files that end with {', '.join(ENDINGS)}."

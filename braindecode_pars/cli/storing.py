@@ -8,10 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from braindecode_pars._common.checks import listed
-from braindecode_pars.cli.terminal import make_console
+from braindecode_pars.cli.terminal import show
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.labelled import LabelledCorpus
@@ -69,13 +67,12 @@ def find_corpora(
     corpora = found if labels else without_left_out(found)
 
     # Who is stored, and people in the lists who are in none of the corpora.
-    console = make_console()
     for corpus in corpora:
-        console.print(corpus.summary)
+        show(corpus.summary)
     absent = [] if labels else [x for x in found[0].absent if all(x in c.absent for c in corpora)]
     if absent:
         n_listed = len({subject for one in lists for subject in one})
-        console.print(
+        show(
             f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
             f"{listed(absent)}. If a name is misspelt, its subject is trained on."
         )
@@ -129,15 +126,15 @@ def make_store(
         # The command lists skipped recordings itself, below.
         warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
         finished = SignalStore.create(path, source, **settings)
-    _show(make_console(), finished)
+    _show(finished)
 
 
-def _show(console: Console, finished: SignalStore) -> None:
+def _show(finished: SignalStore) -> None:
     """Print a summary of a store, its subjects, and the skipped recordings."""
     table = finished.recordings
     hours = table["n_times"].sum() / finished.sfreq / 3600
     channels = sorted(table["ch_names"].map(len).unique())
-    console.print(
+    show(
         f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} subjects, "
         f"{hours:.1f} hours, {'-'.join(map(str, dict.fromkeys((channels[0], channels[-1]))))} "
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
@@ -145,18 +142,18 @@ def _show(console: Console, finished: SignalStore) -> None:
     )
     if finished.n_labelled_windows:
         labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
-        console.print(
+        show(
             f"Labelled windows: {finished.n_labelled_windows:,}{labels and f' ({labels})'}; "
             f"evaluate them with --dataset {finished.path}."
         )
     if finished.shares:
         total = sum(finished.shares.values())
         mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
-        console.print(f"Examples of pretraining: {mixture}.")
+        show(f"Examples of pretraining: {mixture}.")
     # Subjects, so that the user can see whether they were recognised.
     subjects = list(map(str, finished.subjects))
-    console.print(f"Subjects: {listed(subjects, most=12)}.")
+    show(f"Subjects: {listed(subjects, most=12)}.")
     if finished.skipped:
-        console.print(f"{len(finished.skipped)} recordings were skipped:")
+        show(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():
-        console.print(f"  {name}: {reason}")
+        show(f"  {name}: {reason}")

@@ -9,18 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from braindecode_pars.cli.fitting import READING, as_encoder, reading_of
-from braindecode_pars.cli.terminal import (
-    make_console,
-    pairs,
-    print_frame,
-    print_table,
-    report_failures,
-    with_options,
-)
+from braindecode_pars.cli.terminal import pairs, print_frame, report_failures, show, with_options
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from braindecode_pars.evaluation.study import Planned, Study
 
 
@@ -68,44 +59,45 @@ def study(
             windows = load(folder, None, reading)
         for each in caught:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-        console = make_console()
-        console.print("Looking at the recordings, and timing each method once.")
+        show("Looking at the recordings, and timing each method once.")
         name = title(folder).replace("_", " ")
         begun = begin_study(windows, encoders=encoders, hours=hours, dataset=name, out=out)
         begun.about.update(
             command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
             warnings=[str(each.message) for each in caught],
         )
-        _show_check(console, begun)
+        _show_check(begun)
         if isinstance(begun, Study):
-            console.print(f"{begun.answer}\nWritten to {begun.report(out)}.")
+            show(f"{begun.answer}\nWritten to {begun.report(out)}.")
             return
-        _show_plan(console, begun)
+        _show_plan(begun)
         if plan_only:
-            console.print("Nothing was run. Leave --plan-only out to run it.")
+            show("Nothing was run. Leave --plan-only out to run it.")
             return
         found = begun.run(n_jobs=given.get("n_jobs"))
-        _show_levels(console, found)
-        console.print("\n".join([f"\n{found.answer}", *found.doubts]))
-        console.print(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
+        _show_levels(found)
+        show("\n".join([f"\n{found.answer}", *found.doubts]))
+        show(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
         if found.about.get("model"):
-            console.print(
+            show(
                 f"{found.about['model']}, trained on all labelled people, predicts others:\n"
                 f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
                 "--out predictions"
             )
 
 
-def _show_check(console: Console, begun: Planned | Study) -> None:
+def _show_check(begun: Planned | Study) -> None:
+    import pandas as pd
+
     check = begun.check
-    print_table(console, check.facts.items(), title="found")
+    print_frame(pd.DataFrame(check.facts.items()), "found", 2, header=False)
     if len(check.classes):
-        print_frame(console, check.classes)
+        print_frame(check.classes)
     for finding in check.findings:
-        console.print(f"{finding.kind.capitalize()}: {finding.text}")
+        show(f"{finding.kind.capitalize()}: {finding.text}")
 
 
-def _show_plan(console: Console, begun: Planned) -> None:
+def _show_plan(begun: Planned) -> None:
     table = begun.plan.table
     runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
     runs = runs.assign(
@@ -113,24 +105,24 @@ def _show_plan(console: Console, begun: Planned) -> None:
         minutes=["< 0.1" if m < 0.1 else f"{m:.1f}" for m in runs["minutes"]],
         method=runs["method"].map(_short),
     )
-    print_frame(console, runs, "plan", 2)
+    print_frame(runs, "plan", 2)
     for _, row in table[table["left_out"] != ""].iterrows():
-        console.print(f"Left out: {row['method']}: {row['left_out']}.")
+        show(f"Left out: {row['method']}: {row['left_out']}.")
     for sentence in begun.about["left_out"]:
-        console.print(sentence)
-    console.print(
+        show(sentence)
+    show(
         f"About {table['minutes'].sum():.0f} minutes here, and the controls. Gains of "
         f"{begun.plan.detectable:.3f} can be found if scores vary as in rest or arithmetic."
     )
 
 
-def _show_levels(console: Console, found: Study) -> None:
+def _show_levels(found: Study) -> None:
     levels = found.levels.assign(mean=found.levels["mean"].map("{:.3f}".format))
     order = found.plan["method"][found.plan["left_out"] == ""]
     wide = levels.pivot(index="method", columns="n_train_subjects", values="mean").loc[order]
     shown = wide.fillna("").rename(_short).add_suffix(" people").reset_index()
     title = f"mean {found.metric.replace('_', ' ')} by number of labelled people"
-    print_frame(console, shown, title)
+    print_frame(shown, title)
 
 
 def _short(method: str) -> str:

@@ -1,7 +1,4 @@
-"""What commands share: their end when they fail, their console, options, tables, and names.
-
-Names that commands accept are repeated here, because importing the registries takes seconds.
-"""
+"""What commands share: their end when they fail, what they print, and their options."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import inspect
 import json
 import re
 import signal
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from types import MappingProxyType
@@ -56,14 +53,15 @@ def report_failures(kept: str = "") -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def make_console() -> Console:
-    """Return a console that changes no text.
+def show(content: Any, end: str = "\n") -> None:
+    """Print a text or a table, and change no text.
 
     Names of methods, subjects and files may contain brackets, which Rich would read as markup, and
     may be longer than a line of the terminal, where Rich would cut them. Tables too are printed in
     full where the terminal is narrower.
     """
-    return Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    console.print(content, end=end)
 
 
 def given_options(context: typer.Context) -> list[str]:
@@ -160,7 +158,9 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
     return Annotated[kind, info]
 
 
-def print_frame(console: Console, table: pd.DataFrame, title: str = "", n_text: int = 1) -> None:
+def print_frame(
+    table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool = True
+) -> None:
     """Print a table; of its columns, the first ``n_text`` are aligned left."""
 
     def text(value: Any) -> str:
@@ -168,29 +168,12 @@ def print_frame(console: Console, table: pd.DataFrame, title: str = "", n_text: 
             return value
         return f"{value:,.0f}" if value == round(value) and value < 1e7 else f"{value:.3g}"
 
-    header = [str(name).replace("_", " ") for name in table]
-    rows = table.astype(object).where(table.notna(), "-").map(text).to_numpy().tolist()
-    print_table(console, rows, header, title=title, text=header[:n_text])
-
-
-def print_table(
-    console: Console,
-    rows: Iterable[Sequence[str]],
-    header: Sequence[str] = (),
-    *,
-    title: str = "",
-    text: Container[str] = (),
-) -> None:
-    """Print rows of cells.
-
-    Columns with a name in ``text`` are aligned left, the others right; without a header, all left.
-    """
-    table = Table(title=title or None, show_header=bool(header), min_width=len(title) + 2)
-    for name in header:
-        table.add_column(name, justify="left" if name in text else "right")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    drawn = Table(title=title or None, show_header=header, min_width=len(title) + 2)
+    for i, name in enumerate(table):
+        drawn.add_column(str(name).replace("_", " "), justify="left" if i < n_text else "right")
+    for row in table.astype(object).where(table.notna(), "-").map(text).itertuples(index=False):
+        drawn.add_row(*row)
+    show(drawn)
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
@@ -217,8 +200,3 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
         if not equals:
             raise ValueError(f"{name} {key!r} is not of the form {form}.")
     return [(key, text) for key, _, text in split]
-
-
-TASKS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint")
-GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
-CONTROLS = ("slow", "detrended", "eyes", "phase", "amplitude", "order", "labels")

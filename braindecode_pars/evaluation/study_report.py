@@ -21,7 +21,7 @@ from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
 from braindecode_pars.evaluation.study_answer import LEVEL, ahead_in, leading
-from braindecode_pars.plotting.style import legend_above, write_page
+from braindecode_pars.plotting.style import draw_legend, write_page
 
 #: What the two kinds of tests ask.
 QUESTIONS = {
@@ -228,7 +228,7 @@ def _curves(study: Any) -> dict[str, Image]:
             if not study.check.by_subject:  # else subjects have one class, and no balance
                 rows = rows[rows["subject"] != POOLED]
             ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
-            legend_above(ax, methods, ncols=1, handlelength=3)
+            draw_legend(ax, methods, ncols=1, handlelength=3)
             ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
             drawn[title] = ax
     low, high = zip(*(ax.get_ylim() for ax in drawn.values()), strict=True)

@@ -17,7 +17,7 @@ from braindecode_pars._common.tables import POOLED, chance_level, of_metric
 from braindecode_pars.plotting.style import (
     axes_for,
     draw_chance,
-    legend_above,
+    draw_legend,
     remove_frame,
     series_style,
 )
@@ -98,19 +98,17 @@ def label_efficiency(
     ['method A', 'method B']
     """
     # Mean and standard deviation over seeds
-    columns = ("method", "subject", "n_train_subjects", "seed")
-    rows = select(scores, metric, columns, one=("dataset", "protocol"))
+    rows = select(scores, metric, ("method", "subject", "n_train_subjects", "seed"))
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
-    by = ("method", "n_train_subjects")
-    summary = over_seeds(per_seed(rows, by), by)
+    summary = over_seeds(rows, ["method", "n_train_subjects"])
     # One curve for each method
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
     draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     _set_ticks(ax, in_order(rows["n_train_subjects"]))
     ax.set_xlabel("training subjects")
-    legend_above(ax, list(styles), handlelength=3)
+    draw_legend(ax, list(styles), handlelength=3)
     return ax
 
 
@@ -221,8 +219,7 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    columns = ("method", "subject", "n_train_subjects")
-    rows = select(scores, metric, columns, one=("dataset", "protocol"))
+    rows = select(scores, metric, ("method", "subject", "n_train_subjects"))
     rows = rows[~is_pooled(rows)]
     if rows.empty:
         raise ValueError(
@@ -256,7 +253,7 @@ def subject_dots(
         xlabel=f"training subjects{space}(a dot is a held-out subject, a black bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
-    legend_above(ax, list(styles))
+    draw_legend(ax, list(styles))
     remove_frame(ax, grid="y")
     return ax
 
@@ -304,8 +301,8 @@ def ablation_lines(
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, contain several datasets, or contain
-        no row with both settings.
+        If the scores are empty, lack a column or the metric, contain several datasets or
+        protocols, or contain no row with both settings.
 
     Examples
     --------
@@ -335,11 +332,11 @@ def ablation_lines(
     """
     if x == lines:
         raise ValueError(f"Both settings are {x!r}; pass two different ones.")
-    rows = select(scores, metric, ("subject", "seed", lines, x), one=("dataset",))
+    rows = select(scores, metric, ("subject", "seed", lines, x))
     rows = rows.dropna(subset=[lines, x])
     if rows.empty:
         raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
-    summary = over_seeds(per_seed(rows, (lines, x)), (lines, x))
+    summary = over_seeds(rows, [lines, x])
     positions = in_order(rows[x])
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
@@ -351,10 +348,8 @@ def ablation_lines(
     return ax
 
 
-def select(
-    scores: pd.DataFrame, metric: str, columns: Sequence[str], one: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Return the rows of one metric.
+def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of one metric, which are of one dataset and protocol.
 
     Parameters
     ----------
@@ -364,20 +359,17 @@ def select(
         Metric to select.
     columns : sequence of str
         Other columns that the figure needs.
-    one : sequence of str
-        Columns that must not contain more than one value, because the figure would average over
-        several. The columns may be absent.
 
     Raises
     ------
     TypeError
         If ``scores`` is not a DataFrame.
     ValueError
-        If the scores are empty, lack a column or the metric, or have several values in a column of
-        ``one``.
+        If the scores are empty, lack a column or the metric, or are of several datasets or
+        protocols, over which the figure would average.
     """
     rows = of_metric(scores, metric, ("metric", "value", *columns))
-    for column in one:
+    for column in ("dataset", "protocol"):
         if column in rows and rows[column].nunique() > 1:
             found = ", ".join(map(str, in_order(rows[column])))
             raise ValueError(
@@ -425,23 +417,24 @@ def is_pooled(rows: pd.DataFrame) -> pd.Series:
     return rows["subject"].astype(str) == POOLED
 
 
-def per_seed(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return one value for each seed: the pooled score, or the mean over subjects.
+def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return mean, sample standard deviation and number of the values of the seeds of each group.
 
-    Pooled scores and means over subjects are different quantities. All values are therefore pooled
-    scores if every seed and group has one, and means over subjects otherwise. Means ignore NaN.
+    The value of a seed is the pooled score, or the mean over subjects. Pooled scores and means over
+    subjects are different quantities. All values are therefore pooled scores if every seed and
+    group has one, and means over subjects otherwise. Means ignore NaN.
 
     Parameters
     ----------
     rows : DataFrame
         Scores of one metric.
-    by : sequence of str
-        Grouping columns besides ``seed``. Values are averaged over all other columns.
+    by : list of str
+        Columns that tell groups apart. Values of a seed are averaged over all other columns.
 
     Returns
     -------
     DataFrame
-        Table with the columns ``by``, ``seed`` and ``value``.
+        Table with the columns ``mean``, ``std`` (NaN for one seed) and ``count``.
 
     Raises
     ------
@@ -453,19 +446,13 @@ def per_seed(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     wanted = rows.groupby(keys).ngroups
     pooled = is_pooled(rows)
     for part in (rows[pooled], rows[~pooled]):
-        values = part.groupby(keys, sort=False)["value"].mean().reset_index()
+        values = part.groupby(keys, sort=False)["value"].mean()
         if len(values) == wanted:
-            return values
+            return values.dropna().groupby(by, sort=False).agg(["mean", "std", "count"])
     raise ValueError(
         f"Some scores have only rows pooled over subjects (subject {POOLED!r}) and some have only "
         "rows of single subjects, which cannot be compared; draw them in separate figures."
     )
-
-
-def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return mean, sample standard deviation (NaN for one seed) and number of seeds by group."""
-    groups = values.dropna(subset="value").groupby(list(by), sort=False)["value"]
-    return groups.agg(["mean", "std", "count"])
 
 
 def seeds_label(counts: pd.Series) -> str:

@@ -21,13 +21,7 @@ from braindecode_pars.plotting.class_figures import (
     labels_of,
     names_by_label,
 )
-from braindecode_pars.plotting.style import (
-    COLORS,
-    axes_for,
-    legend_columns,
-    remove_frame,
-    time_unit,
-)
+from braindecode_pars.plotting.style import COLORS, axes_for, draw_legend, remove_frame, time_unit
 from braindecode_pars.predictions import check_predictions, top_to_bottom
 
 
@@ -219,8 +213,7 @@ def _draw_areas(ax: Axes, edges: np.ndarray, order: Sequence[str], pieces: np.nd
         area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **style)
         ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
-    columns = legend_columns(ax, order)
-    ax.legend(frameon=False, ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.22))
+    draw_legend(ax, order, loc="upper center", bbox_to_anchor=(0.5, -0.22))
     remove_frame(ax)
 
 
@@ -287,7 +280,6 @@ def _rows(true: ArrayLike, order: Sequence[str]) -> np.ndarray:
     return np.array(entries(true, rows), dtype=float)
 
 
-@checked(sfreq=positive())
 def draw_steps(
     ax: Axes,
     edges: np.ndarray,

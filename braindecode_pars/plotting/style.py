@@ -106,10 +106,10 @@ def legend_columns(ax: Axes, labels: Sequence[str]) -> int:
     return max(1, min(len(labels), int(width / entry)))
 
 
-def legend_above(ax: Axes, labels: Sequence[str], **options: Any) -> None:
-    """Draw a legend above the axes, which has as many columns as fit."""
-    options = {"ncols": legend_columns(ax, labels), **options}
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), **options)
+def draw_legend(ax: Axes, labels: Sequence[str], **options: Any) -> None:
+    """Draw a legend with as many columns as fit: above the axes, if not told otherwise."""
+    above: Any = dict(loc="lower left", bbox_to_anchor=(0, 1), ncols=legend_columns(ax, labels))
+    ax.legend(frameon=False, **(above | options))
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:

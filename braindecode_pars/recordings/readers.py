@@ -16,7 +16,7 @@ import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind
 from braindecode_pars._common.checks import checked, listed, warn_user
-from braindecode_pars.recordings.search import why_unreadable
+from braindecode_pars.recordings.search import is_recording, list_files, why_unreadable
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
@@ -33,6 +33,12 @@ _OTHER_UNITS = {
     *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
     *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
 }
+
+
+def recordings_below(root: Path) -> list[Path]:
+    """Return the recordings below a folder, also those that cannot be opened."""
+    files = list_files(root, lambda name: name.lower().endswith(ENDINGS))
+    return [file for file in files if why_unreadable(file) or is_recording(file)]
 
 
 @checked()

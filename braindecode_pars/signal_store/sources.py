@@ -25,13 +25,11 @@ from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
-from braindecode_pars.recordings.readers import ENDINGS, read_recording
+from braindecode_pars.recordings.readers import read_recording, recordings_below
 from braindecode_pars.recordings.search import (
     Subject,
     check_guessed_subjects,
     files_beside,
-    is_recording,
-    list_files,
     subject_finder,
     why_unreadable,
 )
@@ -380,10 +378,8 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file in list_files(root, lambda name: name.lower().endswith(ENDINGS)):
+    for file in recordings_below(root):
         problem, path = why_unreadable(file), file.relative_to(root)
-        if problem is None and not is_recording(file):
-            continue
         description, state = {}, {}
         if problem is None:
             description = {"subject": normalized(plain(subject(path)))}

@@ -9,21 +9,18 @@ from typer.testing import CliRunner
 from braindecode_pars import PatchEncoder
 from braindecode_pars.cli import app
 from braindecode_pars.cli.describing import show_card, show_encoders
-from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 
 
 @pytest.fixture
-def printed(monkeypatch, tmp_path):
+def printed(monkeypatch, capsys):
     """Function that returns what is printed in a terminal of some columns."""
 
     def call(show, *arguments, width=80):
         monkeypatch.setenv("COLUMNS", str(width))
-        console = make_console()
-        with console.capture() as capture:
-            show(console, *arguments)
-        return capture.get()
+        show(*arguments)
+        return capsys.readouterr().out
 
     return call
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Callable
 from copy import deepcopy
 from itertools import product
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from rich.console import Console
 from support.small_estimators import classifier
 from support.subjects import with_split
 from typer.testing import CliRunner
@@ -447,20 +444,15 @@ def scores_of(protocol: str, rows: list[tuple]) -> pd.DataFrame:
     return pd.DataFrame([(protocol, *row) for row in rows], columns=SCORES)
 
 
-def shown(show: Callable[..., None], *arguments) -> str:
-    console = Console(width=120, record=True, file=io.StringIO())
-    show(console, *arguments)
-    return console.export_text()
-
-
-def test_fixed_test_subjects_are_averaged_over_seeds():
+def test_fixed_test_subjects_are_averaged_over_seeds(capsys):
     rows = [
         ("sleep", "A", subject, n, seed, "kappa", n / 100 + seed / 10)
         for n in (10, 20)
         for seed in (0, 1)
         for subject in ("s1", "all")
     ]
-    table = shown(show_scores, scores_of("label_efficiency", rows), "seeds")
+    show_scores(scores_of("label_efficiency", rows), "seeds")
+    table = capsys.readouterr().out
     assert "training subjects" in table
     assert "over 2 seeds, over all test windows" in table
     assert "0.150 ± 0.071" in table
@@ -481,8 +473,7 @@ def scores_on(tested, n_train_subjects, dataset="nights"):
 )
 def test_costs_are_those_of_the_largest_fit(nights, tmp_path, capsys, tested, n_train, trained):
     methods = {"PARS [a]": classifier(), "band power": LogBandPower()}
-    console = Console(markup=False, width=200)
-    show_costs(console, methods, nights, scores_on(tested, n_train), tmp_path)
+    show_costs(methods, nights, scores_on(tested, n_train), tmp_path)
     written = pd.read_csv(tmp_path / "costs.csv")
     part = nights.split([[subject - 1 for subject in trained]])["0"]
     expected = cost_table(methods, part)
@@ -501,7 +492,7 @@ def test_fixed_validation_subjects_come_beside_the_training_subjects(nights, tmp
         "none": classifier(pretext=None, validation=0),
         "band power": LogBandPower(),
     }
-    show_costs(Console(), methods, windows, scores_on([4, "all"], 2), tmp_path)
+    show_costs(methods, windows, scores_on([4, "all"], 2), tmp_path)
     written = pd.read_csv(tmp_path / "costs.csv")
     # Validation does not count: both train on subjects 2 and 3.
     part = nights.split([[1, 2]])["0"]

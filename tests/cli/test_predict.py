@@ -27,7 +27,6 @@ from braindecode_pars.cli.predicting import (
     summary_row,
     summary_table,
 )
-from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.predictions import sleep_statistics
 
 
@@ -118,7 +117,7 @@ def test_the_table_has_those_that_failed_and_integers(tmp_path, capsys):
     assert table.columns[[0, -1]].tolist() == ["recording", "problem"]
     assert table["windows"].tolist() == [pd.NA, 6]
     assert "6,1,1.0,1.5" in table.to_csv(index=False)
-    show_summary(make_console(), table)
+    show_summary(table)
     text = capsys.readouterr().out
     for word in ("[a]", "failed", "W (min)", "sleep efficiency (%)", "50.0", "findings"):
         assert word in text
@@ -327,8 +326,15 @@ def call(tmp_path):
             if not (tmp_path / name).exists():
                 (tmp_path / name).write_bytes(name.encode())
         paths = [tmp_path / name for name in names]
-        options = dict(overlap=overlap, device="cpu", overwrite=overwrite, **further)
-        return predict_recordings(str(tmp_path / "model"), paths, tmp_path / "out", **options)
+        options = dict(overlap=overlap, smooth=False, rescale=False) | further
+        return predict_recordings(
+            str(tmp_path / "model"),
+            paths,
+            tmp_path / "out",
+            device="cpu",
+            overwrite=overwrite,
+            **options,
+        )
 
     return predict
 

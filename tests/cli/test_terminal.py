@@ -9,27 +9,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
 import typer
-from rich.console import Console
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.baselines import METHODS
-from braindecode_pars.cli import app, terminal
+from braindecode_pars.cli import app, evaluate, fitting
 from braindecode_pars.cli.commands import _Echo
 from braindecode_pars.cli.evaluate import PROTOCOLS
 from braindecode_pars.cli.evaluation_report import show_differences, show_scores
-from braindecode_pars.cli.terminal import (
-    make_console,
-    pairs,
-    print_table,
-    report_failures,
-    values,
-)
+from braindecode_pars.cli.terminal import pairs, print_frame, report_failures, values
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation import GRIDS, FoldError
 from braindecode_pars.evaluation.controls import CONTROLS
@@ -100,9 +95,9 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
 def test_names_are_those_of_the_registries():
     # Other tests register tasks of their own.
     own = {n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")}
-    assert set(terminal.TASKS) == own
-    assert tuple(GRIDS) == terminal.GRIDS
-    assert CONTROLS == terminal.CONTROLS
+    assert set(fitting.METHODS) == own | {"scratch"}
+    assert tuple(GRIDS) == evaluate.GRIDS
+    assert CONTROLS == evaluate.CONTROLS
 
 
 def test_help_lists_the_names_of_the_registries():
@@ -113,7 +108,10 @@ def test_help_lists_the_names_of_the_registries():
         return f" {found} "
 
     for command, option, title, names in (
-        *((command, "task", "Pretext task", terminal.TASKS) for command in ("plan", "pretrain")),
+        *(
+            (command, "task", "Pretext task", fitting.METHODS[:-1])
+            for command in ("plan", "pretrain")
+        ),
         ("store", "recipe", "Recipes", sorted(RECIPES)),
         ("evaluate", "dataset", "simulated", sorted(RECIPES)),
         ("evaluate", "method", "Method", METHODS),
@@ -123,7 +121,7 @@ def test_help_lists_the_names_of_the_registries():
     ):
         listed = text(command, option).partition(f"{title}")[2].lstrip(":, ")
         assert listed.startswith(", ".join(names)), (command, option)
-    assert f"pretrain on, {', '.join(terminal.TASKS)}, FILE.py" in text("fit", "method")
+    assert f"pretrain on, {', '.join(fitting.METHODS[:-1])}, FILE.py" in text("fit", "method")
     (protocol,) = [p.help for p in helped["evaluate"].params if p.name == "protocol"]
     assert protocol == f"{', '.join(PROTOCOLS)}."
 
@@ -163,20 +161,21 @@ NAMES = ["PARS [ours]", "[bold]", "a:smile:b", "a name of more than twenty lette
 
 
 @pytest.fixture
-def console(monkeypatch):
-    def make(width: int = 80, encoding: str = "utf-8") -> tuple[Console, io.TextIOWrapper]:
-        monkeypatch.setenv("COLUMNS", str(width))
+def printed(monkeypatch):
+    """Function that returns what is printed in a terminal of some columns and letters."""
+
+    def call(
+        show: Callable[..., None], *arguments: Any, width: int = 20, encoding: str = "utf-8"
+    ) -> str:
         file = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")
-        console = make_console()
-        console.file = file
-        return console, file
+        with monkeypatch.context() as terminal:
+            terminal.setenv("COLUMNS", str(width))
+            terminal.setattr("sys.stdout", file)
+            show(*arguments)
+        file.flush()
+        return file.buffer.getvalue().decode(encoding)
 
-    return make
-
-
-def printed(file: io.TextIOWrapper) -> str:
-    file.flush()
-    return file.buffer.getvalue().decode(file.encoding)
+    return call
 
 
 def scores() -> pd.DataFrame:
@@ -191,32 +190,27 @@ def scores() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("width", [20, 80])
-def test_names_and_numbers_are_shown_in_full(console, width):
-    made, file = console(width)
-    show_scores(made, scores(), "subjects")
-    text = printed(file)
+def test_names_and_numbers_are_shown_in_full(printed, width):
+    text = printed(show_scores, scores(), "subjects", width=width)
     for name in [*NAMES, "nights [home]", "balanced accuracy"]:
         assert name in text
     assert text.count("0.200 ± 0.100") == len(NAMES) * 2 * 3
 
 
-def test_brackets_stay_in_the_sentence_on_differences(console, tmp_path):
-    made, file = console(20)
+def test_brackets_stay_in_the_sentence_on_differences(printed, tmp_path):
     table = scores()
-    show_differences(made, table[table["dataset"] == "clinic"], None, tmp_path)
-    assert "PARS [ours]" in printed(file)
+    text = printed(show_differences, table[table["dataset"] == "clinic"], None, tmp_path)
+    assert "PARS [ours]" in text
 
 
-def test_a_terminal_without_unicode(console):
-    made, file = console(20, "ascii")
-    show_scores(made, scores(), "subjects")
-    assert r"0.200 \xb1 0.100" in printed(file)
+def test_a_terminal_without_unicode(printed):
+    text = printed(show_scores, scores(), "subjects", encoding="ascii")
+    assert r"0.200 \xb1 0.100" in text
 
 
-def test_a_table_is_not_wider_than_needed(console):
-    made, file = console(20)
-    print_table(made, [("1", "2")], ("one", "two"))
-    assert max(map(len, printed(file).splitlines())) == len("│ one │ two │")
+def test_a_table_is_not_wider_than_needed(printed):
+    text = printed(print_frame, pd.DataFrame({"one": ["1"], "two": ["2"]}))
+    assert max(map(len, text.splitlines())) == len("│ one │ two │")
 
 
 @pytest.mark.parametrize("error", [ValueError, TypeError, OSError, ImportError, FoldError])

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.score_figures import in_order, over_seeds, per_seed, select
+from braindecode_pars.plotting.score_figures import in_order, over_seeds, select
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
@@ -65,9 +65,9 @@ def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
 def test_pooled_rows_come_before_means_over_subjects(make_scores):
     values = {"S1": 0.2, "S2": 0.6, "all": 0.9}
     scores = make_scores(lambda row: values[row["subject"]], subject=list(values))
-    assert set(per_seed(scores, ["method"])["value"]) == {0.9}
+    assert set(over_seeds(scores, ["method"])["mean"]) == {0.9}
     single = scores[scores["subject"] != "all"]
-    np.testing.assert_allclose(per_seed(single, ["method"])["value"], 0.4)
+    np.testing.assert_allclose(over_seeds(single, ["method"])["mean"], 0.4)
 
 
 def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
@@ -75,13 +75,13 @@ def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
     pooled_of_one = (scores["method"] == "PARS") & (scores["subject"] == "all")
     single_of_other = (scores["method"] == "scratch") & (scores["subject"] == "S1")
     with pytest.raises(ValueError, match="cannot be compared"):
-        per_seed(scores[pooled_of_one | single_of_other], ["method"])
+        over_seeds(scores[pooled_of_one | single_of_other], ["method"])
     # If one method has no pooled rows, both use the rows of single subjects.
-    assert len(per_seed(scores[~pooled_of_one], ["method"])) == 6
+    assert over_seeds(scores[~pooled_of_one], ["method"])["count"].sum() == 6
 
 
 def test_the_spread_is_over_seeds_with_a_defined_value():
-    values = pd.DataFrame(dict(method="PARS", seed=[0, 1, 2], value=[0.4, 0.6, np.nan]))
+    values = pd.DataFrame(dict(method="PARS", subject=1, seed=[0, 1, 2], value=[0.4, 0.6, np.nan]))
     [row] = over_seeds(values, ["method"]).itertuples()
     assert row.mean == pytest.approx(0.5)
     assert row.std == pytest.approx(np.std([0.4, 0.6], ddof=1))
