@@ -47,15 +47,21 @@ METHODS = (
     *("classical-features", "slow-voltages", "amplitude"),
 )
 
-#: Method name -> features of each channel.
-_OF_CHANNELS = {
-    "band-power": LogBandPower,
-    "classical-features": ChannelFeatures,
-    "slow-voltages": SlowVoltages,
-    "amplitude": LogAmplitude,
+#: Shown name, class of the features, their arguments, and those of the linear classifier.
+_Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]
+#: Methods with a linear classifier. An embedder keeps the channels apart, as other features do.
+_LINEAR: dict[str, _Linear] = {
+    "probe": ("PARS probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
+    "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
+    "tangent-space": ("tangent space", SpatialCovariance, {}, dict(C=DEFAULT_C)),
+    "tangent-space-8-30": (
+        *("tangent space 8-30 Hz", SpatialCovariance, dict(band=(8, 30)), dict(C=DEFAULT_C)),
+    ),
+    "band-power": ("band power", LogBandPower, {}, {}),
+    "classical-features": ("classical features", ChannelFeatures, {}, {}),
+    "slow-voltages": ("slow voltages", SlowVoltages, {}, dict(classifier="lda")),
+    "amplitude": ("amplitude", LogAmplitude, {}, {}),
 }
-#: Methods with a linear classifier.
-_LINEAR = {"probe", "random-encoder", "tangent-space", "tangent-space-8-30", *_OF_CHANNELS}
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
@@ -183,7 +189,7 @@ def make_methods(
     names = list(dict.fromkeys(names))
     parameters = PARSClassifier().get_params()
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
-    if not _LINEAR.isdisjoint(names):
+    if not _LINEAR.keys().isdisjoint(names):
         further["C"] = LinearProbe().C
     tasks = [n for n in names if n in PRETEXT_TASKS or names_file(n) or _network(n)]
     for what, given, known in (
@@ -239,8 +245,8 @@ def _classifiers(
             yield from _votes(encoders or default, settings, recentred)
         elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
-                embedder = _embedder(sized, encoder=encoder)
-                yield _linear(f"{shown} probe", centred, sized, embedder)
+                own = dict(pooling="channels", encoder=encoder)
+                yield _linear((f"{shown} probe", PARSEmbedder, own, {}), centred, sized)
         elif name in PRETEXT_TASKS or names_file(name):
             yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
@@ -254,8 +260,7 @@ def _classifiers(
             else:
                 yield shown, classifier
         else:
-            shown, features, own = _features(name, sized)
-            yield _linear(shown, centred, sized, features, **own)
+            yield _linear(_LINEAR[name], centred, sized)
     for shown, encoder in encoders.items():
         given = _shared(PARSClassifier, settings)
         yield shown + recentred, PARSClassifier(encoder=encoder, **given)
@@ -286,42 +291,17 @@ def _votes(
         yield f"{prefix}few labels{recentred}", FewLabelsClassifier(encoder=encoder, **shared)
 
 
-def _linear(
-    shown: str, centred: bool, settings: dict[str, Any], features: TransformerMixin, **own: Any
-) -> tuple[str, BaseEstimator]:
+def _linear(method: _Linear, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
     """Return the shown name, and a linear classifier on features, with defaults of its own."""
+    shown, transformer, arguments, of_classifier = method
+    features = transformer(**arguments, **_shared(transformer, settings))
+    if transformer is SpatialCovariance:
+        from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+
+        features = make_pipeline(features, TangentSpace())
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
-    return shown, LinearProbe(features, **{**own, **_shared(LinearProbe, settings)})
-
-
-def _embedder(settings: dict[str, Any], **start: Any) -> PARSEmbedder:
-    """Return an embedder that keeps the channels apart, as the features of other methods do."""
-    return PARSEmbedder(pooling="channels", **start, **_shared(PARSEmbedder, settings))
-
-
-def _features(name: str, settings: dict[str, Any]) -> tuple[str, TransformerMixin, dict[str, Any]]:
-    """Return the shown name, a transformer of windows, and defaults of the linear classifier."""
-    match name:
-        case "probe":
-            return "PARS probe", _embedder(settings, pretext="pars"), {}
-        case "random-encoder":
-            return "random encoder", _embedder(settings, pretext=None), {}
-        case "tangent-space":
-            return "tangent space", _tangent_space(settings), {"C": DEFAULT_C}
-        case "tangent-space-8-30":
-            in_band = _tangent_space(settings, band=(8, 30))
-            return "tangent space 8-30 Hz", in_band, {"C": DEFAULT_C}
-    transformer = _OF_CHANNELS[name]
-    own = {"classifier": "lda"} if name == "slow-voltages" else {}
-    return name.replace("-", " "), transformer(**_shared(transformer, settings)), own
-
-
-def _tangent_space(settings: dict[str, Any], **band: Any) -> TransformerMixin:
-    from pyriemann.tangentspace import TangentSpace  # takes seconds to import
-
-    covariance = SpatialCovariance(**band, **_shared(SpatialCovariance, settings))
-    return make_pipeline(covariance, TangentSpace())
+    return shown, LinearProbe(features, **{**of_classifier, **_shared(LinearProbe, settings)})
 
 
 def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:

@@ -163,13 +163,9 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     stops = rows["onset"] + rows["duration"]
     is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
     run = (~(is_next & merge)).cumsum()  # number of the annotation of each window
-    onsets = rows.groupby(run)["onset"].first()
-    return mne.Annotations(
-        onsets.to_numpy(),
-        (stops.groupby(run).last() - onsets).to_numpy(),
-        rows.groupby(run)["label"].first().to_numpy(),
-        orig_time=None,
-    )
+    runs = rows.assign(stop=stops).groupby(run)
+    found = runs.agg({"onset": "first", "stop": "last", "label": "first"})
+    return mne.Annotations(found["onset"], found["stop"] - found["onset"], found["label"])
 
 
 _SUFFIX = "_events.tsv"
@@ -442,22 +438,19 @@ def _read(
     stages: pd.DataFrame | ArrayLike, window_seconds: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return stage, start and length of each window, and the whole duration, in minutes."""
-    if isinstance(stages, pd.DataFrame):
-        rows = check_predictions(stages)
-        names, scale = rows["label"].tolist(), classes_of(rows)
-        starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
-        starts = starts - starts[0]
-    else:
-        names = np.asarray(stages, dtype=object).tolist()
-        if np.ndim(stages) != 1 or not names:
-            raise ValueError(f"stages has shape {np.shape(stages)}; pass those of one night.")
-        scale = []
-        starts = np.arange(len(names)) * window_seconds / 60
-        lengths = np.full(len(names), window_seconds / 60)
+    if not isinstance(stages, pd.DataFrame):
+        labels = np.asarray(stages, dtype=object)
+        if labels.ndim != 1 or not len(labels):
+            raise ValueError(f"stages has shape {labels.shape}; pass those of one night.")
+        onsets = np.arange(len(labels)) * window_seconds
+        stages = pd.DataFrame(dict(onset=onsets, duration=window_seconds, label=labels))
+    rows = check_predictions(stages)
+    starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
+    starts = starts - starts[0]
     remedy = "pass names such as W, N1, N2, N3 and R, for labels by class_names_ of the classifier"
-    scale = list(dict.fromkeys([*scale, *(name for name in names if not pd.isna(name))]))
+    scale = list(dict.fromkeys([*classes_of(rows), *rows["label"].dropna()]))
     of_name = dict(zip(scale, known_stages(scale, remedy), strict=True))
-    scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in names])
+    scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in rows["label"]])
     return scoring, starts, lengths, float(starts[-1] + lengths[-1])
 
 

@@ -98,7 +98,7 @@ def _show_check(begun: Planned | Study) -> None:
 
 
 def _show_plan(begun: Planned) -> None:
-    table = begun.plan.table
+    table = begun.plan
     runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
     runs = runs.assign(
         people=[", ".join(map(str, people)) for people in runs["people"]],
@@ -112,7 +112,7 @@ def _show_plan(begun: Planned) -> None:
         show(sentence)
     show(
         f"About {table['minutes'].sum():.0f} minutes here, and the controls. Gains of "
-        f"{begun.plan.detectable:.3f} can be found if scores vary as in rest or arithmetic."
+        f"{begun.detectable:.3f} can be found if scores vary as in rest or arithmetic."
     )
 
 

@@ -334,7 +334,7 @@ def load(
     return read_recipe(CARD, found, cut, _check, classes, expected=(), **settings)
 
 
-def class_names(*, contrast: str = "movements", **others: Any) -> tuple[str, ...]:
+def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
     """Return the names of the targets 0, 1, ... of :func:`load`.
 
     Parameters

@@ -13,9 +13,8 @@ from braindecode_pars.estimators.window_features import (
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.audits import audit_encoder
 from braindecode_pars.evaluation.changed_windows import ChangedSignals
-from braindecode_pars.evaluation.controls import controls
+from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
 from braindecode_pars.evaluation.folds import FoldError
-from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.metrics import (
     regression_scores,
     score_predictions,

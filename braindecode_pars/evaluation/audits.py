@@ -32,8 +32,6 @@ from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_for_fit
 from braindecode_pars.windows.table import Montage, Windows, is_name
 
-__all__ = ["audit_encoder"]
-
 #: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
 PROPERTIES = {
     "slope": "slope",

@@ -14,17 +14,6 @@ from scipy import signal
 
 from braindecode_pars.windows.table import divided
 
-__all__ = [
-    "detrended",
-    "equal_amplitudes",
-    "eye_coefficients",
-    "high_passed",
-    "permuted_labels",
-    "random_phases",
-    "shuffled_patches",
-    "without_eyes",
-]
-
 #: Order of the Butterworth filter, which is applied forwards and backwards.
 ORDER = 4
 #: Standard deviation of every channel of a window without amplitudes, in volts.

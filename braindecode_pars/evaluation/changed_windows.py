@@ -6,6 +6,7 @@ If a gain of pretraining disappears when all methods get such windows, it needs 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -14,14 +15,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
 from braindecode_pars._common.channel_names import is_eog, match_channels
-from braindecode_pars._common.checks import (
-    check_parameters,
-    choice,
-    integer,
-    listed,
-    optional,
-    positive,
-)
+from braindecode_pars._common.checks import choice, integer, listed, optional, positive
 from braindecode_pars.estimators.window_features import FRONTAL
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator
 from braindecode_pars.evaluation.changed_signals import (
@@ -36,12 +30,11 @@ from braindecode_pars.evaluation.changed_signals import (
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.table import Montage, Windows, divided
 
-__all__ = ["ChangedSignals"]
-
 #: Changes of signals that :class:`ChangedSignals` knows.
 CHANGES = ("slow", "detrended", "eyes", "phase", "amplitude", "order")
 
 
+@dataclass(eq=False, repr=False)
 class ChangedSignals(TransformerMixin, WindowsEstimator):
     """Return windows that lack one thing, for any estimator of this package.
 
@@ -96,20 +89,19 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
     ['1e-05', '1e-05']
     """
 
-    def __init__(
-        self,
-        control: str = "slow",
-        *,
-        edge: float = 7.0,
-        patch_seconds: float | None = None,
-        sfreq: float | None = None,
-        random_state: int = 0,
-    ):
-        self.control = control
-        self.edge = edge
-        self.patch_seconds = patch_seconds
-        self.sfreq = sfreq
-        self.random_state = random_state
+    control: str = "slow"
+    _: KW_ONLY
+    edge: float = 7.0
+    patch_seconds: float | None = None
+    sfreq: float | None = None
+    random_state: int = 0
+
+    _own_rules = {  # noqa: RUF012
+        "control": choice(*CHANGES),
+        "edge": positive(),
+        "patch_seconds": optional(positive()),
+        "random_state": integer(0),
+    }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -134,7 +126,7 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
         TypeError, ValueError
             When a parameter has the wrong type or is out of range.
         """
-        check_parameters(self.get_params(), _RULES, type(self).__name__)
+        self._check()
         return self
 
     def transform(self, X: Any) -> Windows:
@@ -157,7 +149,7 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
             half of it, a window is shorter than two patches, or windows have neither EOG channels
             nor a pair of frontal ones.
         """
-        check_parameters(self.get_params(), _RULES, type(self).__name__)
+        self._check()
         windows = as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         changed = [window.astype(np.float32) for window in self._changed(windows)]
@@ -197,15 +189,6 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
                 "sfreq."
             )
         return windows.sfreq
-
-
-_RULES = {
-    "control": choice(*CHANGES),
-    "edge": positive(),
-    "patch_seconds": optional(positive()),
-    "sfreq": optional(positive()),
-    "random_state": integer(0),
-}
 
 
 def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:

@@ -141,31 +141,6 @@ class Corpus:
         wanted = set(subjects)
         return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
 
-    def test_windows(self, subjects: Iterable) -> np.ndarray:
-        """Return the indices of the labelled windows of test subjects.
-
-        Parameters
-        ----------
-        subjects : iterable
-            Test subjects.
-
-        Returns
-        -------
-        ndarray of int
-            Indices in the order of the dataset.
-
-        Raises
-        ------
-        ValueError
-            When a subject has no labelled window.
-        """
-        subjects = list(subjects)
-        labeled = set(self.subjects_of(self.labeled))
-        if absent := [str(subject) for subject in subjects if subject not in labeled]:
-            raise ValueError(f"There are no labelled windows to test of {', '.join(absent)}.")
-        windows = self.windows_of(subjects)
-        return windows[self.labeled[windows]]
-
 
 @dataclass(frozen=True, eq=False)
 class Fold:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit  # the t distribution, without the checks of stats.t
 
-__all__ = ["MeanTest", "corrected_mean", "crossed_mean", "mean_squares", "variance_components"]
-
 #: Mean square and degrees of freedom of each set of factors, by their axes.
 MeanSquares = Mapping[tuple[int, ...], tuple[float, int]]
 

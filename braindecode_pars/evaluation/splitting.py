@@ -246,6 +246,8 @@ def make_folds(
                 "No labelled subject remains for training when the test subjects are "
                 f"{', '.join(map(str, tested_on))}; use fewer test subjects."
             )
+        if absent := [str(subject) for subject in tested_on if subject not in labeled]:
+            raise ValueError(f"There are no labelled windows to test of {', '.join(absent)}.")
         # Without subjects of split "test", which a cv may train on.
         pretrained_on = np.setdiff1d(train, reserved)
         earlier = pretrain.get(tuple(tested_on), valid[:0])
@@ -255,7 +257,7 @@ def make_folds(
         same: dict[str, Any] = dict(
             protocol=protocol,
             dataset=corpus.name,
-            test=np.intersect1d(test, corpus.test_windows(tested_on)),
+            test=np.unique(test[corpus.labeled[test]]),
             test_subjects=tested_on,
             pooled=split.pooled,
         )

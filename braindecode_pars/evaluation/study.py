@@ -31,32 +31,29 @@ from braindecode_pars.baselines import CENTRED
 from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.cache import describe_corpus, digest
-from braindecode_pars.evaluation.controls import controls
+from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
 from braindecode_pars.evaluation.corpus import Corpus, check_list
 from braindecode_pars.evaluation.data_check import DataCheck, check_data
 from braindecode_pars.evaluation.folds import collected, seen_by
-from braindecode_pars.evaluation.gains import control_gains, describe_controls
 from braindecode_pars.evaluation.paired_tests import holm, paired_tests
 from braindecode_pars.evaluation.protocols import label_efficiency
+from braindecode_pars.evaluation.random_effects import detectable_in
 from braindecode_pars.evaluation.splitting import draw_subjects
 from braindecode_pars.evaluation.study_answer import ahead, answer_of
 from braindecode_pars.evaluation.study_plan import (
     CENTRING_NEEDS,
+    TYPICAL,
     Method,
-    Plan,
     channels_of_slow_voltages,
     embedder_in,
     folds_of,
     make_plan,
     numbers_of_people,
-    plan_of,
     study_methods,
 )
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.labels import class_names
 from braindecode_pars.windows.once import features_computed_once
-
-__all__ = ["Study", "study"]
 
 #: Draws of the controls: each is a comparison of its own.
 CONTROL_DRAWS = 5
@@ -289,14 +286,15 @@ def begin_study(
         with suppress(FileNotFoundError, ValueError):  # a damaged plan is made anew
             before = read_json(folder / "plan.json")
     if before.get("settings") == settings:  # of a study that was interrupted
-        plan = plan_of(corpus, found_methods, folds, pd.DataFrame(before["plan"]))
+        plan = pd.DataFrame(before["plan"])
     else:
         plan = make_plan(corpus, found_methods, folds, people, n_draws=n_draws, hours=hours)
     if folder is not None:
-        rows = plan.table.to_dict("records")
+        rows = plan.to_dict("records")
         replace_file(folder / "study.json", to_json(_FORMAT))
         replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
-    return Planned(windows_ds, corpus, check, plan, folder, about)
+    named = dict(zip(names, found_methods, strict=True))
+    return Planned(windows_ds, corpus, check, folds, named, plan, folder, about)
 
 
 def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
@@ -323,12 +321,35 @@ def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any]
 
 @dataclass(eq=False)
 class Planned:
-    """A study that can be run."""
+    """A study that can be run.
+
+    Attributes
+    ----------
+    windows_ds : Dataset
+        Windows of the labelled people.
+    corpus : Corpus
+        The windows as protocols read them.
+    check : DataCheck
+        What was found.
+    folds : list of (ndarray, ndarray)
+        Numbers of the training and test windows of each fold.
+    methods : dict of str to Method
+        All methods by name, also those that the plan leaves out.
+    plan : DataFrame
+        A row for each method: ``method``, ``kind``, ``given``, ``people`` (numbers of labelled
+        people), ``draws``, ``fits``, ``minutes``, ``left_out`` (the reason, or nothing).
+    folder : Path | None
+        Folder of the study.
+    about : dict
+        What the report names: versions, seeds, digest of the data.
+    """
 
     windows_ds: Dataset
     corpus: Corpus
     check: DataCheck
-    plan: Plan
+    folds: list[tuple[np.ndarray, np.ndarray]]
+    methods: dict[str, Method]
+    plan: pd.DataFrame
     folder: Path | None
     about: dict[str, Any]
     # Set by run: folder of what is finished, arguments of protocols, and folders of the scores.
@@ -336,6 +357,17 @@ class Planned:
     n_jobs: int | None = field(init=False)
     options: dict[str, Any] = field(init=False)
     places: list[Path] = field(init=False, default_factory=list)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Rows of the plan for the methods that run, by name."""
+        return self.plan[self.plan["left_out"] == ""].set_index("method")
+
+    @property
+    def detectable(self) -> float:
+        """Difference that 80 % of tests would find, with the variances of rest or arithmetic."""
+        n_subjects = len(self.corpus.subjects_of(self.corpus.labeled))
+        return detectable_in(TYPICAL, (n_subjects, int(self.runs["draws"].max())))
 
     def run(self, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
         """Score all methods, control those that are ahead, and answer."""
@@ -352,7 +384,7 @@ class Planned:
             left, doubts = self._doubt(found.tests)
             found = replace(
                 found,
-                plan=self.plan.table,
+                plan=self.plan,
                 scores=scores,
                 controls=left,
                 doubts=[text.replace(CENTRED, " (centred by subject)") for text in doubts],
@@ -363,10 +395,10 @@ class Planned:
 
     def _scores(self) -> pd.DataFrame:
         """Score every method: those with the same people and draws together."""
-        tables, plan = [], self.plan
+        tables, runs = [], self.runs
         groups: dict[tuple, list[Method]] = {}
-        for method in sorted(plan.methods, key=lambda m: m.own):
-            people, draws = plan.people[method.name], plan.draws[method.name]
+        for method in sorted((self.methods[name] for name in runs.index), key=lambda m: m.own):
+            people, draws = runs.loc[method.name, ["people", "draws"]]
             kind = "networks" if method.trains else "features"
             name = "own" if method.own else f"{kind}-{len(people)}x{draws}"
             groups.setdefault((name, draws, *people), []).append(method)
@@ -394,9 +426,9 @@ class Planned:
         It is once for all folds, and once for each where there is an encoder of the fold's own.
         """
         if not any(m.own for m in group):
-            yield "", {m.name: m.estimator for m in group}, list(self.plan.folds)
+            yield "", {m.name: m.estimator for m in group}, self.folds
             return
-        for k, fold in enumerate(self.plan.folds):
+        for k, fold in enumerate(self.folds):
             yield f"-{k}", {m.name: self._with_own(m, k) for m in group}, [fold]
 
     def _with_own(self, method: Method, k: int) -> BaseEstimator:
@@ -407,7 +439,7 @@ class Planned:
         name, embedder = embedder_in(estimator)
         folder = self.out / "encoders" / f"{self.about['digest']}-fold-{k}"
         if not (folder / "encoder.json").exists():
-            train, _ = self.plan.folds[k]
+            train, _ = self.folds[k]
             clone(embedder).fit(self.corpus.X[train]).save(folder)
         given = dict(encoder=str(folder), pretext="pars", pretext_params=None)
         return estimator.set_params(**{f"{name}__{key}": value for key, value in given.items()})
@@ -417,7 +449,6 @@ class Planned:
         rows = self._weighted(scores[scores["subject"] != POOLED])
         n_classes = len(set(self.corpus.y[self.corpus.labeled].tolist()))
         levels, tests = [], []
-        kinds = {m.name: m for m in self.plan.methods}
         for n, of_n in rows.groupby("n_train_subjects"):
             chance = of_n[of_n["method"] == of_n["method"].iloc[0]]
             chance = chance.assign(method=CHANCE, value=1 / n_classes)
@@ -425,17 +456,17 @@ class Planned:
             levels.append(against.assign(n_train_subjects=n))
             means = of_n.groupby("method")["value"].mean()
             for name in means.index:
-                if kinds[name].kind not in ("pretrained", "vote"):
+                if self.methods[name].kind not in ("pretrained", "vote"):
                     continue
                 simple = [
                     other
                     for other in means.index
-                    if kinds[other].kind == "simple"
+                    if self.methods[other].kind == "simple"
                     and other.endswith(CENTRED) == name.endswith(CENTRED)
                 ]
                 pairs = [("baseline", means[simple].idxmax())]
-                if kinds[name].twin in means.index:
-                    pairs.append(("pretraining", kinds[name].twin))
+                if self.methods[name].twin in means.index:
+                    pairs.append(("pretraining", self.methods[name].twin))
                 for question, other in pairs:
                     pair = of_n[of_n["method"].isin([name, other])]
                     test = paired_tests(pair, METRIC, against=other)
@@ -466,8 +497,8 @@ class Planned:
 
     def _doubt(self, tests: pd.DataFrame) -> tuple[pd.DataFrame | None, list[str]]:
         """Repeat the comparison of what is ahead of its untrained twin without one thing each."""
-        methods = {m.name: m for m in self.plan.methods}
-        largest = self.plan.table["people"].map(lambda people: max(people, default=0)).max()
+        methods = self.methods
+        largest = self.runs["people"].map(max).max()
         of_largest = tests["n_train_subjects"] == largest
         helped = tests[ahead(tests) & (tests["question"] == "pretraining") & of_largest]["method_a"]
         names = [name for name in helped if not methods[name].trains]
@@ -480,7 +511,7 @@ class Planned:
         warned: list[tuple] = []
         for twin in dict.fromkeys(str(methods[name].twin) for name in names):
             group = [methods[n] for n in names if methods[n].twin == twin] + [methods[twin]]
-            seeds = range(min(CONTROL_DRAWS, self.plan.draws[group[0].name]))
+            seeds = range(min(CONTROL_DRAWS, self.runs["draws"][group[0].name]))
             name = twin.replace(",", "").replace(" ", "-")
             # That a control is not possible is said in the report.
             with collected(warned):
@@ -526,7 +557,7 @@ class Planned:
 
     def _confusion(self, best: str) -> pd.DataFrame:
         """Return true and predicted classes of a method with most labelled people, all draws."""
-        n, draws = max(self.plan.people[best]), self.plan.draws[best]
+        n, draws = max(self.runs["people"][best]), self.runs["draws"][best]
         found: dict[str, list] = {"true": [], "predicted": []}
         files = [file for place in self.places for file in sorted(place.glob("cache/*.json"))]
         for result in (read_checked(file) for file in files if file.name != "settings.json"):
@@ -543,13 +574,12 @@ class Planned:
     def _saved(self, found: Study, folder: Path) -> Study:
         """Save the tables, and a model of all labelled people that ``predict`` can use."""
         order = found.levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
-        by_name = {m.name: m.estimator for m in self.plan.methods}
         of_ours = (PARSClassifier, FewLabelsClassifier)
-        name = next((n for n in order if isinstance(by_name[n], of_ours)), "")
+        name = next((n for n in order if isinstance(self.methods[n].estimator, of_ours)), "")
         if name:
             labelled = self.corpus.labeled
-            model = clone(by_name[name]).fit(self.corpus.X[labelled], self.corpus.y[labelled])
-            model.save(folder / "model")
+            given = self.corpus.X[labelled], self.corpus.y[labelled]
+            clone(self.methods[name].estimator).fit(*given).save(folder / "model")
         found = replace(found, about=self.about | {"model": name})
         tables = dict(scores=found.scores, tests=found.tests, levels=found.levels)
         for name, table in (tables | dict(gains=found.controls)).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation.gains import LEVEL, joined
+from braindecode_pars.evaluation.controls import LEVEL, joined
 
 
 def ahead(tests: pd.DataFrame) -> pd.Series:

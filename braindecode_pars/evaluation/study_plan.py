@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
+import timeit
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
 from braindecode_pars.evaluation.cache import with_seed
 from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.random_effects import detectable_in
 from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.once import features_computed_once
@@ -77,34 +76,6 @@ class Method(NamedTuple):
     given: str = ""
     trains: bool = False
     own: bool = False
-
-
-class Plan(NamedTuple):
-    """Folds, methods, and which numbers of labelled people and draws each method has.
-
-    Attributes
-    ----------
-    folds : list of (ndarray, ndarray)
-        Numbers of the training and test windows of each fold.
-    methods : list of Method
-        Those that run.
-    people : dict of str to list of int
-        Numbers of labelled people by method.
-    draws : dict of str to int
-        Number of draws by method.
-    table : DataFrame
-        A row for each method, also of those that are left out: ``method``, ``kind``, ``given``,
-        ``people``, ``draws``, ``fits``, ``minutes``, ``left_out`` (the reason, or nothing).
-    detectable : float
-        Difference that 80 % of tests would find, if the variances were as in rest or arithmetic.
-    """
-
-    folds: list[tuple[np.ndarray, np.ndarray]]
-    methods: list[Method]
-    people: dict[str, list[int]]
-    draws: dict[str, int]
-    table: pd.DataFrame
-    detectable: float
 
 
 def study_methods(
@@ -234,11 +205,12 @@ def make_plan(
     *,
     n_draws: int | None,
     hours: float | None,
-) -> Plan:
+) -> pd.DataFrame:
     """Time one fit of each method, and choose the draws and the networks that fit into the hours.
 
     Classifiers on features always run. Networks take what is left; without ``hours``, they run
-    where three draws of one number of people take two minutes at most.
+    where three draws of one number of people take two minutes at most. The table is described in
+    :class:`~braindecode_pars.evaluation.study.Planned`.
     """
     seconds: dict[str, tuple[float, float]] = {}
     refused: dict[str, str] = {}
@@ -291,26 +263,7 @@ def make_plan(
         minutes = total(m, numbers, n) / 60 if n else 0.0
         size = dict(people=numbers, draws=n, fits=len(folds) * len(numbers) * n, minutes=minutes)
         table.append(dict(method=m.name, kind=m.kind, given=m.given) | size | dict(left_out=why))
-    return plan_of(corpus, methods, folds, pd.DataFrame(table))
-
-
-def plan_of(
-    corpus: Corpus,
-    methods: Sequence[Method],
-    folds: Sequence[tuple[np.ndarray, np.ndarray]],
-    table: pd.DataFrame,
-) -> Plan:
-    """Return the plan that a table describes, as that of a study that was interrupted."""
-    runs = table[table["left_out"] == ""].set_index("method")
-    n_subjects = len(corpus.subjects_of(corpus.labeled))
-    return Plan(
-        list(folds),
-        [m for m in methods if m.name in runs.index],
-        runs["people"].to_dict(),
-        runs["draws"].to_dict(),
-        table,
-        detectable_in(TYPICAL, (n_subjects, int(runs["draws"].max()))),
-    )
+    return pd.DataFrame(table)
 
 
 def _seconds_of(
@@ -332,9 +285,8 @@ def _seconds_of(
         _, embedder = embedder_in(estimator)
         return _of_training(embedder, "pretrain", X[train]) * N_FOLDS / len(corpus.y), 0.02
     with features_computed_once():
-        first, again = (
-            _timed(lambda: clone(estimator).fit(X[drawn], y[drawn]).predict(X[tested]))
-            for _ in range(2)
+        first, again = timeit.repeat(
+            lambda: clone(estimator).fit(X[drawn], y[drawn]).predict(X[tested]), repeat=2, number=1
         )
     return max(0.0, first - again) / (len(drawn) + len(tested)), again
 
@@ -344,7 +296,7 @@ def _of_training(estimator: BaseEstimator, phase: str, *data: Any) -> float:
     short = clone(estimator).set_params(**{f"{phase}_epochs": 4})
     costs = [one.training_cost(*data) for one in (estimator, short)]
     steps = [c.pretraining_steps if phase == "pretrain" else c.finetuning_steps for c in costs]
-    return _timed(lambda: short.fit(*data)) * steps[0] / steps[1]
+    return timeit.timeit(lambda: short.fit(*data), number=1) * steps[0] / steps[1]
 
 
 @contextmanager
@@ -358,9 +310,3 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         log.setLevel(level)
-
-
-def _timed(run: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin

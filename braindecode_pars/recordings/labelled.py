@@ -96,8 +96,7 @@ class LabelledCorpus(ContinuousCorpus):
         finding, cutting = divided(recipe, recipe.cut, settings)
         found = choose_subjects(recipe.recordings(path, **finding), subjects, path)
         labelled = [r for r in found if r.description.get("split") != _UNLABELED]
-        names = getattr(recipe, "class_names", None)  # they may depend on settings
-        classes = tuple(names(**cutting) if names else recipe.CARD.get("classes", ()))
+        classes = _class_names(recipe, cutting)
         card = dict(corpus=recipe.CARD["name"], version=recipe.CARD["version"])
         return cls(
             recipe.__name__.rpartition(".")[-1],
@@ -108,6 +107,15 @@ class LabelledCorpus(ContinuousCorpus):
             n_published=recipe.CARD.get("subjects"),
             classes=classes,
         )
+
+
+def _class_names(recipe: ModuleType, cutting: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the targets, which may depend on settings of the recipe."""
+    names = getattr(recipe, "class_names", None)
+    if names is None:
+        return tuple(recipe.CARD.get("classes", ()))
+    known = inspect.signature(names).parameters
+    return tuple(names(**{name: value for name, value in cutting.items() if name in known}))
 
 
 class Reading(TypedDict, total=False):

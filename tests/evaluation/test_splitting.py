@@ -179,16 +179,17 @@ def test_subjects_and_their_windows(nights):
     corpus = Corpus.of(masked, "nights", -1)
     assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
     np.testing.assert_array_equal(corpus.windows_of([2]), np.arange(24, 48))
-    scored = corpus.test_windows([2])
-    assert (corpus.y[scored] != -1).all()
-    assert len(scored) == (corpus.y[24:48] != -1).sum()
+    (fold,) = make_folds("p", {"A": DummyClassifier()}, corpus, given_split(corpus, [2]), [0])
+    assert (corpus.y[fold.test] != -1).all()
+    assert len(fold.test) == (corpus.y[24:48] != -1).sum()
 
 
 def test_a_test_subject_without_labels_raises(nights):
     corpus = Corpus.of(with_subject(nights, 3, target=-1), "", -1)
     assert corpus.subjects_of(corpus.labeled) == [1, 2, 4]
-    with pytest.raises(ValueError, match="3"):
-        corpus.test_windows([1, 3])
+    split = given_split(corpus, [1, 3])
+    with pytest.raises(ValueError, match="no labelled windows to test of 3"):
+        make_folds("p", {"A": DummyClassifier()}, corpus, split, [0])
 
 
 def test_a_subject_called_all_raises(nights):

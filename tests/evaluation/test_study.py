@@ -173,15 +173,16 @@ def test_networks_take_the_time_that_is_left(monkeypatch, hours, seconds, expect
         study_plan, "_seconds_of", lambda method, *_: (0.0, seconds if method.trains else 0.001)
     )
     plan = make_plan(corpus, methods, folds, [2, 4], n_draws=None, hours=hours)
+    rows = plan.set_index("method")
     if expected is None:
-        assert list(plan.people) == ["simple"]
-        assert plan.table["left_out"].str.contains("--hours").sum() == 2
+        assert rows["left_out"].str.contains("--hours").tolist() == [False, True, True]
     else:
-        assert (plan.people["network"], plan.draws["network"]) == expected
-        assert plan.people["scratch"] == plan.people["network"]
+        assert not rows["left_out"].any()
+        assert tuple(rows.loc["network", ["people", "draws"]]) == expected
+        assert rows["people"]["scratch"] == rows["people"]["network"]
         if hours:
-            assert plan.table["minutes"].sum() <= hours * 60
-    assert plan.draws["simple"] == (8 if hours is None else 20)
+            assert rows["minutes"].sum() <= hours * 60
+    assert rows["draws"]["simple"] == (8 if hours is None else 20)
 
 
 def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
@@ -193,8 +194,7 @@ def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
     folds = folds_of(corpus, by_subject=False)
     methods = [Method("simple", Slow(), "simple"), Method("refuses", Refuses(), "simple")]
     plan = make_plan(corpus, methods, folds, [2], n_draws=2, hours=None)
-    assert [m.name for m in plan.methods] == ["simple"]
-    assert plan.table["left_out"].tolist() == ["", "it needs two channels"]
+    assert plan["left_out"].tolist() == ["", "it needs two channels"]
 
 
 def test_the_typical_variances_are_those_of_the_stored_scores(monkeypatch):
@@ -390,7 +390,7 @@ def test_where_each_subject_has_one_class_every_class_counts_the_same(quick):
         ]
     )
     assert begun._weighted(rows)["value"].mean() == pytest.approx(0.5)
-    assert not any("centred" in m.name for m in begun.plan.methods)
+    assert not any("centred" in name for name in begun.runs.index)
 
 
 def test_a_study_without_an_answer_says_what_is_needed(tmp_path):

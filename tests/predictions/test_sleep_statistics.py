@@ -109,7 +109,7 @@ def test_what_a_coarse_scoring_does_not_tell_apart_is_nan(night, unknown):
     ("given", "message"),
     [
         (["W", "left"], "'left'"),
-        ([0, 1, 2, 3, 4], "0, 1, 2, 3, 4 .* class_names_"),
+        ([0, 1, 2, 3, 4], "'0', '1', '2', '3', '4' .* class_names_"),
         ([], "0"),
         ([["W"]], r"\(1, 1\)"),
     ],
