@@ -229,11 +229,8 @@ class PretextTask(nn.Module):
         self.n_times = int(n_times)
         self.patch_size = int(patch_size)
         self.encoder = encoder
-
-    @property
-    def shown_name(self) -> str:
-        """Name of the task in progress bars and overviews."""
-        return type(self).__name__
+        #: Name of the task in progress bars and overviews.
+        self.shown_name = type(self).__name__
 
     def normalized(self, x: Tensor) -> Tensor:
         """Return the signals after instance normalisation, the first stage of every task.

@@ -43,15 +43,13 @@ def number_of(ratio: float, total: int, name: str, *, least: int, most: int) -> 
     """
     number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
     count = round(float(ratio) * total)
-    if least <= count <= most:
-        return count
-    problem = f"{name}={ratio:g} of {total} patches is {count}"
-    if least > most:
-        raise ValueError(f"{problem}; use longer windows or shorter patches.")
-    raise ValueError(
-        f"{problem}, but it must be {least} to {most}: {name} between {least / total:.3g} and "
-        f"{most / total:.3g} fits, or longer windows or shorter patches."
-    )
+    if not least <= count <= most:
+        raise ValueError(
+            f"{name}={ratio:g} of {total} patches is {count}, but it must be {least} to {most}: "
+            f"{name} between {least / total:.3g} and {most / total:.3g} fits, or longer windows or "
+            "shorter patches."
+        )
+    return count
 
 
 class GridTask(PretextTask):
@@ -106,7 +104,6 @@ class GridTask(PretextTask):
             )
         limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
         self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits)
-        self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:
         """Return the patches of the normalised signals.

@@ -283,13 +283,8 @@ class SeveralLengths(_WithParts):
         longest = max(tasks, key=lambda task: task.n_times)
         super().__init__(longest.n_times, longest.patch_size, encoder=longest.encoder)
         parts = {str(task.n_times): task for task in tasks}
+        self.shown_name = f"{longest.shown_name} on {' and '.join(parts)} samples"
         self._set_parts(parts, dict.fromkeys(parts, 1.0))
-
-    @property
-    def shown_name(self) -> str:
-        """Name of the tasks and their lengths."""
-        lengths = " and ".join(self.parts)
-        return f"{self.parts[str(self.n_times)].shown_name} on {lengths} samples"
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the prediction and the target of the task of this length.

@@ -132,7 +132,15 @@ class SignalFeatures(GridTask):
                 'pass sfreq= in Hz, or pretext_params={"sfreq": ...} in an estimator.'
             )
         self.sfreq = float(sfreq)
-        self.features = _chosen(features)
+        features = FEATURES if features is None else features
+        if not isinstance(features, Mapping):
+            if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
+                raise ValueError(
+                    f"Unknown features {listed(unknown)}; known are {listed(list(FEATURES))}. A "
+                    "dict of functions adds others."
+                )
+            features = {name: FEATURES[name] for name in features}
+        self.features = dict(features)
         # How many numbers each function returns.
         noise = torch.randn(2, self.n_times, generator=torch.Generator().manual_seed(0))
         self._sizes = {name: part.shape[1] for name, part in self._parts(noise).items()}
@@ -271,20 +279,3 @@ class SignalFeatures(GridTask):
         """
         errors = (prediction - target).square().split(list(self._sizes.values()), dim=1)
         return {name: part.mean() for name, part in zip(self._sizes, errors, strict=True)}
-
-
-def _chosen(
-    features: Iterable[str] | Mapping[str, Callable[[Tensor, float], Tensor]] | None,
-) -> dict[str, Callable[[Tensor, float], Tensor]]:
-    """Return the functions by name."""
-    if features is None:
-        return dict(FEATURES)
-    if not isinstance(features, Mapping):
-        unknown = [repr(name) for name in features if name not in [*FEATURES]]
-        if unknown:
-            raise ValueError(
-                f"Unknown features {listed(unknown)}; known are {listed(list(FEATURES))}. A dict "
-                "of functions adds others."
-            )
-        features = {name: FEATURES[name] for name in features}
-    return dict(features)

@@ -231,9 +231,7 @@ def divided(
 log = logging.getLogger(__name__)
 
 
-def without_left_out(
-    corpora: Sequence[ContinuousCorpus], others: Iterable = ()
-) -> list[ContinuousCorpus]:
+def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
     """Leave people that one corpus leaves out also out of the others, and log how many they are.
 
     A test subject of TUAB is also in TUEG, and would be trained on from there.
@@ -242,8 +240,6 @@ def without_left_out(
     ----------
     corpora : sequence of ContinuousCorpus
         Corpora of one store.
-    others : iterable
-        People that corpora that are already in the store leave out.
 
     Returns
     -------
@@ -255,9 +251,9 @@ def without_left_out(
     ValueError
         When no recording of a corpus is left.
     """
-    people = [list(others), *(corpus.people_left_out for corpus in corpora)]
+    people = [corpus.people_left_out for corpus in corpora]
     found = []
-    for i, corpus in enumerate(corpora, 1):
+    for i, corpus in enumerate(corpora):
         keys = SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other)
         dropped = tuple(r for r in corpus.recordings if r.person in keys)
         kept = tuple(r for r in corpus.recordings if r.person not in keys)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -17,7 +16,6 @@ from torch.utils.data import DataLoader, Dataset
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.shares import windows_of_a_pass
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.
@@ -41,6 +39,8 @@ class StepsOfRun(Dataset):
     seed: int = 0
     process: int = 0
     n_processes: int = 1
+    #: Number of windows in a pass over the data.
+    n_windows: int = field(init=False)
 
     #: Items are signals of one channel, not windows.
     is_single_channel: ClassVar[bool] = True
@@ -57,11 +57,6 @@ class StepsOfRun(Dataset):
         self.in_turns, self.n_times = lengths, max(lengths)
         share = self.batch_size // self.n_processes
         self.own_examples = slice(self.process * share, (self.process + 1) * share)
-
-    @property
-    @abstractmethod
-    def n_windows(self) -> int:
-        """Number of windows in a pass over the data."""
 
     @property
     def steps_per_pass(self) -> int:
@@ -136,25 +131,18 @@ class Steps(StepsOfRun):
             )
 
         # Windows of each corpus, and how many of them are in a pass; empty without shares.
-        self.windows_of = self._windows_by_corpus(recordings["corpus"], store.shares)
+        corpora = recordings["corpus"].to_numpy().repeat(self.lengths // n_times)
+        self.windows_of = {name: np.flatnonzero(corpora == name) for name in store.shares}
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
-        self.in_pass = windows_of_a_pass(n_windows, store.shares)
-
-        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
-
-    def _windows_by_corpus(
-        self, corpora: pd.Series, shares: dict[str, float]
-    ) -> dict[str, np.ndarray]:
-        """Return the numbers of the windows of each corpus that has a share."""
-        of_window = corpora.to_numpy().repeat(np.diff(self.window_ends, prepend=0))
-        windows_of = {name: np.flatnonzero(of_window == name) for name in shares}
-        empty = [name for name, windows in windows_of.items() if not len(windows)]
-        if empty:
+        if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
                 f"{empty[0]} has a share, but no recording as long as a crop that is not excluded; "
                 "use shorter windows, or a store without this corpus."
             )
-        return windows_of
+        self.in_pass = windows_of_a_pass(n_windows, store.shares)
+        self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])
+
+        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
     @property
     def subjects(self) -> list | None:
@@ -177,15 +165,9 @@ class Steps(StepsOfRun):
             f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
         )
 
-    @property
-    def n_windows(self) -> int:
-        """Number of windows in a pass over the data."""
-        return sum(self.in_pass.values()) if self.in_pass else int(self.window_ends[-1])
-
     def _signals_of(self, step: int, n_times: int) -> Tensor:
         # All processes draw the channels and starts of the whole batch, and read their own part.
-        rng = np.random.default_rng([self.seed, CROPS, step])
-        return self._crops(self.recordings_of(step), n_times, rng, self.own_examples)
+        return self._crops(self.recordings_of(step), n_times, CROPS, step, read=self.own_examples)
 
     def first_pass(self, n: int) -> Tensor:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
@@ -193,17 +175,13 @@ class Steps(StepsOfRun):
         They have the longest length, and are other crops than those of the steps.
         """
         recordings = self._recordings_of(np.resize(self._windows_of_pass(0), n))
-        rng = np.random.default_rng([self.seed, FIRST_PASS])
-        return self._crops(recordings, self.n_times, rng)
+        return self._crops(recordings, self.n_times, FIRST_PASS)
 
     def _crops(
-        self,
-        recordings: np.ndarray,
-        n_times: int,
-        rng: np.random.Generator,
-        read: slice = slice(None),
+        self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
     ) -> Tensor:
         """Draw a crop of a random channel of each recording, and read some of them."""
+        rng = np.random.default_rng([self.seed, *purpose])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
@@ -235,6 +213,35 @@ class Steps(StepsOfRun):
             everything = np.concatenate(chosen) if chosen else self.n_windows
             self._order = number, rng.permutation(everything)
         return self._order[1]
+
+
+def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float]) -> dict[str, int]:
+    r"""Return how many windows of each corpus a pass over the data has.
+
+    The corpus with the fewest windows for its share gives each of them once; the others give a part
+    of theirs, so that the numbers are in the ratio of the shares:
+    :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
+
+    Parameters
+    ----------
+    n_windows : mapping of str to int
+        Number of windows :math:`n_c` of each corpus, at least 1.
+    shares : mapping of str to float
+        Share :math:`s_c` of each corpus.
+
+    Returns
+    -------
+    dict of str to int
+        Number of windows :math:`m_c`, at least 1 and at most :math:`n_c`.
+
+    Examples
+    --------
+    >>> from braindecode_pars.runs.steps import windows_of_a_pass
+    >>> windows_of_a_pass({"tueg": 3_000_000, "ysyw": 756_563}, {"tueg": 1.0, "ysyw": 1.0})
+    {'tueg': 756563, 'ysyw': 756563}
+    """
+    unit = min((n / shares[name] for name, n in n_windows.items()), default=0.0)
+    return {name: min(n, max(1, round(unit * shares[name]))) for name, n in n_windows.items()}
 
 
 @runtime_checkable
@@ -288,10 +295,9 @@ class SyntheticSteps(StepsOfRun):
     subjects: list = []  # noqa: RUF012
     in_pass: dict[str, int] = {}  # noqa: RUF012
 
-    @property
-    def n_windows(self) -> int:
-        """Number of signals in a pass."""
-        return self.store.n_windows
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.n_windows = self.store.n_windows
 
     @property
     def described(self) -> dict[str, Any]:

@@ -197,8 +197,6 @@ class Index:
         Reason why a recording was skipped, by name of the recording.
     shares : dict of str to float
         Share of each corpus in the examples of pretraining, by name; empty if there are none.
-    left_out : list
-        People that the corpora exclude, or hold out for validation and test.
     labels : dict
         Number of labelled windows, type of the labels, and size and checksum of their table; empty
         if there are none.
@@ -213,7 +211,6 @@ class Index:
     mtime_ns: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     shares: dict[str, float] = field(default_factory=dict)
-    left_out: list[Any] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
     recordings: list[StoredRecording] = field(default_factory=list)
 

@@ -15,21 +15,14 @@ from braindecode_pars.windows.table import ReadCrops, SignalReader
 
 
 @lru_cache(maxsize=256)
-def info_of(
-    ch_names: tuple[str, ...],
-    sfreq: float,
-    positions: tuple[tuple[str, tuple[float, ...]], ...] = (),
-) -> mne.Info:
-    """Return the measurement info of stored channels, with their positions where known.
+def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
+    """Return the measurement info of stored channels, without positions.
 
     Channels of type "eeg" with the name of another signal are not stored. A stored one had another
     type, such as "seeg", for which the name does not count.
     """
     kinds = ["seeg" if is_other_kind(name) else "eeg" for name in ch_names]
-    info = mne.create_info(list(ch_names), sfreq, kinds)
-    for ch in info["chs"]:
-        ch["loc"][:3] = dict(positions).get(ch["ch_name"], (np.nan,) * 3)
-    return info
+    return mne.create_info(list(ch_names), sfreq, kinds)
 
 
 class StoredRaw(mne.io.BaseRaw):
@@ -53,9 +46,11 @@ class StoredRaw(mne.io.BaseRaw):
     def __init__(
         self, recording: StoredRecording, crops: ReadCrops, first_signal: int, sfreq: float
     ):
-        positions = tuple((name, tuple(p)) for name, p in recording.positions.items())
+        info = info_of(tuple(recording.ch_names), sfreq).copy()
+        for ch in info["chs"]:
+            ch["loc"][:3] = recording.positions.get(ch["ch_name"], np.nan)
         super().__init__(
-            info_of(tuple(recording.ch_names), sfreq, positions).copy(),
+            info,
             last_samps=[recording.n_times - 1],
             filenames=[None],
             raw_extras=[dict(crops=crops, first_signal=first_signal)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from io import FileIO
@@ -14,22 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from braindecode_pars._common.checks import is_same_rate, listed, warn_user
-from braindecode_pars._common.files import (
-    check_may_write,
-    differences,
-    locked,
-    plain,
-    remove_abandoned,
-)
+from braindecode_pars._common.checks import instance, is_same_rate, listed, positive, warn_user
+from braindecode_pars._common.files import check_may_write, differences, locked, remove_abandoned
 from braindecode_pars._common.progress import ProgressBar
-from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.continuous import without_left_out
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
 from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all
-from braindecode_pars.signal_store.shares import check_shares
 from braindecode_pars.signal_store.sources import (
     Preparation,
     Source,
@@ -91,8 +83,6 @@ def create(
         else:  # nothing is stored yet, so the settings may change
             index = Index(settings=settings)
         index.shares = shares  # they decide nothing about the samples
-        people = (person for corpus in corpora for person in corpus.people_left_out)
-        index.left_out = list(dict.fromkeys(normalized(plain(person)) for person in people))
         writer, was_complete = _Writer(folder, file, index), index.complete
         writer.commit()  # an index without recordings marks the folder as a store
         try:
@@ -105,6 +95,30 @@ def create(
             with suppress(OSError):
                 writer.commit()
             raise
+
+
+def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[str, float]:
+    """Return shares as floats, and check that each corpus has one, or none has.
+
+    Parameters
+    ----------
+    shares : mapping of str to float
+        Share by name of the corpus. Only their ratios count.
+    corpora : collection of str
+        Names of the corpora in the store.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a share is not a positive number, or when names differ.
+    """
+    instance("a dict of shares by name", Mapping).check("shares", shares)
+    if shares and set(shares) != set(corpora):
+        known = ", ".join(corpora) or "no corpora of recipes"
+        raise ValueError(f"shares has {', '.join(map(str, shares))}, but the store has {known}.")
+    for name, share in shares.items():
+        positive().check(f"The share of {name}", share)
+    return {name: float(share) for name, share in shares.items()}
 
 
 def _check_folder(folder: Path) -> None:

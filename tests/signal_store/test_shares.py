@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from braindecode_pars.signal_store.shares import check_shares, windows_of_a_pass
+from braindecode_pars.runs.steps import windows_of_a_pass
+from braindecode_pars.signal_store.writing import check_shares
 
 
 @pytest.mark.parametrize("seed", range(5))
