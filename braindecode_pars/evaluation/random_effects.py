@@ -176,7 +176,7 @@ def _error_of_mean(squares: MeanSquares, size: int) -> tuple[float, float]:
     """Return the standard error of a mean over ``size`` entries, and its degrees of freedom."""
     total = sum((-1) ** (len(factors) + 1) * ms for factors, (ms, _) in squares.items())
     largest, df = max(found for factors, found in squares.items() if len(factors) == 1)
-    if total > largest * (1 + 1e-9):  # equal apart from rounding counts as equal
+    if total > largest * (1 + 1e-5):  # scores are rounded to single precision; else it is equal
         df = total**2 / sum(ms**2 / n for ms, n in squares.values())
     return math.sqrt(max(total, largest) / size), float(df)
 

@@ -72,6 +72,14 @@ def three_factors(values: np.ndarray) -> dict[tuple[int, ...], float]:
     }
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_in_single_precision_have_the_degrees_of_freedom_of_exact_ones(seed):
+    """With these differences of two draws, the mean squares of draws and of the rest are equal."""
+    values = np.random.default_rng(seed).uniform(0.4, 0.6, (8, 1)).repeat(2, axis=1)
+    values[:3, 0] += [0.02, 0.02, -0.01]
+    assert crossed_mean(values.astype(np.float32)).df == crossed_mean(values).df == 7
+
+
 @pytest.mark.parametrize("shape", [(2, 2), (5, 3), (12, 20)])
 def test_two_factors_against_loops(shape):
     values = RNG.normal(0.1, 1, shape) + 2 * RNG.normal(size=(shape[0], 1))
