@@ -290,22 +290,13 @@ class PatchEncoder(nn.Module):
         }
 
         # Layers
+        self.patch_size, self.embed_dim = patch_size, embed_dim
         self.tokenizer = TOKENIZERS[tokenizer](patch_size, embed_dim)
         self.blocks = nn.ModuleList(
             TransformerBlock(embed_dim, num_heads, mlp_dim, drop_prob, activation)
             for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(embed_dim)
-
-    @property
-    def patch_size(self) -> int:
-        """Number of samples in a patch."""
-        return self.tokenizer.in_features
-
-    @property
-    def embed_dim(self) -> int:
-        """Size of a token."""
-        return self.tokenizer.out_features
 
     def tokenize(self, patches: Tensor) -> Tensor:
         """Return the tokens of patches, without positions.

@@ -153,9 +153,6 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
 def _transforms() -> dict[str, type[Transform]]:
     """Return the transforms that change windows and no labels, by name."""
     others = (Transform, IdentityTransform, Compose, Mixup)
-    known: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise}
-    for name in braindecode.augmentation.__all__:
-        found = getattr(braindecode.augmentation, name)
-        if isinstance(found, type) and issubclass(found, Transform) and found not in others:
-            known[name] = found
-    return known
+    classes = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
+    own = {name: c for name, c in classes.items() if issubclass(c, Transform) and c not in others}
+    return {"ChannelNoise": ChannelNoise, **own}

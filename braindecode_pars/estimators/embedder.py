@@ -281,18 +281,14 @@ random_state, verbose, checkpoint_dir
         """Return a saved embedder, or an embedder with the encoder of another model."""
         if EMBEDDER in kinds_in(folder):
             return cls.load(folder, device=device, strict=strict)
-        encoder, card, report = load_encoder(folder, strict=strict)
+        pretrained = load_encoder(folder, strict=strict)
         # Windows of any montage, unit and length: none was fitted.
         embedder = cls(encoder=str(source), pooling="mean_std", device=device)
-        embedder.n_chans_ = embedder.n_times_ = None
-        embedder.preprocessing_ = replace(
-            card.preprocessing, scale=None, channels=None, window_seconds=None
-        )
-        embedder.sfreq_, embedder.chs_info_, embedder.pooling_ = card.sfreq, [], "mean_std"
-        embedder.pretraining_history_ = []
-        embedder.encoder_, embedder.encoder_card_ = encoder, card
-        if report is not None:  # an encoder that is an object was not loaded
-            embedder.load_report_ = report
+        unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
+        embedder.preprocessing_ = replace(pretrained.card.preprocessing, **unknown)
+        embedder.sfreq_ = pretrained.card.sfreq
+        windows: dict[str, Any] = dict(n_chans=None, n_times=None, ch_names=[])
+        embedder._restore(dict(windows=windows, pooling="mean_std", history=[]), pretrained, {})
         return embedder
 
 

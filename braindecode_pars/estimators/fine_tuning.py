@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from braindecode_pars._common.training import (
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.estimators.parameters import AUTO
-from braindecode_pars.estimators.recentring import recentred_iterators, recentres
+from braindecode_pars.estimators.recentring import SubjectLoader, WithSubjects, recentres
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
@@ -67,6 +66,9 @@ class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
 
 class RegressionNet(NoSilentFailure, OwnDraws, Precision, NeuralNetRegressor):
     """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
+
+    def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return super().get_loss(y_pred[:, 0].to(y_true.dtype), y_true, *args, **kwargs)
 
 
 def fine_tuning_net(
@@ -116,10 +118,12 @@ def fine_tuning_net(
         params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
-    loader: dict[str, Any] = {"iterator_train": WindowLoader}
+    loader: dict[str, Any] = dict.fromkeys(("iterator_train", "iterator_valid"), WindowLoader)
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
         loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
+    if recentres(module):
+        loader |= dict(iterator_train=SubjectLoader, iterator_valid=SubjectLoader)
     return net(
         module,
         optimizer=torch.optim.AdamW,
@@ -128,12 +132,9 @@ def fine_tuning_net(
         lr=params["finetune_lr"],
         batch_size=batch_size,
         iterator_train__shuffle=True,
-        iterator_valid=WindowLoader,
         train_split=None,
         max_epochs=epochs or EPOCHS,
         callbacks=[*further, *_callbacks(params, restore_best=valid is not None)],
-        callbacks__train_loss=EpochLoss("train_loss", on_train=True),
-        callbacks__valid_loss=EpochLoss("valid_loss"),
         callbacks__print_log=None,
         device=find_device(params["device"]),
         precision=params.get("precision", "float32"),
@@ -148,7 +149,7 @@ def _objective(
 ) -> tuple[type[NeuralNet], dict[str, Any]]:
     """Return the class of the net, and the arguments that are those of its loss."""
     if is_regressor(estimator):
-        return RegressionNet, dict(criterion=TargetError, criterion__loss=estimator.loss)
+        return RegressionNet, dict(criterion=LOSSES[estimator.loss])
     classes = estimator.classes_
     if train is not None:
         class_weights = cross_entropy_weights(train.labels, classes, estimator.class_weight)
@@ -157,6 +158,8 @@ def _objective(
         criterion__weight=class_weights,
         criterion__label_smoothing=float(estimator.label_smoothing),
         classes=np.arange(len(classes)),
+        callbacks__train_loss=EpochLoss("train_loss", on_train=True),
+        callbacks__valid_loss=EpochLoss("valid_loss"),
     )
 
 
@@ -177,35 +180,21 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
     ValueError
         When the module recentres and subjects are unknown, or have too few windows.
     """
-    with _data(net, train, valid) as examples:
-        net.partial_fit(examples, None)  # fit would initialise the net again
+    if valid is not None:
+        net.train_split = predefined_split(_examples(net, valid))
+    try:
+        net.partial_fit(_examples(net, train), None)  # fit would initialise the net again
+    finally:
+        net.train_split = None  # or a pickle of the net would have the validation windows
 
 
 def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
-    with _data(net, train, None) as examples:
-        return steps_in_epoch(net, examples)
+    return steps_in_epoch(net, _examples(net, train))
 
 
-@contextmanager
-def _data(net: NeuralNet, train: Windows, valid: Windows | None) -> Iterator[Any]:
-    """Yield the examples that a net trains on; the net has the validation split meanwhile."""
-    examples: Any = Examples(train)
-    held_out: Any = None if valid is None else Examples(valid)
-    changed: dict[str, Any] = {}
-    if recentres(net.module_):
-        examples, held_out, changed = recentred_iterators(examples, held_out, net.batch_size)
-    changed["train_split"] = None if held_out is None else predefined_split(held_out)
-    # A net that kept them would pickle the validation windows.
-    own = net.__dict__
-    before = {name: value for name, value in own.items() if name in changed}
-    own.update(changed)
-    try:
-        yield examples
-    finally:
-        for name in changed:
-            del own[name]
-        own.update(before)
+def _examples(net: NeuralNet, windows: Windows) -> Examples:
+    return (WithSubjects if recentres(net.module_) else Examples)(windows)
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
@@ -408,10 +397,10 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
         _warn_of_absent_classes(estimator, train)
 
 
-def _loss_of_mean(valid: Windows, criterion: TargetError) -> float:
+def _loss_of_mean(valid: Windows, criterion: nn.Module) -> float:
     """Return the validation loss of the mean of the training targets, which is 0."""
     targets = torch.as_tensor(Examples(valid).y)
-    return criterion(torch.zeros(len(targets), 1), targets).item()
+    return criterion(torch.zeros(len(targets)), targets).item()
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
@@ -478,38 +467,8 @@ class CrossEntropy(nn.CrossEntropyLoss):
         return self.weight[labels.to(self.weight.device)].sum().item()
 
 
-#: Loss -> function of outputs and targets. Huber's is linear beyond one standard deviation.
-LOSSES: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "huber": F.huber_loss}
-
-
-class TargetError(nn.Module):
-    r"""Squared or Huber error of standardised targets.
-
-    For windows with errors :math:`d_i`, the loss is the mean of :math:`e(d_i)`, with
-    :math:`e(d) = d^2` or Huber's
-
-    .. math::
-        e(d) = \begin{cases} d^2 / 2 & |d| \le 1 \\ |d| - 1 / 2 & |d| > 1 \end{cases}
-
-    (Huber 1964, Annals of Mathematical Statistics 35).
-
-    Parameters
-    ----------
-    loss : "mse" | "huber"
-        Which error.
-    """
-
-    def __init__(self, loss: str):
-        super().__init__()
-        self.loss = loss
-
-    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the loss: (batch, 1), (batch,) -> ()."""
-        return LOSSES[self.loss](outputs[:, 0].to(targets.dtype), targets)
-
-    def total_weight(self, targets: Tensor) -> float:
-        """Return the denominator of the loss: the number of windows."""
-        return float(len(targets))
+#: Loss of standardised targets -> class. Huber's is linear beyond one standard deviation.
+LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 
 
 class EpochLoss(PassthroughScoring):

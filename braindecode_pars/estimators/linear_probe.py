@@ -196,10 +196,8 @@ def _lda(labels: np.ndarray, class_weight: str | dict | None) -> Pipeline:
     """Return unfitted shrinkage LDA on standardised features; class weights become priors."""
     classes, codes = np.unique(labels, return_inverse=True)
     weights = cross_entropy_weights(codes, classes, class_weight)
-    priors = None
-    if weights is not None:
-        priors = np.bincount(codes) * weights.numpy()
-        priors = priors / priors.sum()
+    priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
+    priors = priors / priors.sum()
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=priors)
     return make_pipeline(StandardScaler(), lda)
 

@@ -68,7 +68,7 @@ from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 @checked(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean())
 def predict_raw(
-    clf: Any, raw: Any, *, overlap: float, preprocess: bool, smooth: bool, rescale: bool
+    clf: Any, raw: Any, *, overlap: float, preprocess: bool, rescale: bool, smooth: bool = False
 ) -> pd.DataFrame:
     """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
     check_is_fitted(clf)
@@ -106,7 +106,7 @@ def predict_raw(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The amplitude of these windows")  # a finding says so
         values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
-    n_rows = recording.n_times // length
+    n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_predict(np.arange(n_rows) * length, length)] = np.nan
     findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
@@ -315,11 +315,6 @@ class RecordingToPredict:
         """Channels of the recording that are used."""
         return list(dict.fromkeys(name for each in self.found for name in each.channels))
 
-    @property
-    def n_times(self) -> int:
-        """Number of samples of the signals."""
-        return self.signals.shape[1]
-
     def may_predict(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
@@ -330,7 +325,7 @@ class RecordingToPredict:
 
     def starts(self, length: int, overlap: float = 0.0) -> np.ndarray:
         """Return the first samples of all windows that can be predicted."""
-        starts = window_starts(self.n_times, length, overlap)
+        starts = window_starts(self.signals.shape[1], length, overlap)
         return starts[self.may_predict(starts, length)]
 
     def windows(self, starts: np.ndarray, length: int) -> Windows:
@@ -378,7 +373,8 @@ def prepare_recording(
     had, trained = recorded(raw.info), replace(clf.preprocessing_, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
-    if had.reference == CHANGED and _is_averaged(raw, [ch["ch_name"] for ch in eeg]):
+    eeg_names = [ch["ch_name"] for ch in eeg]
+    if had.reference == CHANGED and _is_averaged(raw, eeg_names):
         had = replace(had, reference=AVERAGE)
     differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
     if (trained.reference, had.reference) == (AVERAGE, CHANGED):
@@ -398,12 +394,8 @@ def prepare_recording(
         )
     if not clf.chs_info_:
         warn_of_other_names(raw.info["chs"])
-    found, not_rereferenced = _with_reference(
-        [derivation for derivation, _ in places],
-        to_apply.reference,
-        [ch["ch_name"] for ch in eeg],
-        names,
-    )
+    derived = [derivation for derivation, _ in places]
+    found, not_rereferenced = _with_reference(derived, to_apply.reference, eeg_names, names)
     return RecordingToPredict(
         raw=raw,
         name=name,

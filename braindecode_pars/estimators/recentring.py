@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from braindecode.augmentation import AugmentedDataLoader
 from torch import Tensor, nn
-from torch.utils.data import Dataset, Sampler, default_collate
+from torch.utils.data import Sampler, default_collate
 
 from braindecode_pars.estimators.windows_estimator import batches, positions_for
 from braindecode_pars.models import PARSNet
@@ -24,28 +24,35 @@ _PER_BATCH = 8
 _VALIDATION_BATCH = 64
 
 
-class WithSubjects(Dataset):
+class WithSubjects(Examples):
     """Examples as ``({"x": window, "subjects": number}, label)``."""
 
-    def __init__(self, examples: Examples):
-        self.examples = examples
-        self.subjects = subjects_to_recentre(examples.windows)
-
-    def __len__(self) -> int:
-        return len(self.examples)
+    def __init__(self, windows: Windows):
+        super().__init__(windows)
+        self.subjects = subjects_to_recentre(windows)
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[dict[str, Any], Any]]:
-        examples = zip(positions, self.examples.__getitems__(positions), strict=True)
+        examples = zip(positions, super().__getitems__(positions), strict=True)
         return [({"x": x, "subjects": self.subjects[i]}, y) for i, (x, y) in examples]
 
 
 class SubjectLoader(AugmentedDataLoader):
-    """Batches of :class:`WithSubjects`; transforms change the windows and keep the subjects."""
+    """Batches of :class:`WithSubjects`; transforms change the windows and keep the subjects.
+
+    A training batch, which is shuffled, has windows of a few subjects, eight of each. A validation
+    batch has up to 64 windows of one subject.
+    """
 
     collate_fn: Callable[[list], Any]
 
-    def __init__(self, dataset: WithSubjects, **arguments: Any):
-        super().__init__(dataset, **arguments)
+    def __init__(
+        self, dataset: WithSubjects, batch_size: int, shuffle: bool = False, **arguments: Any
+    ):
+        sizes = (
+            (_PER_BATCH, max(1, batch_size // _PER_BATCH)) if shuffle else (_VALIDATION_BATCH, 1)
+        )
+        batches = SubjectBatches(dataset.subjects, *sizes, shuffle=shuffle)
+        super().__init__(dataset, batch_sampler=batches, **arguments)
         augmented = self.collate_fn
 
         def collate(batch: list) -> tuple[dict[str, Tensor], Tensor]:
@@ -102,33 +109,6 @@ class SubjectBatches(Sampler[list[int]]):
 def recentres(module: nn.Module) -> bool:
     """Whether a network subtracts the mean of each subject."""
     return getattr(module, "recenter", None) is not None
-
-
-def recentred_iterators(
-    train: Examples, valid: Examples | None, batch_size: int
-) -> tuple[WithSubjects, WithSubjects | None, dict[str, Any]]:
-    """Return the training and validation data of a recentring model, and arguments of its net.
-
-    A training batch has windows of a few subjects, eight of each. A validation batch has up to 64
-    windows of one subject.
-
-    Raises
-    ------
-    ValueError
-        When the subject of a window is unknown, or a subject has too few windows.
-    """
-    data, held_out = WithSubjects(train), None if valid is None else WithSubjects(valid)
-    n_subjects = max(1, batch_size // _PER_BATCH)
-    samplers = {"train": SubjectBatches(data.subjects, _PER_BATCH, n_subjects, shuffle=True)}
-    if held_out is not None:
-        samplers["valid"] = SubjectBatches(held_out.subjects, _VALIDATION_BATCH, 1, shuffle=False)
-    arguments: dict[str, Any] = {}
-    for part, sampler in samplers.items():
-        # torch's DataLoader wants a batch size of 1 and no shuffling beside a sampler of batches.
-        loader = {"": SubjectLoader, "__batch_sampler": sampler, "__batch_size": 1}
-        loader["__shuffle"] = False
-        arguments |= {f"iterator_{part}{name}": value for name, value in loader.items()}
-    return data, held_out, arguments
 
 
 def subjects_to_recentre(windows: Windows) -> np.ndarray:

@@ -217,9 +217,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.predict_raw
             <braindecode_pars.PARSClassifier.predict_raw>`.
         """
-        return predict_raw(
-            self, raw, overlap=overlap, preprocess=preprocess, smooth=False, rescale=rescale
-        )
+        return predict_raw(self, raw, overlap=overlap, preprocess=preprocess, rescale=rescale)
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None

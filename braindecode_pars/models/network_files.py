@@ -253,12 +253,8 @@ def network_from_file(
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
     config = dict(model.description["network"])
-    check_same_rate(
-        arguments.get("sfreq"),
-        config.get("sfreq"),
-        "The windows are",
-        f"the model in {model.source}",
-    )
+    given, expected = arguments.get("sfreq"), config.get("sfreq")
+    check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
     config["activation"] = getattr(nn, config["activation"].rpartition(".")[2], None)

@@ -40,7 +40,7 @@ class Examples(Dataset):
     def __getitem__(self, i: int) -> tuple[np.ndarray, Any]:
         return self.windows[i], self.y[i]
 
-    def __getitems__(self, positions: Sequence[int]) -> list[tuple[np.ndarray, Any]]:
+    def __getitems__(self, positions: Sequence[int]) -> list[tuple[Any, Any]]:
         """Return several examples; torch's DataLoader reads a batch with it."""
         return Batch(self.windows.read(positions), self.y[np.asarray(positions)])
 
