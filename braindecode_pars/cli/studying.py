@@ -55,6 +55,8 @@ def study(
             first = next(iter((encoders or {"small": "small"}).values()))
             # What cannot be used is left out, and listed in the report.
             reading = {"on_error": "warn"} | as_encoder(first) | reading
+        else:
+            reading.pop("n_jobs", None)  # what is stored is not read in parallel
         with warnings.catch_warnings(record=True) as caught:
             windows = load(folder, None, reading)
         for each in caught:

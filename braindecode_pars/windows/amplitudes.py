@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from braindecode_pars._common.checks import warn_user
+from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
@@ -41,20 +42,30 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
     str | None
         What was found, what EEG has, and what to do.
     """
-    spreads, offsets = [], []  # one entry for each window: the median over its channels
+    return _problem_of(_levels(windows))
+
+
+def _levels(windows: Iterable[Any]) -> np.ndarray:
+    """Return the standard deviation of each window, and its offset in these, (n_windows, 2).
+
+    They are medians over the channels that change; NaN where there is none.
+    """
+    levels = []
     for window in windows:
         window = np.asarray(window, dtype=float)
-        if window.size == 0:
-            continue
-        changes = np.ptp(window, axis=1) > 0
+        changes = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
         if changes.any():
             spread, mean = window[changes].std(axis=1), window[changes].mean(axis=1)
-            spreads.append(float(np.median(spread)))
-            offsets.append(float(np.median(np.abs(mean) / spread)))
-        elif window.any():  # the signal is smaller than single precision on this offset
-            offsets.append(math.inf)
-    odd = [spread for spread in spreads if not LOWEST <= spread <= HIGHEST]
-    if odd and len(odd) >= SHARE * len(spreads):
+            levels.append((np.median(spread), np.median(np.abs(mean) / spread)))
+        else:  # of a constant, the signal is smaller than single precision on this offset
+            levels.append((math.nan, math.inf if window.any() else math.nan))
+    return np.array(levels).reshape(-1, 2)
+
+
+def _problem_of(levels: np.ndarray) -> str | None:
+    spreads, offsets = (column[~np.isnan(column)] for column in levels.T)
+    odd = spreads[(spreads < LOWEST) | (spreads > HIGHEST)]
+    if len(odd) and len(odd) >= SHARE * len(spreads):
         spread, n = float(np.median(odd)), len(spreads)
         some = "" if len(odd) == n else f" in {len(odd)} of {n} windows looked at"
         power = 3 * round(math.log10(_USUAL / spread) / 3)
@@ -63,8 +74,8 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
             f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to "
             f"1e-3 in volts and 1 to 1000 in microvolts. Was it scaled twice? Then {advice}."
         )
-    large = [offset for offset in offsets if offset > LARGEST_OFFSET]
-    if large and len(large) >= SHARE * len(offsets):
+    large = offsets[offsets > LARGEST_OFFSET]
+    if len(large) and len(large) >= SHARE * len(offsets):
         times = float(np.median(large))
         found = f"{times:.2g} times" if times < 1e7 else "more than 1e7 times"
         return (
@@ -84,8 +95,10 @@ def warn_of_amplitudes(windows: Windows) -> None:
     """
     if windows.shapes is not None:  # windows of a store
         return
-    problem = amplitude_problem(windows[int(i)] for i in spread_out(len(windows), N_WINDOWS))
-    if problem:
+    some = windows.take(spread_out(len(windows), N_WINDOWS))
+    key = ("levels", *(ch["ch_name"] for ch in windows.chs_info or ()))
+    found = computed_once(lambda: key, some, lambda those: {"levels": _levels(those)})
+    if problem := _problem_of(found["levels"]):
         warn_user(problem)
 
 

@@ -48,7 +48,7 @@ def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatc
 
     monkeypatch.setattr(study_plan, "_seconds_of", seconds)
     out = tmp_path / "study"
-    result = run("mental_arithmetic", "--out", out, "--plan-only")
+    result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2)
     assert result.exit_code == 0, result.output
     assert "Warning: In all 24 subjects, the recordings come in the same order" in result.output
     assert "Left out: EEGNet: its fits would take too long; --hours" in result.output

@@ -15,6 +15,7 @@ from braindecode_pars.windows.amplitudes import (
     warn_of_amplitudes,
 )
 from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
 NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))
@@ -57,9 +58,19 @@ def test_flat_channels_and_a_few_odd_windows_are_ignored():
 def test_at_most_32_windows_are_read(monkeypatch):
     read = []
     get = Windows.__getitem__
-    monkeypatch.setattr(Windows, "__getitem__", lambda self, i: read.append(i) or get(self, i))
-    warn_of_amplitudes(as_windows(np.tile(NOISE, (5, 1, 1)).astype(np.float32)))
-    assert (len(set(read)), read[0], read[-1]) == (32, 0, 199)
+
+    def spy(self, i):
+        read.append(self.windows["item"].iloc[i])
+        return get(self, i)
+
+    monkeypatch.setattr(Windows, "__getitem__", spy)
+    windows = as_windows(np.tile(NOISE, (5, 1, 1)).astype(np.float32))
+    warn_of_amplitudes(windows)
+    assert (len(read), len(set(read)), read[0], read[-1]) == (32, 32, 0, 199)
+    with features_computed_once():
+        for _ in range(2):
+            warn_of_amplitudes(windows)
+    assert len(read) == 64
 
 
 @pytest.mark.parametrize("name", ["classifier", "embedder", "network"])
