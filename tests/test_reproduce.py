@@ -15,9 +15,10 @@ from support.page_commands import Command, commands_of, parse, run, run_until_ki
 
 from braindecode_pars._common.computing import count_steps, training_step
 from braindecode_pars.baselines import METHODS
-from braindecode_pars.cli.terminal import GRIDS, TASKS
+from braindecode_pars.cli.evaluate import GRIDS
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation.metrics import METRICS
+from braindecode_pars.pretext.base import PRETEXT_TASKS
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.runs.run import build_task
 from braindecode_pars.signal_store import SignalStore
@@ -57,7 +58,7 @@ def small(command: Command) -> list[str]:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.arguments[:2]))
 def test_every_command_parses_and_names_what_is_there(command):
     found = parse(command.arguments)
-    assert found.get("task") in (None, *TASKS)
+    assert found.get("task") in (None, *PRETEXT_TASKS)
     assert found.get("grid") in (None, *GRIDS)
     assert {*(found.get("method") or ())} <= {*METHODS}
     assert {*(found.get("metric") or ())} <= {*METRICS}

@@ -88,6 +88,7 @@ class DropPos(GridTask):
         limits = dict(least=max(1, self.n_visible - most_shown), most=self.n_visible)
         name = "position_mask_ratio"
         self.n_dropped = number_of(position_mask_ratio, self.n_visible, name, **limits)
+        self.position_mask_ratio = position_mask_ratio
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 

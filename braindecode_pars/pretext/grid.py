@@ -104,6 +104,7 @@ class GridTask(PretextTask):
             )
         limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
         self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits)
+        self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:
         """Return the patches of the normalised signals.

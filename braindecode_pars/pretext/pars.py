@@ -177,6 +177,7 @@ class PARS(PretextTask):
         self.sampling = sampling
         self.overlap = bool(overlap)
         self.min_gap = int(min_gap)
+        self.position_mask_ratio = position_mask_ratio
         self.detrend = detrend
         self.target = target
         self.n_bins = int(n_bins)
