@@ -366,7 +366,8 @@ def show_summary(table: pd.DataFrame) -> None:
     # Why a recording failed would make the table wider than a terminal.
     failed = table["problem"].where(table["problem"].isna(), "failed")
     cells = table.assign(problem=failed)[shown].round(1).astype(object)
-    print_frame(cells.where(cells.notna(), "").map(str).rename(columns=headings))
+    header = [headings[name] for name in shown]
+    print_frame(cells.where(cells.notna(), "").map(str), header=header)
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:

@@ -8,7 +8,7 @@ import inspect
 import json
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from types import MappingProxyType
@@ -159,18 +159,22 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
 
 
 def print_frame(
-    table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool = True
+    table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool | Sequence[str] = True
 ) -> None:
-    """Print a table; of its columns, the first ``n_text`` are aligned left."""
+    """Print a table; of its columns, the first ``n_text`` are aligned left.
+
+    The header is the names of the columns, which are those of fields, or as given; False is none.
+    """
 
     def text(value: Any) -> str:
         if isinstance(value, str):
             return value
         return f"{value:,.0f}" if value == round(value) and value < 1e7 else f"{value:.3g}"
 
-    drawn = Table(title=title or None, show_header=header, min_width=len(title) + 2)
-    for i, name in enumerate(table):
-        drawn.add_column(str(name).replace("_", " "), justify="left" if i < n_text else "right")
+    drawn = Table(title=title or None, show_header=bool(header), min_width=len(title) + 2)
+    fields = [str(name).replace("_", " ") for name in table]
+    for i, name in enumerate(fields if isinstance(header, bool) else header):
+        drawn.add_column(name, justify="left" if i < n_text else "right")
     for row in table.astype(object).where(table.notna(), "-").map(text).itertuples(index=False):
         drawn.add_row(*row)
     show(drawn)

@@ -52,8 +52,8 @@ __all__ = ["load", "recordings"]
 
 log = logging.getLogger(__name__)
 
-#: Formats of BIDS that MNE reads, besides those of
-#: :func:`~braindecode_pars.recordings.readers.read_recording`.
+#: Endings of further formats of BIDS, besides
+#: :data:`~braindecode_pars.recordings.readers.ENDINGS`.
 _OF_MNE = (".vhdr", ".set")
 #: Folders of a BIDS data set that repeat its recordings.
 _COPIES = ("derivatives", "sourcedata", "code", "stimuli")

@@ -13,7 +13,14 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import check_parameters, choice, instance, listed, number
+from braindecode_pars._common.checks import (
+    check_parameters,
+    choice,
+    instance,
+    listed,
+    number,
+    positive,
+)
 from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
@@ -72,6 +79,7 @@ RULES = dict(
     contrast=choice("movements", "rest"),
     tmin=SECONDS,
     tmax=SECONDS,
+    sfreq=positive(),
     reference=choice("average", "picks", None),
 )
 

@@ -37,9 +37,8 @@ def _range(least: float, most: float, unit: str = "") -> Rule:
         are_numbers = all(isinstance(x, Real) and not isinstance(x, bool) for x in pair)
         return len(pair) == 2 and are_numbers and least <= pair[0] <= pair[1] <= most
 
-    return Rule(
-        f"a lower and an upper number{unit} from {least:g} to {most:g}", (tuple, list), holds
-    )
+    text = f"a lower and an upper number{unit} from {least:g} to {most:g}"
+    return Rule(text, (tuple, list, np.ndarray), holds)
 
 
 _RULES = dict(
@@ -115,7 +114,7 @@ class SyntheticSignals:
         check_parameters(vars(self), _RULES, type(self).__name__)
         for name, value in vars(self).items():  # as JSON takes them: no numbers of NumPy
             plain = int if name == "n_windows" else float
-            is_pair = isinstance(value, tuple | list)
+            is_pair = isinstance(value, tuple | list | np.ndarray)
             object.__setattr__(self, name, tuple(map(float, value)) if is_pair else plain(value))
         low, high = self.band
         if min(high, self.sfreq / 2) - low < LEAST:

@@ -41,6 +41,7 @@ from braindecode_pars.pretrained.cards import fine_tuned_card
 from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
+from braindecode_pars.windows.labels import cross_entropy_weights
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Montage, Windows
 
@@ -115,7 +116,8 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
     C_ : dict of str to float
         C of each view: ``"encoder"``, ``"tangent_space"`` and ``"band_power"``.
     views_ : dict of str to Pipeline
-        Standardisation and logistic regression of each view.
+        Standardisation and logistic regression of each view. Their classes are indices into
+        ``classes_``.
     tangent_space_ : pyriemann.tangentspace.TangentSpace
         Tangent space at the mean covariance of the training windows.
     encoder_ : PatchEncoder
@@ -220,10 +222,13 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
             features = self._features(measured, subjects)
             # A classifier of each view
-            labels = self.classes_[windows.labels]
+            weights = self._weights_of_codes(windows.labels)
             folds = [] if self.C is not None else folds_of_subjects(windows)
-            unfitted = logistic_regression(self.C, self.class_weight)
-            views = {v: fit_searched(unfitted, own, labels, folds) for v, own in features.items()}
+            unfitted = logistic_regression(self.C, weights)
+            views = {
+                view: fit_searched(unfitted, own, windows.labels, folds)
+                for view, own in features.items()
+            }
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
             if self.verbose and self.C is None:
                 found = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
@@ -302,6 +307,13 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         if subjects is None:
             return features
         return {view: subtract_means(own, subjects) for view, own in features.items()}
+
+    def _weights_of_codes(self, codes: np.ndarray) -> str | dict[int, float] | None:
+        """Return ``class_weight`` for labels that are indices into ``classes_``."""
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        weights = cross_entropy_weights(codes, self.classes_, self.class_weight)
+        return None if weights is None else dict(enumerate(weights.tolist()))
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
@@ -397,7 +409,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
                     setattr(step, f"{name}_", tensors[f"views.{view}.{name}"].numpy())
             scaler.var_ = scaler.scale_**2
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
-            regression.classes_ = self.classes_
+            regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
 
 

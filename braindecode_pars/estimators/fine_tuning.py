@@ -118,12 +118,12 @@ def fine_tuning_net(
         params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
-    loader: dict[str, Any] = dict.fromkeys(("iterator_train", "iterator_valid"), WindowLoader)
+    loader: dict[str, Any] = {"iterator_train": WindowLoader}
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
         loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
     if recentres(module):
-        loader |= dict(iterator_train=SubjectLoader, iterator_valid=SubjectLoader)
+        loader["iterator_train"] = SubjectLoader
     return net(
         module,
         optimizer=torch.optim.AdamW,
@@ -132,6 +132,7 @@ def fine_tuning_net(
         lr=params["finetune_lr"],
         batch_size=batch_size,
         iterator_train__shuffle=True,
+        iterator_valid=WindowLoader,
         train_split=None,
         max_epochs=epochs or EPOCHS,
         callbacks=[*further, *_callbacks(params, restore_best=valid is not None)],
@@ -182,10 +183,13 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
     """
     if valid is not None:
         net.train_split = predefined_split(_examples(net, valid))
+    if recentres(net.module_):
+        net.iterator_valid = SubjectLoader
     try:
         net.partial_fit(_examples(net, train), None)  # fit would initialise the net again
     finally:
-        net.train_split = None  # or a pickle of the net would have the validation windows
+        # A pickle of the net has no validation windows, and it predicts any data.
+        net.train_split, net.iterator_valid = None, WindowLoader
 
 
 def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:

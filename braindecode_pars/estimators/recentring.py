@@ -31,6 +31,9 @@ class WithSubjects(Examples):
         super().__init__(windows)
         self.subjects = subjects_to_recentre(windows)
 
+    def __getitem__(self, i: int) -> tuple[Any, Any]:
+        return self.__getitems__([i])[0]
+
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[dict[str, Any], Any]]:
         examples = zip(positions, super().__getitems__(positions), strict=True)
         return [({"x": x, "subjects": self.subjects[i]}, y) for i, (x, y) in examples]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import timeit
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -285,8 +285,9 @@ def _seconds_of(
         _, embedder = embedder_in(estimator)
         return _of_training(embedder, "pretrain", X[train]) * N_FOLDS / len(corpus.y), 0.02
     with features_computed_once():
-        first, again = timeit.repeat(
-            lambda: clone(estimator).fit(X[drawn], y[drawn]).predict(X[tested]), repeat=2, number=1
+        first, again = (
+            _timed(lambda: clone(estimator).fit(X[drawn], y[drawn]).predict(X[tested]))
+            for _ in range(2)
         )
     return max(0.0, first - again) / (len(drawn) + len(tested)), again
 
@@ -296,7 +297,7 @@ def _of_training(estimator: BaseEstimator, phase: str, *data: Any) -> float:
     short = clone(estimator).set_params(**{f"{phase}_epochs": 4})
     costs = [one.training_cost(*data) for one in (estimator, short)]
     steps = [c.pretraining_steps if phase == "pretrain" else c.finetuning_steps for c in costs]
-    return timeit.timeit(lambda: short.fit(*data), number=1) * steps[0] / steps[1]
+    return _timed(lambda: short.fit(*data)) * steps[0] / steps[1]
 
 
 @contextmanager
@@ -310,3 +311,9 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         log.setLevel(level)
+
+
+def _timed(run: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin

@@ -452,6 +452,9 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
             # Not raw[name, start:stop], which makes an array of the times, too.
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
             parts.append((*_runs(samples), [samples.min(), samples.max()]))
+        if not parts:
+            found[name] = HeldTime(0.0, 0.0)
+            continue
         values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         low, high = ends.min(), ends.max()
         clipped = ((values == low) | (values == high)) & (low < high)

@@ -1,4 +1,4 @@
-"""Readers for EDF, BDF, FIF and WFDB files; signals that are not EEG are marked by their labels."""
+"""Readers for EDF, BDF, WFDB and files of MNE; signals that are not EEG are marked by labels."""
 
 from __future__ import annotations
 

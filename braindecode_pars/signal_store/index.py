@@ -241,7 +241,7 @@ class Index:
         except ValueError as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
         entries["recordings"] = [StoredRecording(**entry) for entry in entries["recordings"]]
-        # Earlier versions lack shares, people who are left out, and labels.
+        # Earlier versions lack shares and labels.
         return cls(**{f.name: entries[f.name] for f in fields(cls) if f.name in entries})
 
     def write(self, folder: Path) -> None:

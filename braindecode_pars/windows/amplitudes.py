@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars.windows.once import computed_once
@@ -96,10 +97,20 @@ def warn_of_amplitudes(windows: Windows) -> None:
     if windows.shapes is not None:  # windows of a store
         return
     some = windows.take(spread_out(len(windows), N_WINDOWS))
-    key = ("levels", *(ch["ch_name"] for ch in windows.chs_info or ()))
-    found = computed_once(lambda: key, some, lambda those: {"levels": _levels(those)})
-    if problem := _problem_of(found["levels"]):
+    channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+    # Of datasets that many fits read: arrays of one call would be kept in memory.
+    if channels and all(isinstance(source, Dataset) for source in _sources(windows)):
+        key, compute = ("levels", channels), lambda those: {"levels": _levels(those)}
+        levels = computed_once(lambda: key, some, compute)["levels"]
+    else:
+        levels = _levels(some)
+    if problem := _problem_of(levels):
         warn_user(problem)
+
+
+def _sources(windows: Windows) -> list[Any]:
+    """Return what the windows of each recording are the items of; None for other readers."""
+    return [getattr(reader, "source", None) for reader in windows.recordings["reader"]]
 
 
 #: Largest number of windows that are looked at.
@@ -168,8 +179,7 @@ def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None
     UserWarning
         When nearly all are outside by a factor of five or more.
     """
-    sources = [getattr(reader, "source", None) for reader in windows.recordings["reader"]]
-    are_arrays = all(isinstance(source, np.ndarray) for source in sources)
+    are_arrays = all(isinstance(source, np.ndarray) for source in _sources(windows))
     found = amplitude_range(windows) if usual and are_arrays else None
     if usual and found and max(usual.low / found.high, found.low / usual.high) >= FAR:
         warn_user(

@@ -121,6 +121,8 @@ def test_the_table_has_those_that_failed_and_integers(tmp_path, capsys):
     text = capsys.readouterr().out
     for word in ("[a]", "failed", "W (min)", "sleep efficiency (%)", "50.0", "findings"):
         assert word in text
+    show_summary(pd.DataFrame(dict(recording=["b"], minutes_left_hand=[1.0], problem=[None])))
+    assert "left_hand (min)" in capsys.readouterr().out
 
 
 SETTINGS = dict(model="abc", overlap=0.0)

@@ -210,6 +210,11 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
     # Weights by label.
     heavy = vote(donor, C=0.1, class_weight={"wake": 50.0}).fit(X, names)
     assert heavy.predict_proba(X)[:, 1].mean() > clf.predict_proba(X)[:, 1].mean() + 0.1
+    # Numbers in an array of objects, and weights of labels that are digits.
+    digits = vote(donor, C=0.1, class_weight={"1": 50.0}).fit(X, y.astype(str))
+    objects = vote(donor, C=0.1, class_weight={1: 50.0}).fit(X, y.astype(object))
+    for one in (digits, objects):
+        np.testing.assert_array_equal(one.predict_proba(X), heavy.predict_proba(X))
     with pytest.raises(ValueError, match="class_weight has 'asleep'"):
         vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
     with pytest.raises(ValueError, match="one class"):

@@ -135,6 +135,16 @@ def test_the_net_keeps_no_data_after_training(fitted):
     assert not any("batch_sampler" in name for name in vars(fitted.net_))
 
 
+def test_the_net_predicts_when_it_is_given_subjects(fitted, windows):
+    X, _, groups = windows
+    own = np.flatnonzero(groups == 1)  # at most 64 windows, a batch
+    x = np.stack([X[i] for i in own])
+    found = fitted.net_.predict_proba({"x": x, "subjects": np.zeros(len(x), dtype=np.int64)})
+    np.testing.assert_allclose(found, fitted.predict_proba(X)[own], rtol=1e-3, atol=1e-5)
+    with pytest.raises(ValueError, match="pass subjects to forward"):
+        fitted.net_.predict_proba(x)
+
+
 def test_recentring_removes_what_a_subject_has_in_all_windows():
     """Each subject has a ratio of two rhythms; in one class the faster rhythm is stronger."""
     rng = np.random.default_rng(0)

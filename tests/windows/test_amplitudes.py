@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.windows.amplitudes import (
     AmplitudeRange,
@@ -55,22 +56,33 @@ def test_flat_channels_and_a_few_odd_windows_are_ignored():
     assert amplitude_problem([]) is None
 
 
-def test_at_most_32_windows_are_read(monkeypatch):
-    read = []
+@pytest.fixture
+def read(monkeypatch):
+    """Numbers of the windows that are read one at a time."""
+    numbers = []
     get = Windows.__getitem__
 
     def spy(self, i):
-        read.append(self.windows["item"].iloc[i])
+        numbers.append(self.windows["item"].iloc[i])
         return get(self, i)
 
     monkeypatch.setattr(Windows, "__getitem__", spy)
-    windows = as_windows(np.tile(NOISE, (5, 1, 1)).astype(np.float32))
-    warn_of_amplitudes(windows)
+    return numbers
+
+
+def test_at_most_32_windows_are_read(read):
+    warn_of_amplitudes(as_windows(np.tile(NOISE, (5, 1, 1)).astype(np.float32)))
     assert (len(read), len(set(read)), read[0], read[-1]) == (32, 32, 0, 199)
-    with features_computed_once():
-        for _ in range(2):
-            warn_of_amplitudes(windows)
-    assert len(read) == 64
+
+
+def test_windows_of_a_dataset_are_looked_at_once_for_many_fits(read):
+    """Arrays are not: they would be kept in memory."""
+    for data, n in ((mental_arithmetic(), 32), (NOISE.astype(np.float32), 64)):
+        read.clear()
+        with features_computed_once():
+            for _ in range(2):
+                warn_of_amplitudes(as_windows(data))
+        assert len(read) == n
 
 
 @pytest.mark.parametrize("name", ["classifier", "embedder", "network"])
