@@ -60,14 +60,18 @@ def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
 
 @pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
-    """The imports take seconds. Before ``main``, Ctrl-C belongs to Python."""
+    """The imports take seconds. Before ``main``, Ctrl-C belongs to Python.
+
+    A package may catch the exception while a command imports it. Then Ctrl-C has to be pressed
+    again; once in twelve is accepted.
+    """
     durations = []
     for _ in range(3):
         start = time.perf_counter()
         subprocess.run([*COMMAND, "--help"], capture_output=True, check=True)
         durations.append(time.perf_counter() - start)  # help is written after main has begun
     until_main = 3 * max(durations)  # shared machines are slower for minutes
-    outcomes = set()
+    outcomes, again = set(), []
     for moment in range(0, 24, 2):
         with subprocess.Popen(
             [*COMMAND, "evaluate", "compare", "--dataset", "simulated", "--out", "out"],
@@ -81,13 +85,18 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
             time.sleep(until_main + 0.05 * moment**1.5)
             process.send_signal(signal.SIGINT)
             try:
-                _, err = process.communicate(timeout=120)
+                _, err = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                again.append(moment)
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=60)
             finally:
                 process.kill()
         # Python ends with the signal itself if Ctrl-C came while an import executed a string.
         assert process.returncode in (130, -signal.SIGINT), (moment, err)
         assert "Traceback" not in err
         outcomes.add(err.splitlines(keepends=True)[-1])  # after the progress bar, if it has begun
+    assert len(again) <= 1
     assert outcomes <= {"Interrupted.\n", KEPT}
     assert not (tmp_path / "out" / "scores.csv").exists()
 
