@@ -129,8 +129,8 @@ def annotations_of(
 ) -> mne.Annotations:
     """Return the events of a BIDS table beside a recording, or else the recording's annotations.
 
-    Onsets are in seconds from the first sample. Labelled ``stretches`` of the recording, where they
-    are given, take the place of both.
+    Onsets are in seconds from the first sample. Where labelled ``stretches`` are given, they are
+    returned instead.
 
     Raises
     ------

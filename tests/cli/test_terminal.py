@@ -62,8 +62,8 @@ def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
     """The imports take seconds. Before ``main``, Ctrl-C belongs to Python.
 
-    A package may catch the exception while a command imports it. Then Ctrl-C has to be pressed
-    again; once in twelve is accepted.
+    On a busy machine one of twelve was lost once, and the command went on; the cause is not known.
+    So one that has to be pressed again is accepted.
     """
     durations = []
     for _ in range(3):
@@ -87,16 +87,16 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
             try:
                 _, err = process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
-                again.append(moment)
                 process.send_signal(signal.SIGINT)
                 _, err = process.communicate(timeout=60)
+                again.append((moment, err))
             finally:
                 process.kill()
         # Python ends with the signal itself if Ctrl-C came while an import executed a string.
         assert process.returncode in (130, -signal.SIGINT), (moment, err)
         assert "Traceback" not in err
         outcomes.add(err.splitlines(keepends=True)[-1])  # after the progress bar, if it has begun
-    assert len(again) <= 1
+    assert len(again) <= 1, again
     assert outcomes <= {"Interrupted.\n", KEPT}
     assert not (tmp_path / "out" / "scores.csv").exists()
 
