@@ -100,6 +100,7 @@ def preprocessed_signals(
             out = signals[row, first : first + len(signal)]
             scale = preprocessing.scale or 1.0
             np.multiply(signal[: len(out)], scale, out=out, casting="same_kind")
+            del signal  # before the next one is read at the old rate
     return signals
 
 
