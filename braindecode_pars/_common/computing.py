@@ -61,9 +61,9 @@ class Precision(NeuralNet):
         Precision of the forward pass (torch's autocast). Weights, gradients, optimizer state and
         losses are always float32.
     compile : bool
-        Whether to compile the encoder, which takes most of the computing time. Compilation is in
-        place: weights keep their names, and random draws stay outside the compiled code. The first
-        steps then take up to a minute.
+        Whether to compile the encoder and the decoder, which take most of the computing time.
+        Compilation is in place: weights keep their names, and random draws stay outside the
+        compiled code. The first steps then take up to a minute.
     *args, **kwargs
         Arguments of the skorch net.
 
@@ -109,7 +109,9 @@ class Precision(NeuralNet):
     def torch_compile(self, module: Any, name: str) -> Any:
         # skorch would compile the whole module, and with it the random draws.
         if self.compile and name == "module":
-            module.encoder.compile(**self.get_params_for("compile"))
+            for path, part in module.named_modules():  # also of the tasks of a joint task
+                if path.rpartition(".")[2] in ("encoder", "decoder"):
+                    part.compile(**self.get_params_for("compile"))
         return module
 
     def get_params_for_optimizer(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:

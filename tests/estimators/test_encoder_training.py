@@ -67,7 +67,7 @@ def states_of(**arguments) -> list[dict[str, torch.Tensor]]:
 def equal(one: dict, other: dict, prefix: str) -> bool:
     names = [name for name in one if name.startswith(prefix)]
     assert names
-    return all(torch.equal(one[name], other[name]) for name in names)
+    return all(torch.equal(one[name].cpu(), other[name].cpu()) for name in names)
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.25])

@@ -154,7 +154,7 @@ def changed(clf, model) -> set[str]:
     """Loaded parameters that are not those of the file."""
     now, before = clf.net_.module_.network.state_dict(), model.state_dict()
     names = {n.replace(".base_layer", ""): n for n in now}
-    same = {n for n, own in names.items() if n in before and torch.equal(now[own], before[n])}
+    same = {n for n, own in names.items() if n in before and torch.equal(now[own].cpu(), before[n])}
     return set(clf.load_report_.loaded) - same
 
 

@@ -32,4 +32,4 @@ def embedder(**arguments) -> PARSEmbedder:
 
 def same_weights(one: nn.Module, two: nn.Module) -> bool:
     pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
+    return all(torch.equal(a.cpu(), b.cpu()) for a, b in pairs)

@@ -11,7 +11,7 @@ from torch import nn
 from braindecode_pars import PARSClassifier, PatchEncoder
 from braindecode_pars._common import computing as precision
 from braindecode_pars._common.computing import count, count_steps, find_device
-from braindecode_pars.pretext import PARS, PRETEXT_TASKS
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS, Joint
 from braindecode_pars.pretraining import PretrainingNet
 
 
@@ -94,11 +94,17 @@ def test_compilation_keeps_losses_and_names_of_weights(backend, tiny, signals):
     assert results[True][1] == results[False][1]
 
 
-def test_only_the_encoder_is_compiled(tiny):
-    net = make(tiny, compile=True).initialize()
-    assert net.module_.encoder._compiled_call_impl is not None
-    assert net.module_._compiled_call_impl is None
-    assert make(tiny).initialize().module_.encoder._compiled_call_impl is None
+def compiled_parts(module):
+    return {name for name, part in module.named_modules() if part._compiled_call_impl is not None}
+
+
+def test_only_encoders_and_decoders_are_compiled(tiny):
+    assert compiled_parts(make(tiny, compile=True).initialize().module_) == {"encoder", "decoder"}
+    assert not compiled_parts(make(tiny).initialize().module_)
+    task = Joint(600, 100, tasks={"pars": 1.0, "mae": 1.0}, **tiny)
+    joint = PretrainingNet(task, compile=True, verbose=0)
+    parts = {"encoder", "parts.pars.decoder", "parts.mae.decoder"}
+    assert compiled_parts(joint.initialize().module_) == parts
 
 
 def test_an_unknown_precision_raises(tiny, signals):
