@@ -311,6 +311,30 @@ def test_the_page_on_few_labels_begins_with_the_stored_scores():
     assert "the vote has {}, {} and {}.".format(*votes) in page
 
 
+def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
+    from stored_few_labels import larger
+
+    tasks = {task: task for task in README_TASKS}
+    both = pd.concat(
+        larger(tasks, centred=centred).assign(centred=centred) for centred in (False, True)
+    )
+    difference = both["difference (95 %)"].str.split().str[0].astype(float)
+    detectable, p = both["detectable"].astype(float), both["p"].astype(float)
+    is_pars = both["encoder"].str.startswith("PARS")
+    page = _text(DOCS / "results" / "few_labels.rst")
+    found = [difference.max(), detectable[~is_pars].min(), detectable[~is_pars].max()]
+    told = "gains more than {}, where differences of {} to {} could be found"
+    assert told.format(*(f"{number:.3f}".removeprefix("0") for number in found)) in page
+    [gain] = both.index[(p < 0.05) & ~is_pars & both["centred"]]
+    row = both[both["centred"]].loc[gain]
+    assert (row["question"], row["encoder"]) == ("imagery", "small, longer")
+    assert f"gain is {row['difference (95 %)'][2:6]}, of the longer training on imagery" in page
+    assert not ((p < 0.05) & ~is_pars & ~both["centred"]).any()
+    behind = -difference[is_pars & both["centred"]]
+    low, high = (f"{number:.2f}".removeprefix("0") for number in (behind.min(), behind.max()))
+    assert f"by {low} to {high} when centred" in page
+
+
 def test_the_readme_has_the_stored_scores_of_the_network():
     """Means of the encoder and from scratch with four people, and the p-values."""
     from stored_few_labels import fine_tuned

@@ -609,7 +609,7 @@ def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
     if not len(starts):
         return {}
     return {
-        derivation.name: float(np.median([signal[i : i + length].std() for i in starts]))
+        derivation.name: float(np.median(sliding_window_view(signal, length)[starts].std(axis=1)))
         for derivation, signal in zip(recording.found, recording.signals, strict=True)
     }
 

@@ -14,7 +14,7 @@ from stored_audits import FILE as AUDITS
 from stored_audits import audit_rows
 from stored_controls import FOLDER as CONTROLS
 from stored_controls import control_means, gains, numbers
-from stored_few_labels import FOLDER, against_baselines, fine_tuned, means
+from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
@@ -38,7 +38,8 @@ from stored_settings import settings_table
 from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
-    *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsTuned", "FineTuning", "Gain"),
+    *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
+    *("FewLabelsTuned", "FineTuning", "Gain"),
     "InShort",
     "Measured",
     *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "TestRates", "Variants"),
@@ -159,6 +160,22 @@ class FewLabelsTuned(_Computed):
         [name] = self.arguments
         file = FOLDER / f"{name}_fine_tuned.csv"
         return self.parse(_list_table(fine_tuned(name)), [file, MEASURED / f"{name}.csv"])
+
+
+class FewLabelsLarger(_Computed):
+    """Show encoders that a GPU pretrained against ``small``; a line is ``title | TASK``."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        names = dict(self.rows())
+        tables = {
+            title: _list_table(larger(names, centred=title == "Centred by subject"))
+            for title in ("Plain", "Centred by subject")
+        }
+        lines = [line for title, rows in tables.items() for line in (f"{title}:", "", *rows, "")]
+        files = [FOLDER / f"{name}{end}.csv" for name in names.values() for end in ("", "_larger")]
+        return self.parse([*lines, *_origin(files[1])], files)
 
 
 class Audits(_Computed):
@@ -325,6 +342,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("costs", Costs)
     app.add_directive("few-labels", FewLabels)
     app.add_directive("few-labels-tuned", FewLabelsTuned)
+    app.add_directive("few-labels-larger", FewLabelsLarger)
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
     app.add_directive("pretrainings", Pretrainings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -13,8 +13,8 @@ from braindecode_pars.evaluation import paired_tests
 from braindecode_pars.evaluation.paired_tests import holm
 
 __all__ = [
-    *("BASELINES", "against_baselines", "few_labels_scores", "fine_tuned", "long_scores", "means"),
-    "score_cell",
+    *("BASELINES", "against_baselines", "few_labels_scores", "fine_tuned", "larger"),
+    *("long_scores", "means", "score_cell"),
 ]
 
 FOLDER = MEASURED / "few_labels"
@@ -113,6 +113,23 @@ def fine_tuned(name: str) -> pd.DataFrame:
         if pair["method"].nunique() == 2:
             tests[n, "scratch"] = _test(pair, tuned["method"].iloc[0], "scratch")
     return _shown(tests, "against")
+
+
+def larger(names: Mapping[str, str], n: int = 4, *, centred: bool) -> pd.DataFrame:
+    """Compare the encoders of a GPU with ``small``, which has three pretrainings.
+
+    ``names`` are the tasks by their titles, and ``n`` the number of labelled people. The p-values
+    have Holm's correction over the table.
+    """
+    tests = {}
+    for title, name in names.items():
+        of_gpu = few_labels_scores(f"{name}_larger")
+        both = pd.concat([of_gpu, few_labels_scores(name)]).assign(dataset=name)
+        both = both[both["centred"].eq(centred) & both["n_train_subjects"].eq(n)]
+        for method in of_gpu["method"].unique():
+            pair = both[both["method"].isin([method, "small"])]
+            tests[title, method] = _test(pair, method, "small")
+    return _shown(tests, "encoder").rename(columns={"people": "question"})
 
 
 def _test(pair: pd.DataFrame, method: str, other: str) -> pd.Series:

@@ -14,7 +14,8 @@ have the same labelled people in a draw. Each is also given the mean of every su
 transductive. The people who are scored are those of the other results; "development" is rest or
 arithmetic of the people that all choices were made on. With ``--fine-tuned``, the only method is
 PARSClassifier with the encoder ``small`` and its defaults, to be compared with the stored scores
-of the network from scratch, which has the same draws.
+of the network from scratch, which has the same draws. With ``--larger``, the methods are the
+encoders of a GPU, runs in ENCODERS, to be compared with the stored scores of ``small``.
 """
 
 from __future__ import annotations
@@ -76,6 +77,12 @@ ENCODERS = {
     "SpectralMAE": "spectral-eegmmidb",
     "PARS without overlap": "pars-eegmmidb",
 }
+#: The same of the encoders that a GPU pretrained.
+LARGER = {
+    "small, longer": "joint-4x128",
+    "small, larger and longer": "joint-8x256",
+    "PARS, larger and longer": "pars-8x256",
+}
 SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
 
 
@@ -86,16 +93,18 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder of the scores")
     parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
     parser.add_argument("--fine-tuned", action="store_true")
+    parser.add_argument("--larger", action="store_true")
     given = parser.parse_args()
     question = TASKS[given.task](given.encoders, given.eeg)
     numbers, n_draws = N_LABELLED, N_DRAWS[given.task]
-    methods, name = dict(_methods(given.encoders)), given.task
+    methods, name = dict(_methods(given.encoders, larger=given.larger)), given.task
     if given.task == "development":
         numbers = N_LABELLED[:3]
     if given.fine_tuned:
         numbers = N_LABELLED[1:2]
         methods = {"small, fine-tuned": PARSClassifier(encoder="small", verbose=0)}
         name += "_fine_tuned"
+    name += "_larger" * given.larger
     with features_computed_once():
         scores = label_efficiency(
             methods,
@@ -110,6 +119,7 @@ def main() -> None:
         )
     command = f"python docs/experiments/few_labels.py {given.task} ENCODERS OUT"
     command += " --eeg FOLDER" * bool(given.eeg) + " --fine-tuned" * given.fine_tuned
+    command += " --larger" * given.larger
     store_table(
         by_subject(scores), MEASURED / f"{name}.csv", command, index=False, float_format="%.4g"
     )
@@ -122,11 +132,14 @@ def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     return each.pivot(index=keys, columns="subject", values="value").reset_index()
 
 
-def _methods(encoders: Path) -> Iterator[tuple[str, BaseEstimator]]:
+def _methods(encoders: Path, *, larger: bool) -> Iterator[tuple[str, BaseEstimator]]:
     for centred in (False, True):
-        for name, features in _features(encoders):
+        found = _embedders(encoders, LARGER) if larger else _features(encoders)
+        for name, features in found:
             taken: Any = SubjectCentering(features) if centred else features
             yield name + CENTRED * centred, LinearProbe(taken, C=C)
+        if larger:
+            continue
         vote = FewLabelsClassifier(recenter="subject" if centred else None, C=C, verbose=0)
         yield "few labels" + CENTRED * centred, vote
 
@@ -136,7 +149,11 @@ def _features(encoders: Path) -> Iterator[tuple[str, TransformerMixin]]:
     yield "tangent space", make_pipeline(SpatialCovariance(), TangentSpace())
     yield "classical features", ChannelFeatures()
     yield "random encoder", PARSEmbedder(None, pooling="channels", verbose=0, **SIZES)
-    for name, source in ENCODERS.items():
+    yield from _embedders(encoders, ENCODERS)
+
+
+def _embedders(encoders: Path, sources: dict[str, str]) -> Iterator[tuple[str, TransformerMixin]]:
+    for name, source in sources.items():
         encoder = encoders / source if (encoders / source).is_dir() else source
         yield name, PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
 

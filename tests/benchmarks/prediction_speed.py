@@ -148,7 +148,7 @@ def predict_raw(hours: float = 8.0, rounds: int = 2) -> Iterator[Row]:
         passes()
 
     # More rounds for the short ones, of which a busy moment would decide the ratio.
-    predicting, bare = fastest(lambda: clf.predict_raw(ready), passes, rounds=4 * rounds)
+    predicting, bare = fastest(lambda: clf.predict_raw(ready), passes, rounds=6 * rounds)
     prepared, bare_prepared = fastest(
         lambda: clf.predict_raw(other), passes_after_mne, rounds=rounds
     )
