@@ -289,7 +289,10 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     >>> parse_json('{"sfreq": 200.0}')
     {'sfreq': 200.0}
     """
-    content = json.loads(text)
+    try:
+        content = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     if not isinstance(content, dict):
         raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
     return content

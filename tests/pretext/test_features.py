@@ -212,6 +212,7 @@ def test_features_of_known_signals():
         (dict(n_times=399, sfreq=200), ValueError, "two seconds"),
         (dict(sfreq=20), ValueError, "30 Hz"),
         (dict(features="bands"), TypeError, "features"),
+        (dict(features=[]), ValueError, "is empty"),
         (dict(features=["bands", "entropy"]), ValueError, "'entropy'.*'?trend"),
         (dict(features={"mine": 3}), TypeError, "not callable"),
         (dict(features={"mine": lambda x, sfreq: x.mean()}), TypeError, r"'mine'.*\(batch,\)"),

@@ -185,7 +185,7 @@ def test_values_are_read_back(tmp_path):
     assert as_read(given) == expected
 
 
-@pytest.mark.parametrize("content", [b"\xff{", b"[1]", None])
+@pytest.mark.parametrize("content", [b"\xff{", b"[1]", b"[" * 100_000, None])
 def test_damaged_files_are_named(tmp_path, content):
     file = tmp_path / "a.json"
     with pytest.raises(FileNotFoundError):
