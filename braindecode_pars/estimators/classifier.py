@@ -158,8 +158,8 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
-        Whether the encoder is compiled for training. Compiling takes about a minute, so it pays
-        off when training takes hours.
+        Whether the encoder, and in pretraining the decoder, is compiled. Compiling takes about a
+        minute, so it pays off when training takes hours.
     device : str
         Name of a torch device. ``"auto"`` uses CUDA, then MPS, then the CPU.
     random_state : int | RandomState | None

@@ -55,7 +55,7 @@ class CrossAttentionDecoder(nn.Module):
     for every key, :math:`a_{ji} + b_{ki}` lies more than about 87 below the sum of the two
     maxima. Beyond a combined spread of 690 the prediction of the pair is NaN. In training, the
     loss is then NaN too, and training ends with an error. In evaluation mode, the literal form
-    is computed for that batch. On devices
+    is computed for that batch, unless the decoder is compiled. On devices
     without float64, the sum of the logits is broadcast and a softmax is applied instead. The
     decoder disables autocast: only the encoder runs in mixed precision.
 

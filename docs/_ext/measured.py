@@ -169,11 +169,9 @@ class FewLabelsLarger(_Computed):
 
     def run(self) -> list[nodes.Node]:
         names = dict(self.rows())
-        tables = {
-            title: _list_table(larger(names, centred=title == "Centred by subject"))
-            for title in ("Plain", "Centred by subject")
-        }
-        lines = [line for title, rows in tables.items() for line in (f"{title}:", "", *rows, "")]
+        lines: list[str] = []
+        for centred, title in ((True, "Centred by subject (transductive):"), (False, "Plain:")):
+            lines += [title, "", *_list_table(larger(names, centred=centred)), ""]
         files = [FOLDER / f"{name}{end}.csv" for name in names.values() for end in ("", "_larger")]
         return self.parse([*lines, *_origin(files[1])], files)
 

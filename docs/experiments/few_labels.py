@@ -21,10 +21,9 @@ encoders of a GPU, runs in ENCODERS, to be compared with the stored scores of ``
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pyriemann.tangentspace import TangentSpace
@@ -97,14 +96,16 @@ def main() -> None:
     given = parser.parse_args()
     question = TASKS[given.task](given.encoders, given.eeg)
     numbers, n_draws = N_LABELLED, N_DRAWS[given.task]
-    methods, name = dict(_methods(given.encoders, larger=given.larger)), given.task
+    methods, name = {**dict(_probes(_features(given.encoders))), **dict(_votes())}, given.task
     if given.task == "development":
         numbers = N_LABELLED[:3]
     if given.fine_tuned:
         numbers = N_LABELLED[1:2]
         methods = {"small, fine-tuned": PARSClassifier(encoder="small", verbose=0)}
         name += "_fine_tuned"
-    name += "_larger" * given.larger
+    elif given.larger:
+        methods = dict(_probes(_embedders(given.encoders, LARGER)))
+        name += "_larger"
     with features_computed_once():
         scores = label_efficiency(
             methods,
@@ -132,16 +133,17 @@ def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     return each.pivot(index=keys, columns="subject", values="value").reset_index()
 
 
-def _methods(encoders: Path, *, larger: bool) -> Iterator[tuple[str, BaseEstimator]]:
-    for centred in (False, True):
-        found = _embedders(encoders, LARGER) if larger else _features(encoders)
-        for name, features in found:
-            taken: Any = SubjectCentering(features) if centred else features
-            yield name + CENTRED * centred, LinearProbe(taken, C=C)
-        if larger:
-            continue
-        vote = FewLabelsClassifier(recenter="subject" if centred else None, C=C, verbose=0)
-        yield "few labels" + CENTRED * centred, vote
+def _probes(
+    named: Iterable[tuple[str, TransformerMixin]],
+) -> Iterator[tuple[str, BaseEstimator]]:
+    for name, features in named:
+        yield name, LinearProbe(features, C=C)
+        yield name + CENTRED, LinearProbe(SubjectCentering(features), C=C)
+
+
+def _votes() -> Iterator[tuple[str, BaseEstimator]]:
+    yield "few labels", FewLabelsClassifier(C=C, verbose=0)
+    yield "few labels" + CENTRED, FewLabelsClassifier(recenter="subject", C=C, verbose=0)
 
 
 def _features(encoders: Path) -> Iterator[tuple[str, TransformerMixin]]:
