@@ -17,7 +17,7 @@ from braindecode_pars.datasets import (
     tusz,
     ysyw,
 )
-from braindecode_pars.datasets.sample import mental_arithmetic
+from braindecode_pars.datasets.sample import mental_arithmetic, sleep
 from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
 
 __all__ = [

@@ -1,16 +1,18 @@
-"""A sample of real recordings in the package: rest and mental arithmetic of 24 subjects.
+"""Samples of real recordings in the package: mental arithmetic of 24 people, sleep of 12.
 
-``recordings.npz`` has the samples, ``README.md`` their licence and origin, and ``make`` made them.
+The folder ``sample_data`` has the samples, and ``README.md`` their licences and origins.
+``docs/experiments/make_sample.py`` made them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import mne
 import numpy as np
-from braindecode.datasets import BaseConcatDataset
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset, WindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import checked, positive
@@ -41,6 +43,11 @@ PREPARATION = (
 STEP = 0.5e-6
 
 FILE = Path(__file__).parent / "sample_data" / "recordings.npz"
+
+#: Stages of the sample of sleep, in the order of the targets.
+STAGES = ("W", "3", "4")
+
+SLEEP_FILE = FILE.with_name("sleep.npz")
 
 
 @checked(window_seconds=positive(most=SECONDS))
@@ -118,3 +125,93 @@ def mental_arithmetic(
         windows.set_description(recording.description)
         datasets.append(name_classes(windows, CONDITIONS))
     return BaseConcatDataset(datasets)
+
+
+def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
+    """Return 30-second windows of wake and deep sleep, from real nights in the package.
+
+    Twelve people, one channel (C3-A2 or C4-A1) at 128 Hz, and at most 60 windows each of wake and
+    of the stages 3 and 4 of Rechtschaffen and Kales, spread over the night. The windows are a part
+    of the St. Vincent's University Hospital / University College Dublin Sleep Apnea Database;
+    :mod:`~braindecode_pars.datasets.ucddb` reads the whole.
+
+    Parameters
+    ----------
+    subjects : iterable of str | None
+        People, among "ucddb002" to "ucddb024". None returns all.
+
+    Returns
+    -------
+    BaseConcatDataset of WindowsDataset
+        Signals in volts. Target 0 is wake, 1 is stage 3, 2 is stage 4. Descriptions have
+        ``subject``. The metadata have ``position``, the number of the window in the night, and
+        ``bad``, whether a later author judged it bad by eye: 15 % of wake, 2 % of deep sleep.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the sample does not have a subject.
+    TypeError
+        When ``subjects`` is a string.
+    ValueError
+        When ``subjects`` is empty.
+
+    Notes
+    -----
+    REM sleep and the stages 1 and 2 are missing. The people are patients with suspected sleep
+    apnoea. Stages 3 and 4 together are today's N3, so a classifier of the two is a hard question
+    of one stage. The unit of the recorder is not known: the signals are as if it were 100
+    microvolts. They clip in movements, and have steps of a tenth of a person's median amplitude.
+
+    Licence: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
+    Circulation 101(23).
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> windows = datasets.sleep()
+    >>> X, y, groups = as_sklearn(windows)
+    >>> X[0].shape, len(set(groups)), sorted(set(y.tolist()))
+    ((1, 3840), 12, [0, 1, 2])
+    """
+    with np.load(SLEEP_FILE, allow_pickle=False) as archive:
+        sample = {name: archive[name] for name in archive.files}
+    known = sample["subjects"].tolist()
+    people = (Recording(SLEEP_FILE, dict(subject=s, corpus="ucddb")) for s in known)
+    datasets = []
+    for person in choose_subjects(people, subjects, "The sample"):
+        number = known.index(person.subject)
+        own = sample["person"] == number
+        # Differences compress better; their sum wraps around as they did.
+        steps = np.cumsum(sample["differences"][own], axis=1, dtype=np.int8)
+        metadata = pd.DataFrame({name: sample[name][own] for name in ("stage", "position", "bad")})
+        datasets.append(scored_epochs(steps * sample["step"][number], metadata, STAGES, person))
+    return BaseConcatDataset(datasets)
+
+
+def scored_epochs(
+    volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: Recording
+) -> WindowsDataset:
+    """Return scored windows of one channel at 128 Hz, which are not in a row.
+
+    Parameters
+    ----------
+    volts : ndarray, shape (n_windows, n_times)
+        Signals.
+    metadata : DataFrame
+        A row for each window, with ``stage``.
+    stages : sequence of str
+        Names of the targets 0, 1, ...; other stages have the target -1.
+    recording : Recording
+        The description of the windows.
+    """
+    targets = pd.Index(stages).get_indexer(metadata["stage"])
+    info = mne.create_info(["EEG"], 128.0, "eeg")
+    starts = metadata["position"].to_numpy() * volts.shape[1]
+    events = np.column_stack([starts, np.zeros_like(starts), targets])
+    crops = dict(i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + volts.shape[1])
+    metadata = metadata.drop(columns="stage").assign(**crops, target=targets)
+    epochs = mne.EpochsArray(
+        volts[:, None], info, events, metadata=metadata.reset_index(drop=True), verbose="error"
+    )
+    return name_classes(WindowsDataset(epochs, recording.description), stages)

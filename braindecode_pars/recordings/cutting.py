@@ -12,12 +12,12 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import mne
 import numpy as np
 import pandas as pd
-from braindecode.datasets import EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset, WindowsDataset
 
 from braindecode_pars._common.checks import checked, positive
 
@@ -257,10 +257,11 @@ def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.n
     return good
 
 
+W = TypeVar("W", EEGWindowsDataset, WindowsDataset)
+
+
 @checked()
-def name_classes(
-    windows: EEGWindowsDataset, classes: Sequence[str] | Mapping[str, int]
-) -> EEGWindowsDataset:
+def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
     """Keep the names of targets with windows.
 
     The names are written where braindecode's windowers write them: as the entry ``mapping`` of the
@@ -268,7 +269,7 @@ def name_classes(
 
     Parameters
     ----------
-    windows : EEGWindowsDataset
+    windows : EEGWindowsDataset | WindowsDataset
         Windows of a recording; changed in place.
     classes : sequence of str | mapping of str to int
         Names of the targets 0, 1, ..., or the target of each name. Without any, nothing is written.
