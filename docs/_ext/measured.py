@@ -34,6 +34,15 @@ from stored_scores import (
     variants,
 )
 from stored_settings import settings_table
+from stored_sleep import FOLDER as SLEEP
+from stored_sleep import (
+    ablation_table,
+    control_table,
+    loss_table,
+    network_table,
+    sleep_table,
+    sleep_tests,
+)
 
 from braindecode_pars.evaluation import describe_controls, summarize
 
@@ -42,7 +51,7 @@ __all__ = [
     *("FewLabelsTuned", "FineTuning", "Gain"),
     "InShort",
     "Measured",
-    *("Pretrainings", "Score", "SettingsTable", "TemporalCue", "TestRates", "Variants"),
+    *("Pretrainings", "Score", "SettingsTable", "Sleep", "TemporalCue", "TestRates", "Variants"),
 ]
 
 
@@ -233,6 +242,27 @@ class Controls(_Computed):
         return self.parse([*lines, *_origin(file)], [file])
 
 
+class Sleep(_Computed):
+    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks, controls, losses, ablation."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        lines: list[str] = []
+        if name in ("deep", "wake"):
+            lines = [*_list_table(sleep_table(name)), ""]
+            lines += _dropdown("PARS against the others", _list_table(sleep_tests(name)))
+        elif name == "controls":
+            for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
+                lines += [title, "", *_list_table(control_table(question)), ""]
+        else:
+            tables = dict(networks=network_table, losses=loss_table, ablation=ablation_table)
+            lines = [*_list_table(tables[name]()), ""]
+        file = SLEEP / f"{name}.csv"
+        return self.parse([*lines, *_origin(file)], [file])
+
+
 class Costs(_Computed):
     """Show what one fit of each method costs: ``.. costs:: RESULT``."""
 
@@ -346,6 +376,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
+    app.add_directive("sleep", Sleep)
     app.add_directive("test-rates", TestRates)
     app.add_role("score", Score())
     app.add_role("gain", Gain())

@@ -1,31 +1,68 @@
 """Does pretraining help on real sleep? Stage 3 or 4, and wake or deep sleep, of unseen people.
 
     python docs/experiments/sleep.py pretrain OUT --eeg FOLDER
+    python docs/experiments/sleep.py probes OUT --eeg FOLDER
+    python docs/experiments/sleep.py networks OUT --eeg FOLDER
+    python docs/experiments/sleep.py controls OUT --eeg FOLDER
+    python docs/experiments/sleep.py losses OUT --eeg FOLDER
 
-FOLDER has the recordings of the UCD Sleep Apnea Database.
+FOLDER has the recordings of the UCD Sleep Apnea Database. The first command pretrains every task on
+six of the twelve people, without labels, and once more on the other six: the four tasks of the
+paper with three seeds, what else there is with one. An interrupted command goes on when it is given
+again. The others write tables in
+``docs/measured/sleep``. Every person is scored with the encoder that has not seen the person, and
+the labels of 1, 2, 4 or 8 of the others. All settings are the defaults of the estimators.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from braindecode.datasets import BaseConcatDataset
-from safetensors.torch import save_file
+from few_labels import by_subject
+from safetensors.torch import load_file, save_file
+from sklearn.base import TransformerMixin
+from sklearn.metrics import balanced_accuracy_score
+from stored_table import store_table
+from torch.utils.data import Subset
 
-from braindecode_pars import PARSEmbedder
+from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars.baselines import CENTRED
 from braindecode_pars.datasets.sample import STAGES, scored_epochs
+from braindecode_pars.estimators.linear_probe import logistic_regression
+from braindecode_pars.evaluation import (
+    ChangedSignals,
+    ChannelFeatures,
+    LogBandPower,
+    label_efficiency,
+)
+from braindecode_pars.evaluation.changed_signals import (
+    high_passed,
+    random_phases,
+    shuffled_patches,
+)
+from braindecode_pars.evaluation.controls import UNCHANGED
+from braindecode_pars.evaluation.splitting import draw_subjects
+from braindecode_pars.pretext.base import PretextTask, find_task
+from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings.loading import Recording
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.table import Windows
+
+MEASURED = Path(__file__).parents[1] / "measured" / "sleep"
 
 #: Unit of the recorder in volts, which is not known: see ``datasets.sleep``.
 UNIT = 100e-6
 N_SEEDS = 3
-#: Epochs of the pretraining on six people: as many steps as the default has on twelve.
-EPOCHS = 100
 #: Variant -> pretext task, and its parameters.
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS": ("pars", {}),
@@ -35,7 +72,25 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS without overlap": ("pars", dict(overlap=False)),
     "features": ("features", {}),
 }
-TOKENIZERS = ("spectral", "linear")
+#: Tokens -> the variants that are pretrained with them: those of the package, and of the paper.
+TOKENS = {"spectral": tuple(TASKS), "linear": ("PARS", "MAE", "MP3", "DropPos")}
+#: Question -> stages that are told apart.
+QUESTIONS = {"deep": (("3",), ("4",)), "wake": (("W",), ("3", "4"))}
+#: Numbers of labelled people, and draws of them.
+N_LABELLED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
+C = 0.01
+UNTRAINED = "untrained"
+#: Variants that are pretrained with several seeds, with the tokens of the package.
+SEVERAL = ("PARS", "DropPos", "MP3", "MAE")
+#: End of the names of variants with the paper's tokens.
+LINEAR = ", linear tokens"
+#: Lowest frequency in Hz that the control "slow" keeps: slow waves are below it.
+EDGE = 4.0
+#: Methods that are scored in the controls.
+CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
+#: Numbers of labelled people, and draws, of networks.
+N_NETWORK, NETWORK_DRAWS = (1, 4, 8), 5
+OTHERS = ("MAE", "MP3", "DropPos")
 
 
 def read(eeg: Path) -> BaseConcatDataset:
@@ -57,13 +112,11 @@ def halves(windows: BaseConcatDataset) -> list[list[int]]:
 
 
 def variants() -> Iterator[tuple[int, str, str, int]]:
-    """Yield seed, variant, tokens and half, the most important first."""
-    for seed in range(N_SEEDS):
-        for tokenizer in TOKENIZERS:
-            for name in TASKS:
-                for half in range(2):
-                    if not (tokenizer == "linear" and name in ("features", "PARS without overlap")):
-                        yield seed, name, tokenizer, half
+    """Yield seed, variant, tokens and half of all pretrainings."""
+    for tokenizer, names in TOKENS.items():
+        for name, seed, half in product(names, range(N_SEEDS), range(2)):
+            if seed == 0 or (tokenizer == "spectral" and name in SEVERAL):
+                yield seed, name, tokenizer, half
 
 
 def folder_of(out: Path, seed: int, name: str, tokenizer: str, half: int) -> Path:
@@ -82,7 +135,6 @@ def pretrain(out: Path, eeg: Path, only: list[str], part: list[int]) -> None:
             pretext_params=params,
             pooling="channels",
             tokenizer=tokenizer,
-            pretrain_epochs=EPOCHS,
             random_state=seed,
             verbose=0,
         )
@@ -94,15 +146,219 @@ def pretrain(out: Path, eeg: Path, only: list[str], part: list[int]) -> None:
         print(i, folder.name, round(last["train_loss_relative"], 3), flush=True)
 
 
+@dataclass
+class Asked:
+    """The windows of a question: signals, labels 0 and 1, and people, an entry for each window."""
+
+    windows: Windows
+    y: np.ndarray
+    people: np.ndarray
+
+    @classmethod
+    def of(cls, windows: BaseConcatDataset, name: str) -> Asked:
+        target = {stage: k for k, group in enumerate(QUESTIONS[name]) for stage in group}
+        X, y, people = as_sklearn(windows)
+        labels = pd.Series(y).map({STAGES.index(stage): k for stage, k in target.items()})
+        kept = np.flatnonzero(labels.notna())
+        return cls(as_windows(X[kept]), labels[kept].to_numpy(int), people[kept].astype(str))
+
+    def folds(self, half: int, n: int = 3) -> list[np.ndarray]:
+        """Return the six people that the encoder of a half has not seen, in folds."""
+        people = np.unique(self.people)[1 - half :: 2]
+        return [people[k::n] for k in range(n)]
+
+
+def scored(
+    asked: Asked, half: int, features: np.ndarray, numbers: Iterable[int], n_draws: int
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each number of labelled people and draw: the score of each person.
+
+    The same as ``label_efficiency`` with a LinearProbe, but features are given.
+    """
+    for n, seed in product(numbers, range(n_draws)):
+        row: dict[str, Any] = dict(n_train_subjects=n, seed=seed)
+        for tested in asked.folds(half):
+            others = [p for p in np.unique(asked.people) if p not in tested]
+            train = np.isin(asked.people, draw_subjects(others, n, seed))
+            probe = logistic_regression(C, "balanced").fit(features[train], asked.y[train])
+            for person in tested:
+                own = asked.people == person
+                predicted = probe.predict(features[own])
+                row[person] = balanced_accuracy_score(asked.y[own], predicted)
+        yield row
+
+
+def centred(features: np.ndarray, people: np.ndarray) -> np.ndarray:
+    means = pd.DataFrame(features).groupby(people).transform("mean")
+    return features - means.to_numpy()
+
+
+def sources(out: Path, half: int, windows: BaseConcatDataset) -> dict[str, TransformerMixin]:
+    """Return what makes features, by name and seed of the pretraining."""
+    found: dict[str, TransformerMixin] = {}
+    for tokenizer, names in TOKENS.items():
+        for name, seed in product((UNTRAINED, *names), range(N_SEEDS)):
+            if name == UNTRAINED:
+                folder = untrained(out, windows, tokenizer, seed)
+            else:
+                folder = folder_of(out, seed, name, tokenizer, half)
+            if (folder / "encoder.json").exists():
+                shown = f"{name}{LINEAR * (tokenizer == 'linear')}, seed {seed}"
+                found[shown] = PARSEmbedder(encoder=folder, pooling="channels", verbose=0)
+    for name in ("small", "noise"):
+        found[name] = PARSEmbedder(encoder=name, pooling="channels", verbose=0)
+    return found | {"classical features": ChannelFeatures(), "band power": LogBandPower()}
+
+
+def untrained(out: Path, windows: BaseConcatDataset, tokenizer: str, seed: int) -> Path:
+    """Return the folder of an encoder with initial weights."""
+    folder = out / "encoders" / f"{UNTRAINED}, {tokenizer}, seed {seed}"
+    if not (folder / "encoder.json").exists():
+        new = PARSEmbedder(None, tokenizer=tokenizer, random_state=seed, verbose=0)
+        new.fit(windows.datasets[0]).save(folder)
+    return folder
+
+
+def probes(out: Path, eeg: Path) -> None:
+    """Score frozen features on both questions, plain and centred by subject."""
+    windows = read(eeg)
+    for name in QUESTIONS:
+        asked, rows = Asked.of(windows, name), []
+        for half in range(2):
+            for method, source in sources(out, half, windows).items():
+                plain = source.fit(asked.windows).transform(asked.windows)
+                for row in scored(asked, half, plain, N_LABELLED[name], N_DRAWS):
+                    rows.append(dict(method=method, **row))
+                for row in scored(asked, half, centred(plain, asked.people), [4], N_DRAWS):
+                    rows.append(dict(method=method + CENTRED, **row))
+            print(name, half, flush=True)
+        store(joined_halves(rows, KEYS), name, "probes")
+
+
+KEYS = ["method", "n_train_subjects", "seed"]
+
+
+def joined_halves(rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
+    """Return one row for the people of both halves."""
+    return pd.DataFrame(rows).groupby(keys, sort=False, as_index=False).first()
+
+
+def what_it_needs(out: Path, eeg: Path) -> None:
+    """Score PARS, MAE and untrained encoders on windows that lack one thing."""
+    windows, rows = read(eeg), []
+    for name in QUESTIONS:
+        asked = Asked.of(windows, name)
+        for control in (UNCHANGED, "slow", "phase", "amplitude", "order"):
+            changed = asked.windows
+            if control != UNCHANGED:
+                changed = ChangedSignals(control, edge=EDGE).transform(asked.windows)
+            for half in range(2):
+                for method, source in sources(out, half, windows).items():
+                    if method.partition(", ")[0] not in CONTROLLED:
+                        continue
+                    features = source.fit(changed).transform(changed)
+                    for row in scored(asked, half, features, [4], N_DRAWS):
+                        rows.append(dict(question=name, method=method, control=control, **row))
+            print(name, control, flush=True)
+    keys = ["question", "method", "control", "n_train_subjects", "seed"]
+    store(joined_halves(rows, keys), "controls", "controls")
+
+
+def losses(out: Path, eeg: Path) -> None:
+    """Store the loss of PARS on unseen people, of patches that share samples and of others."""
+    windows, rows = read(eeg), []
+    changes = {UNCHANGED: lambda x: x, "phase": random_phases}
+    changes["slow"] = partial(high_passed, sfreq=128.0, edge=EDGE)
+    changes["order"] = partial(shuffled_patches, patch_size=128)
+    for seed, name, tokenizer, half in variants():
+        if tokenizer == "linear" or name not in ("PARS", "PARS without overlap"):
+            continue
+        task = pretrained_task(out, seed, name, tokenizer, half)
+        unseen = [windows.datasets[k] for k in halves(windows)[1 - half]]
+        X, _, _ = as_sklearn(BaseConcatDataset(unseen))
+        signals = np.stack([X[i] for i in range(0, len(X), 2)]).astype(float)
+        for control, change in changes.items():
+            x = torch.as_tensor(change(signals)[:, 0]).float()
+            torch.manual_seed(0)
+            with torch.inference_mode():
+                predicted, target = map(torch.cat, zip(*map(task, x.split(128)), strict=True))
+            apart = target.abs() * task.n_times
+            for pairs, chosen in (
+                ("all", apart >= 0),
+                ("in common", (apart > 0) & (apart < task.patch_size)),
+                ("apart", apart >= task.patch_size),
+            ):
+                if chosen.any():
+                    error = (predicted - target)[chosen].square().mean()
+                    loss = float(error / target[chosen].square().mean())
+                    rows.append((name, seed, half, control, pairs, loss))
+    columns = ["method", "seed", "half", "control", "pairs", "loss"]
+    store(pd.DataFrame(rows, columns=columns), "losses", "losses")
+
+
+def pretrained_task(out: Path, seed: int, name: str, tokenizer: str, half: int) -> PretextTask:
+    """Return a task with its trained encoder and decoder."""
+    folder, (task, params) = folder_of(out, seed, name, tokenizer, half), TASKS[name]
+    encoder = load_encoder(folder).encoder
+    found = find_task(task)(3840, encoder.patch_size, encoder=encoder, **params)
+    found.load_state_dict(load_file(folder / "task.safetensors"))
+    return found.eval()
+
+
+def networks(out: Path, eeg: Path) -> None:
+    """Fine-tune networks on stage 3 or 4, with the encoders of the first seed."""
+    windows, tables = read(eeg), []
+    _, y, people = as_sklearn(windows)
+    kept = np.flatnonzero(np.isin(y, [STAGES.index(stage) for (stage,) in QUESTIONS["deep"]]))
+    asked = Asked.of(windows, "deep")
+    for half in range(2):
+        folds = [np.isin(people[kept], tested) for tested in asked.folds(half, 2)]
+        new = untrained(out, windows, "spectral", 0)
+        of = {name: folder_of(out, 0, name, "spectral", half) for name in TASKS}
+        groups: list[tuple[tuple[int, ...], dict[str, PARSClassifier]]] = [
+            (N_NETWORK, {"scratch": PARSClassifier(None, verbose=0)}),
+            (N_NETWORK[:2], {"PARS, all weights": _network(of["PARS"], False)}),
+            (N_NETWORK[:2], {"PARS, frozen": _network(of["PARS"], True)}),
+            (N_NETWORK[:2], {"untrained, frozen": _network(new, True)}),
+            (N_NETWORK[1:2], {f"{name}, frozen": _network(of[name], True) for name in OTHERS}),
+        ]
+        for numbers, methods in groups:
+            scores = label_efficiency(
+                methods,
+                Subset(windows, kept),
+                n_train_subjects=numbers,
+                seeds=range(NETWORK_DRAWS),
+                metrics=["balanced_accuracy"],
+                cv=[(np.flatnonzero(~test), np.flatnonzero(test)) for test in folds],
+                dataset="stage 3 or 4",
+                out=out / "networks" / f"{', '.join(methods)}, half {half}",
+            )
+            tables.append(scores[scores["subject"] != "all"])
+    store(by_subject(pd.concat(tables).astype({"subject": str})), "networks", "networks")
+
+
+def _network(encoder: Path, frozen: bool) -> PARSClassifier:
+    return PARSClassifier(encoder=encoder, freeze_encoder=frozen, verbose=0)
+
+
+def store(table: pd.DataFrame, name: str, step: str) -> None:
+    command = f"python docs/experiments/sleep.py {step} OUT --eeg FOLDER"
+    store_table(table, MEASURED / f"{name}.csv", command, index=False, float_format="%.4g")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=("pretrain",))
+    parser.add_argument("step", choices=("pretrain", "probes", "networks", "controls", "losses"))
     parser.add_argument("out", type=Path, help="folder of the encoders and the scores")
     parser.add_argument("--eeg", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--only", nargs="*", default=[], choices=TASKS)
     parser.add_argument("--half", nargs="*", type=int, default=[0, 1])
     given = parser.parse_args()
-    pretrain(given.out, given.eeg, given.only, given.half)
+    if given.step == "pretrain":
+        pretrain(given.out, given.eeg, given.only, given.half)
+    else:
+        steps = dict(probes=probes, networks=networks, controls=what_it_needs, losses=losses)
+        steps[given.step](given.out, given.eeg)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+"""Scores of ``docs/measured/sleep``: pretraining on real sleep, frozen and fine-tuned."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from stored_few_labels import _shown, _test, long_scores, score_cell
+from stored_scores import MEASURED
+
+from braindecode_pars import plotting
+
+__all__ = ["FOLDER", "sleep_figure", "sleep_scores", "sleep_table", "sleep_tests"]
+
+FOLDER = MEASURED / "sleep"
+UNTRAINED = "untrained"
+LINEAR = ", linear tokens"
+#: Methods in the order of the tables.
+METHODS = (
+    *(UNTRAINED, "PARS", "PARS without overlap", "DropPos", "MP3", "MAE", "features"),
+    *(f"{name}{LINEAR}" for name in (UNTRAINED, "PARS", "DropPos", "MP3", "MAE")),
+    *("small", "noise", "classical features", "band power"),
+)
+#: What PARS is compared with.
+RIVALS = (UNTRAINED, "PARS without overlap", "DropPos", "MP3", "MAE", "classical features")
+
+
+def sleep_scores(name: str, *, centred: bool = False) -> pd.DataFrame:
+    """Return tidy scores of a question, or of the networks."""
+    scores = long_scores(FOLDER / f"{name}.csv")
+    return scores[scores["centred"] == centred]
+
+
+def sleep_table(name: str) -> pd.DataFrame:
+    """Return means and SD over people, and the range of several pretrainings."""
+    rows = []
+    for method in METHODS:
+        row = {"method": method}
+        for centred in (False, True):
+            scores = sleep_scores(name, centred=centred)
+            for n, own in scores[scores["method"] == method].groupby("n_train_subjects"):
+                row[f"{n}, centred" if centred else f"{n} labelled"] = score_cell(own)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def sleep_tests(name: str) -> pd.DataFrame:
+    """Compare PARS with its rivals; people, draws and pretrainings are random."""
+    tests = {}
+    for n, of_n in sleep_scores(name).groupby("n_train_subjects"):
+        for other in RIVALS:
+            pair = of_n[of_n["method"].isin(["PARS", other])]
+            tests[n, other] = _test(pair, "PARS", other)
+    return _shown(tests, "against")
+
+
+def network_table() -> pd.DataFrame:
+    """Return means of the networks, a column for each number of labelled people."""
+    scores = sleep_scores("networks")
+    rows = []
+    for method, own in scores.groupby("method", sort=False):
+        cells = {f"{n} labelled": score_cell(part) for n, part in own.groupby("n_train_subjects")}
+        rows.append({"network": method} | cells)
+    return pd.DataFrame(rows).fillna("")
+
+
+def control_table(question: str) -> pd.DataFrame:
+    """Return means over people, draws and pretrainings, a column for each control."""
+    stored = pd.read_csv(FOLDER / "controls.csv", comment="#")
+    own = stored[stored["question"] == question]
+    people = [column for column in own if column.startswith("ucddb")]
+    means = own.assign(
+        method=own["method"].str.replace(r", seed \d+$", "", regex=True),
+        value=own[people].mean(axis=1),
+    )
+    wide = means.groupby(["method", "control"], sort=False)["value"].mean().unstack(sort=False)
+    wide = wide.reindex([method for method in METHODS if method in wide.index])
+    return wide.map("{:.3f}".format).rename(columns={"none": "as it is"}).reset_index()
+
+
+def loss_table() -> pd.DataFrame:
+    """Return losses of PARS on unseen people relative to chance, the range of all pretrainings."""
+    stored = pd.read_csv(FOLDER / "losses.csv", comment="#")
+    stored = stored.replace({"control": {"none": "as it is"}})
+    keys = ["method", "pairs", "control"]
+    text = stored.groupby(keys, sort=False)["loss"].agg(
+        lambda losses: f"{losses.mean():.2f} ({losses.min():.2f} to {losses.max():.2f})"
+    )
+    return text.unstack(sort=False).reset_index()
+
+
+def sleep_figure() -> Figure:
+    """Draw label efficiency on both questions."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.2), layout="constrained")
+    shown = ("PARS", "DropPos", "MP3", "MAE", UNTRAINED, "classical features")
+    for ax, (name, title) in zip(
+        axes, {"deep": "stage 3 or 4", "wake": "wake or deep sleep"}.items(), strict=True
+    ):
+        scores = sleep_scores(name)
+        scores = scores[scores["method"].isin(shown)]
+        # A draw and a pretraining are one seed of the figure.
+        several = scores["pretraining_seed"].fillna(0).astype(int)
+        plotting.label_efficiency(
+            scores.assign(seed=scores["seed"] * 10 + several),
+            "balanced_accuracy",
+            "balanced accuracy",
+            ax,
+            methods=list(shown),
+            chance=None if name == "wake" else 0.5,
+        )
+        ax.set(title=title, xlabel="labelled people")
+        ax.get_legend().remove()
+    axes[1].set_ylabel("")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    return figure

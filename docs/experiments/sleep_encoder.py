@@ -1,0 +1,171 @@
+"""Make the encoder ``pars-sleep`` of the package: PARS on twelve people of the UCD database.
+
+    python docs/experiments/sleep_encoder.py OUT --eeg FOLDER
+
+It pretrains three seeds with the defaults of PARSEmbedder on all windows, and writes the one with
+the middle loss into the package. OUT has the encoders of ``sleep.py``, for the loss on unseen
+people: ``docs/measured/sleep/losses.csv``. Shifts that the task predicts in one window go to
+``docs/measured/sleep/shifts.csv``, and the losses of the three seeds to ``seeds.csv``. Then
+``audit.py`` measures what the features hold, and writes that onto the card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import platform
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
+from sleep import MEASURED, TASKS, read
+from stored_table import store_table
+
+from braindecode_pars import PARSEmbedder, as_sklearn
+from braindecode_pars._common.files import replace_file
+from braindecode_pars._common.model_files import FOLDER
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretrained import load_encoder, save_encoder
+
+NAME, N_SEEDS = "pars-sleep", 3
+COMMAND = "python docs/experiments/sleep_encoder.py OUT --eeg FOLDER"
+#: Person and window whose shifts are stored.
+SHOWN = ("ucddb022", "4", 40)
+
+ABOUT: dict[str, Any] = {
+    "name": NAME,
+    "description": "An encoder that was pretrained on sleep EEG with the task pars.",
+    "licence": "ODC-BY 1.0",
+    "attribution": [
+        "McNicholas W., Doherty L., Ryan S., Garvey J., Boyle P., Chua E.: St. Vincent's "
+        "University Hospital / University College Dublin Sleep Apnea Database. PhysioNet. "
+        "https://doi.org/10.13026/C26C7D",
+        "Goldberger A. L. et al. (2000): PhysioBank, PhysioToolkit, and PhysioNet. Circulation "
+        "101(23):e215-e220. https://doi.org/10.1161/01.CIR.101.23.e215",
+    ],
+    "corpora": ["UCD Sleep Apnea Database 1.0.0 (PhysioNet)"],
+    "reference": "as recorded",
+    "channels": ["C3-A2 or C4-A1"],
+    "limits": (
+        "Not for diagnosis, nor for any decision about a person. The twelve people are patients "
+        "with suspected sleep apnoea. It was trained on wake and the stages 3 and 4; of one person "
+        "also on REM and light sleep. It detects features of single channels."
+    ),
+    "command": COMMAND,
+}
+
+README = """\
+# {name}
+
+{description} It contains information from the *St. Vincent's
+University Hospital / University College Dublin Sleep Apnea Database* 1.0.0
+(<https://physionet.org/content/ucddb/1.0.0/>), which is made available under the
+[Open Data Commons Attribution License 1.0](https://opendatacommons.org/licenses/by/1-0/)
+(ODC-BY 1.0). The encoder has the same licence. Cite:
+
+{cite}
+
+What was changed: one channel (C3-A2 or C4-A1) at 128 Hz was cut into the 30-s windows of the
+hypnogram. An encoder was trained on them without labels. Its weights are here, and no recordings.
+
+- Trained on: {people}
+- Loss relative to chance on {held_out_people}: {loss:.3f}
+- Date: {date}
+- Machine: {machine}
+- {limits}
+
+`encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
+it again, and to make this folder:
+
+```sh
+{command}
+```
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path, help="folder of the encoders of sleep.py")
+    parser.add_argument("--eeg", type=Path, required=True, help="folder of the recordings")
+    given = parser.parse_args()
+    windows = read(given.eeg)
+    folders = [given.out / "pars-sleep" / f"seed {seed}" for seed in range(N_SEEDS)]
+    for seed, folder in enumerate(folders):
+        if not (folder / "encoder.json").exists():
+            embedder = PARSEmbedder(pooling="channels", random_state=seed, verbose=0).fit(windows)
+            embedder.save(folder)
+            save_file(embedder.task_.state_dict(), folder / "task.safetensors")
+            print(seed, load_encoder(folder).card.loss_relative, flush=True)
+    losses = pd.DataFrame(
+        [(seed, load_encoder(folder).card.loss_relative) for seed, folder in enumerate(folders)],
+        columns=["seed", "loss_relative"],
+    )
+    store_table(losses, MEASURED / "seeds.csv", COMMAND, index=False, float_format="%.4g")
+    middle = int(losses.sort_values("loss_relative")["seed"].iloc[N_SEEDS // 2])
+    store_shifts(folders[middle], windows)
+    ship(folders[middle], middle)
+
+
+def ship(folder: Path, seed: int) -> None:
+    """Write the encoder into the package, with a complete card."""
+    encoder, card, _ = load_encoder(folder)
+    stored = pd.read_csv(MEASURED / "losses.csv", comment="#")
+    stored = stored.query("method == 'PARS' and control == 'none' and pairs == 'all'")
+    held_out = {
+        "people": "the same people, by encoders of six others each",
+        "loss_relative": round(float(stored["loss"].mean()), 4),
+        "parts": {},
+        "n_crops": int(card.n_windows // 2),
+        "seed": seed,
+    }
+    versions = card.versions
+    about = ABOUT | {
+        "people": [f"{len(card.subjects or [])} patients with suspected sleep apnoea"],
+        "band": [0, 64],
+        "held_out": held_out,
+        "date": str(date.today()),
+        "machine": f"1 process on cpu, Python {platform.python_version()}, "
+        f"torch {versions['torch']}",
+    }
+    prepared = replace(card.preprocessing, reference="as recorded")
+    card = replace(card, about=about, preprocessing=prepared)
+    target = save_encoder(copy.deepcopy(encoder).half(), card, FOLDER / NAME)
+    text = README.format(
+        **about | {"people": about["people"][0]},
+        cite="\n".join(f"- {reference}" for reference in about["attribution"]),
+        held_out_people=held_out["people"],
+        loss=held_out["loss_relative"],
+    )
+    replace_file(target / "README.md", text)
+
+
+def store_shifts(folder: Path, windows: Any) -> None:
+    """Store predicted and true shifts of one window, patches in the order of time."""
+    task = PARS(3840, 128, encoder=load_encoder(folder).encoder, **TASKS["PARS"][1]).eval()
+    task.load_state_dict(load_file(folder / "task.safetensors"))
+    person, stage, number = SHOWN
+    X, y, people = as_sklearn(windows)
+    of_stage = np.flatnonzero((people == person) & (y == ("W", "3", "4").index(stage)))
+    torch.manual_seed(0)
+    with torch.inference_mode():
+        x = torch.as_tensor(np.asarray(X[int(of_stage[number])])).float()
+        predicted, target = (shifts[0].numpy() for shifts in task(x))
+    order = np.argsort(target[:, 0])
+    table = pd.DataFrame(
+        {
+            "row": np.repeat(np.arange(len(order)), len(order)),
+            "column": np.tile(np.arange(len(order)), len(order)),
+            "true": target[np.ix_(order, order)].ravel(),
+            "predicted": predicted[np.ix_(order, order)].ravel(),
+        }
+    )
+    store_table(table, MEASURED / "shifts.csv", COMMAND, index=False, float_format="%.4g")
+
+
+if __name__ == "__main__":
+    main()
