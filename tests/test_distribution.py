@@ -23,6 +23,7 @@ DATA = {
     "braindecode_pars/py.typed",
     "braindecode_pars/datasets/sample_data/README.md",
     "braindecode_pars/datasets/sample_data/recordings.npz",
+    "braindecode_pars/datasets/sample_data/sleep.npz",
     "braindecode_pars/evaluation/study_report.css",
     "braindecode_pars/evaluation/study_report.html",
     *(
@@ -126,7 +127,7 @@ from braindecode_pars import datasets
 from braindecode_pars.pretrained import load_encoder
 assert version("braindecode_pars") == braindecode_pars.__version__
 print(braindecode_pars.__file__)
-print(len(datasets.mental_arithmetic()))
+print(len(datasets.mental_arithmetic()) + len(datasets.sleep()))
 for name in ("small", "noise", "pars-eegmmidb"):
     print(load_encoder(name).encoder.embed_dim)
 """
