@@ -16,6 +16,7 @@ from braindecode_pars.datasets import (
     tuab,
     tueg,
     tusz,
+    ucddb,
     ysyw,
 )
 from braindecode_pars.datasets.sample import mental_arithmetic, sleep
@@ -34,11 +35,12 @@ __all__ = [
     "tuab",
     "tueg",
     "tusz",
+    "ucddb",
     "ysyw",
 ]
 
 #: The modules that read a corpus from files, by name.
 RECIPES = {
     recipe.__name__.rpartition(".")[-1]: recipe
-    for recipe in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ysyw)
+    for recipe in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ucddb, ysyw)
 }

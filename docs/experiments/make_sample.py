@@ -1,8 +1,8 @@
 """Make the samples in the package from recordings.
 
-``python docs/experiments/make_sample.py mental_arithmetic PATH`` reads the files of EEGMAT below the
-folder PATH, and writes ``recordings.npz`` into the package. ``python docs/experiments/make_sample.py
-sleep PATH`` reads windows of UCDDB, files ``ucddbNNN.npz``, and writes ``sleep.npz``.
+``python docs/experiments/make_sample.py mental_arithmetic PATH`` reads the files of EEGMAT below
+the folder PATH, and writes ``recordings.npz`` into the package. With ``sleep`` instead, it reads
+windows of UCDDB, files ``ucddbNNN.npz``, and writes ``sleep.npz``.
 """
 
 from __future__ import annotations

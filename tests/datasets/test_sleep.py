@@ -104,7 +104,7 @@ def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
 
 def test_the_readme_has_licence_citation_and_what_is_missing():
     text = " ".join(SLEEP_FILE.with_name("README.md").read_text(encoding="utf-8").split())
-    sleep, arithmetic = text.split("## Mental arithmetic")
+    sleep, _ = text.split("## Mental arithmetic")
     for piece in (
         "opendatacommons.org/licenses/by/1-0",
         "https://doi.org/10.13026/C26C7D",
