@@ -28,7 +28,7 @@ DATA = {
     "braindecode_pars/evaluation/study_report.html",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
-        for name in ("features-eegmmidb", "features-noise", "pars-eegmmidb", "spectral-eegmmidb")
+        for name in ("features-eegmmidb", "features-noise")
         for file in ("README.md", "encoder.json", "encoder.safetensors")
     ),
 }
@@ -128,16 +128,16 @@ from braindecode_pars.pretrained import load_encoder
 assert version("braindecode_pars") == braindecode_pars.__version__
 print(braindecode_pars.__file__)
 print(len(datasets.mental_arithmetic()) + len(datasets.sleep()))
-for name in ("small", "noise", "pars-eegmmidb"):
+for name in ("small", "noise"):
     print(load_encoder(name).encoder.embed_dim)
 """
     printed = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
     assert Path(printed[0]).is_relative_to(environment)
     assert int(printed[1]) > 0
-    assert [int(size) > 0 for size in printed[2:]] == [True] * 3
+    assert [int(size) > 0 for size in printed[2:]] == [True] * 2
 
 
 def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):
     printed = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
-    assert "pars-eegmmidb" in printed
-    assert "spectral-eegmmidb" in printed
+    assert "features-eegmmidb" in printed
+    assert "features-noise" in printed
