@@ -99,6 +99,10 @@ def test_both_hold_the_package_with_licence_and_data(distributions):
     assert modules | DATA | top <= members(distributions["sdist"])
 
 
+def test_the_wheel_is_small(distributions):
+    assert distributions["wheel"].stat().st_size < 9e6
+
+
 def test_neither_holds_tests_builds_or_caches(distributions):
     for names in (set(contents(distributions["wheel"])), members(distributions["sdist"])):
         assert [name for name in names if UNWANTED.intersection(Path(name).parts)] == []

@@ -48,16 +48,17 @@ summary = summarize(scores)
 print(summary[["method", "n_train_subjects", "mean", "sd"]].round(2).to_string(index=False))
 
 # %%
-# Eight test subjects and one seed show that all steps work together, no more. The pretrained encoder
-# is ``small``, which is in the package.
+# Eight test subjects and one seed show that all steps work together, no more. The pretrained
+# encoder is ``small``, which is in the package.
 #
 # Scores of the longer run
 # ------------------------
 #
 # Here 2 to 16 labelled subjects are drawn from 50, three times, and 20 others are scored. The
-# encoder (PARS without overlap) was pretrained without labels on the recordings of these 50. "Seed 1" is the second
-# pretraining. With four labelled subjects, scratch and the first pretraining have seventeen more
-# draws, which are left out here: in all twenty that gain is significant (:doc:`/results/hands`).
+# encoder, PARS without overlap, was pretrained without labels on the recordings of these 50. "Seed
+# 1" is the second pretraining. With four labelled subjects, scratch and the first pretraining have
+# seventeen more draws, which are left out here: in all twenty that gain is significant
+# (:doc:`/results/hands`).
 
 stored = Path("../../docs/measured/hands.csv")
 print("".join(line for line in stored.open() if line.startswith("#")))
