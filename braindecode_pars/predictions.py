@@ -22,6 +22,7 @@ from scipy.special import entr
 from braindecode_pars._common.checks import checked, positive
 from braindecode_pars._common.files import replace_files, to_json
 from braindecode_pars._common.tables import PROBABILITY, SMOOTHED, SMOOTHED_LABEL, with_numbers
+from braindecode_pars.recordings.sleep_stages import STAGES_IN_ORDER, UNSCORED, stage_of
 
 
 @checked()
@@ -465,69 +466,6 @@ def _percent(part: float, whole: float) -> float:
 #: Stages by the AASM, in the order of a hypnogram from top to bottom.
 STAGES = ("W", "R", "N1", "N2", "N3")
 
-#: What :func:`stage_of` returns for artefacts, movement time and windows without a score.
-UNSCORED = "unscored"
-
-#: Texts of each stage, without punctuation and the words "sleep" and "stage"; from the top of a
-#: hypnogram to its bottom. "light", "NREM" and "sleep" are the classes of coarser scorings.
-_TEXTS: dict[str, tuple[str, ...]] = {
-    "W": ("w", "wake", "awake", "wakefulness", "waking", "0", "s0"),
-    "R": ("r", "rem"),
-    "N1": ("1", "n1", "s1", "nrem1"),
-    "light": ("light", "n1n2", "nrem12"),
-    "N2": ("2", "n2", "s2", "nrem2"),
-    "NREM": ("nrem",),
-    "N3": ("3", "n3", "s3", "nrem3", "deep", "sws", "slowwave", "n3n4", "s3s4", "34"),
-    "N4": ("4", "n4", "s4", "nrem4"),
-    "sleep": ("s", "asleep", "sleep"),
-    UNSCORED: (
-        *("?", "u", "uns", "unscored", "unknown", "undefined", "notscored", "na", "none", "nan"),
-        *("m", "mt", "movement", "movementtime", "mvt", "art", "artefact", "artifact"),
-    ),
-}
-_STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
-
-
-def stage_of(name: object) -> str | None:
-    """Return the stage that a name means.
-
-    Parameters
-    ----------
-    name : object
-        Name of a stage in any common spelling: ``"Wake"``, ``"Sleep stage R"``, ``"NREM2"``,
-        ``"S4"``, ``"Movement time"``. Case, spaces, hyphens and the words "sleep" and "stage" do
-        not matter. Of several names joined with a slash, all must mean the same stage. A number
-        alone means nothing: 4 is stage 4 in one convention, and REM in another.
-
-    Returns
-    -------
-    str | None
-        One of :data:`STAGES`; ``"N4"`` for stage 4 of R&K; ``"light"``, ``"NREM"`` or ``"sleep"``
-        for coarser stages; ``"unscored"``; None when the name is not that of a stage.
-
-    Examples
-    --------
-    >>> from braindecode_pars.predictions import stage_of
-    >>> [stage_of(name) for name in ("Wake", "Sleep stage R", "NREM-2", "S4", "?", "left")]
-    ['W', 'R', 'N2', 'N4', 'unscored', None]
-    """
-    if not isinstance(name, str):
-        return None
-    found = {_stage_of_one(part) for part in name.split(" / ")}
-    if found == {"N3", "N4"}:  # Sleep stage 3 / Sleep stage 4
-        return "N3"
-    return found.pop() if len(found) == 1 else None
-
-
-def _stage_of_one(name: str) -> str | None:
-    text = name.strip().casefold().replace("_", " ")
-    if re.fullmatch(r"-?[\d.]+", text):
-        return None
-    if text != "sleep":
-        text = re.sub(r"\b(sleep|stage)\b", "", text)
-    text = re.sub(r"[\s.:+/&-]+", "", text).replace("nonrem", "nrem")
-    return _STAGE_OF_TEXT.get(text)
-
 
 def are_stages(names: Iterable[object]) -> bool:
     """Whether the classes of a scoring are called like sleep stages. Numbers alone are not.
@@ -602,5 +540,4 @@ def top_to_bottom(names: Iterable[object]) -> list:
     names = list(names)
     remedy = f"give the order from top to bottom, such as order={list(map(str, names))}"
     stage = dict(zip(names, known_stages(names, remedy), strict=True))
-    ranks = list(_TEXTS)
-    return sorted(names, key=lambda name: ranks.index(stage[name]))
+    return sorted(names, key=lambda name: STAGES_IN_ORDER.index(stage[name]))

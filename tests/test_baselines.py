@@ -256,11 +256,11 @@ def test_sizes_may_differ_on_purpose(tmp_path):
 
 
 def test_several_encoders_are_methods_of_their_names():
-    encoders = {"PARS": "small", "MAE": "spectral-eegmmidb"}
+    encoders = {"PARS": "small", "MAE": "noise"}
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
     assert list(methods) == ["scratch", "PARS probe", "MAE probe", "PARS", "MAE"]
-    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("spectral-eegmmidb", 3)
-    assert methods["MAE probe"].transformer.encoder == "spectral-eegmmidb"
+    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("noise", 3)
+    assert methods["MAE probe"].transformer.encoder == "noise"
     centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
     assert [name.partition(",")[0] for name in centred] == [
         "PARS probe",

@@ -23,11 +23,12 @@ DATA = {
     "braindecode_pars/py.typed",
     "braindecode_pars/datasets/sample_data/README.md",
     "braindecode_pars/datasets/sample_data/recordings.npz",
+    "braindecode_pars/datasets/sample_data/sleep.npz",
     "braindecode_pars/evaluation/study_report.css",
     "braindecode_pars/evaluation/study_report.html",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
-        for name in ("features-eegmmidb", "features-noise", "pars-eegmmidb", "spectral-eegmmidb")
+        for name in ("features-eegmmidb", "features-noise")
         for file in ("README.md", "encoder.json", "encoder.safetensors")
     ),
 }
@@ -98,6 +99,10 @@ def test_both_hold_the_package_with_licence_and_data(distributions):
     assert modules | DATA | top <= members(distributions["sdist"])
 
 
+def test_the_wheel_is_small(distributions):
+    assert distributions["wheel"].stat().st_size < 9e6
+
+
 def test_neither_holds_tests_builds_or_caches(distributions):
     for names in (set(contents(distributions["wheel"])), members(distributions["sdist"])):
         assert [name for name in names if UNWANTED.intersection(Path(name).parts)] == []
@@ -126,17 +131,17 @@ from braindecode_pars import datasets
 from braindecode_pars.pretrained import load_encoder
 assert version("braindecode_pars") == braindecode_pars.__version__
 print(braindecode_pars.__file__)
-print(len(datasets.mental_arithmetic()))
-for name in ("small", "noise", "pars-eegmmidb"):
+print(len(datasets.mental_arithmetic()) + len(datasets.sleep()))
+for name in ("small", "noise"):
     print(load_encoder(name).encoder.embed_dim)
 """
     printed = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
     assert Path(printed[0]).is_relative_to(environment)
     assert int(printed[1]) > 0
-    assert [int(size) > 0 for size in printed[2:]] == [True] * 3
+    assert [int(size) > 0 for size in printed[2:]] == [True] * 2
 
 
 def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):
     printed = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
-    assert "pars-eegmmidb" in printed
-    assert "spectral-eegmmidb" in printed
+    assert "features-eegmmidb" in printed
+    assert "features-noise" in printed

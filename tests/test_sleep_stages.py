@@ -12,6 +12,7 @@ from braindecode_pars.predictions import (
     stage_of,
     top_to_bottom,
 )
+from braindecode_pars.recordings.sleep_stages import aasm_stages
 
 #: Complete scorings, each from the top of a hypnogram to its bottom.
 SCORINGS = [
@@ -63,3 +64,17 @@ def test_unknown_names_are_an_error_that_shows_the_order():
 def test_unscored_alone_is_not_sleep():
     assert not are_stages(["?", "unknown"])
     assert not any(map(are_stages, itertools.combinations(["left", "right", "rest"], 2)))
+
+
+def test_scores_of_rechtschaffen_and_kales_as_stages_of_the_aasm():
+    """In such a scoring numbers are stages; what is no stage of the AASM is left out."""
+    assert aasm_stages("W1234R") == dict(
+        zip("W1234R", ("W", "N1", "N2", "N3", "N3", "R"), strict=True)
+    )
+    for spelling in ("S{}", "Sleep stage {}", "NREM{}", "stage {}"):
+        names = [spelling.format(number) for number in range(1, 5)]
+        assert list(aasm_stages(names).values()) == ["N1", "N2", "N3", "N3"]
+    for scoring in SCORINGS:
+        for name, stage in aasm_stages(scoring).items():
+            assert str(stage_of(name)).replace("N4", "N3") == stage
+    assert aasm_stages(["MT", "?", "Light", "left", "5", "Movement time"]) == {}

@@ -46,7 +46,7 @@ _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 NO_SUBJECT = "synthetic signals"
 
 #: Public corpora: those of the recipes.
-CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
+CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ucddb", "ysyw")
 
 #: Corpora that have people in common: all are parts of the Temple hospital's.
 _FAMILIES: dict[str | None, str] = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")

@@ -216,7 +216,7 @@ def restored_by_callbacks(net: NeuralNet) -> int | None:
 
 
 #: Loss relative to chance above which pretraining has hardly solved its task. Its encoder may be of
-#: use all the same: that of ``pars-eegmmidb`` is, see docs/results/index.rst.
+#: use all the same: that of PARS without overlap is, see docs/results/hands.rst.
 AT_CHANCE = 0.98
 
 

@@ -159,7 +159,7 @@ def store(
     recipe : NAME=FOLDER
         Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its training subjects,
         with the recipe's channels, filters and rate. May be repeated. Recipes: eegmat, eesm17,
-        physionet_mi, tuab, tueg, tusz, ysyw.
+        physionet_mi, tuab, tueg, tusz, ucddb, ysyw.
     labels
         Store the labelled windows of the recipes too, for evaluate --dataset STORE: of the subjects
         of all splits. Pretraining leaves out validation and test subjects.

@@ -64,12 +64,13 @@ def evaluate(
     protocol
         compare, leave-one-subject-out, label-efficiency, transfer, ablation, controls.
     dataset : NAME
-        Corpus: mental_arithmetic (in the package), simulated, eegmat, eesm17, physionet_mi, tuab,
-        tueg, tusz, ysyw; a folder of own labelled recordings, a BIDS data set, or a store with
-        labels; a Python file with a function load that returns labelled windows.
+        Corpus: sleep and mental_arithmetic (in the package), simulated, eegmat, eesm17,
+        physionet_mi, tuab, tueg, tusz, ucddb, ysyw; a folder of own labelled recordings, a BIDS
+        data set, or a store with labels; a Python file with a function load that returns labelled
+        windows.
     data
-        Folder of a corpus with a name, or of a store of it with labels; mental_arithmetic and
-        simulated need none.
+        Folder of a corpus with a name, or of a store of it with labels; sleep, mental_arithmetic
+        and simulated need none.
     load : KEY=VALUE
         Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
         recordings, labels=labels.csv. May be repeated.

@@ -98,8 +98,8 @@ def fit(
     Options
     -------
     folder : FOLDER
-        Folder of labelled recordings, a BIDS data set, or a store with labels. mental_arithmetic is
-        the sample in the package.
+        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
+        mental_arithmetic are samples in the package.
     out : MODEL
         Folder for the model.
     overwrite

@@ -32,8 +32,8 @@ def study(
     Options
     -------
     folder : FOLDER
-        Folder of labelled recordings, a BIDS data set, or a store with labels. mental_arithmetic is
-        the sample in the package.
+        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
+        mental_arithmetic are samples in the package.
     out : STUDY
         Folder of the study.
     hours

@@ -1,8 +1,9 @@
-"""EEG corpora, a sample of real recordings and simulated sleep EEG, as windows; also noise.
+"""EEG corpora, samples of real recordings and simulated sleep EEG, as windows; also noise.
 
 Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus;
-:mod:`~braindecode_pars.datasets.folder` reads own recordings. The sample is in the package:
-:func:`mental_arithmetic` needs no files. :class:`SyntheticSignals` has no recordings at all.
+:mod:`~braindecode_pars.datasets.folder` reads own recordings. The samples are in the package:
+:func:`sleep` and :func:`mental_arithmetic` need no files. :class:`SyntheticSignals` has no
+recordings at all.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401
@@ -15,6 +16,7 @@ from braindecode_pars.datasets import (
     tuab,
     tueg,
     tusz,
+    ucddb,
     ysyw,
 )
 from braindecode_pars.datasets.sample import mental_arithmetic, sleep
@@ -29,14 +31,16 @@ __all__ = [
     "mental_arithmetic",
     "physionet_mi",
     "simulated",
+    "sleep",
     "tuab",
     "tueg",
     "tusz",
+    "ucddb",
     "ysyw",
 ]
 
 #: The modules that read a corpus from files, by name.
 RECIPES = {
     recipe.__name__.rpartition(".")[-1]: recipe
-    for recipe in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ysyw)
+    for recipe in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ucddb, ysyw)
 }

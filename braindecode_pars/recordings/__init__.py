@@ -2,9 +2,9 @@
 
 A recording is found (``search``), opened (``readers``), prepared (``preparation``) and cut into
 windows (``cutting``), with labels from its annotations (``label_annotations``), or from names or
-tables of files (``label_files``). ``loading`` does this for a whole corpus, in
-parallel. ``continuous`` and ``labelled`` hand whole recordings to a store. ``preprocessing``
-describes what was done, and ``as_trained`` does the same with another recording.
+tables of files (``label_files``); ``sleep_stages`` knows the names of stages. ``loading`` does this
+for a whole corpus, in parallel. ``continuous`` and ``labelled`` hand whole recordings to a store.
+``preprocessing`` describes what was done, and ``as_trained`` does the same with another recording.
 """
 
 import lazy_loader
@@ -27,5 +27,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "preprocessing": ["Difference", "Preprocessing", "differences"],
         "readers": ["read_edf", "read_recording", "read_wfdb"],
+        "sleep_stages": ["aasm_stages"],
     },
 )

@@ -294,7 +294,7 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
     if not isinstance(classes, Mapping):
         classes = {name: target for target, name in enumerate(classes)}
     if classes:
-        earlier = getattr(windows, "window_kwargs", None) or []
+        earlier: list = getattr(windows, "window_kwargs", None) or []
         windows.window_kwargs = [*earlier, ("name_classes", dict(mapping=dict(classes)))]
     return windows
 

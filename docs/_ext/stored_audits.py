@@ -12,7 +12,7 @@ __all__ = ["FILE", "audit_map", "audit_rows", "read_audits"]
 
 FILE = MEASURED / "audits.csv"
 
-#: Encoders of the package in the order of figures and tables, and the names that users give.
+#: Encoders in the order of figures and tables, two of them of version 0.2.0, and their short names.
 NAMES = {
     "features-eegmmidb": "small",
     "features-noise": "noise",

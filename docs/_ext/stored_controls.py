@@ -1,4 +1,4 @@
-"""Scores of ``docs/measured/controls``: the packaged encoders on windows that lack one thing."""
+"""Scores of ``docs/measured/controls``: encoders on windows that lack one thing."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from braindecode_pars.evaluation.controls import CONTROLS, UNCHANGED
 __all__ = ["FOLDER", "control_figure", "control_means", "control_scores", "gains", "numbers"]
 
 FOLDER = MEASURED / "controls"
+#: The last two are of version 0.2.0.
 ENCODERS = ("small", "noise", "spectral-eegmmidb", "pars-eegmmidb")
 #: What the encoders are compared with.
 RANDOM = "random encoder"

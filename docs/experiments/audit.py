@@ -1,12 +1,13 @@
-"""What do the features of the encoders in the package hold?
+"""What do the features of the encoders in the package, and of two former ones, hold?
 
-    python docs/experiments/audit.py FOLDER
+    python docs/experiments/audit.py FOLDER ENCODERS
 
-FOLDER has PhysioNet's motor imagery recordings. Every encoder is audited on the sample in the
-package (24 people, rest and mental arithmetic), on trials of motor imagery (people 51 to 70; each
-run is a session), and on the channels that both have. No encoder was trained on these people.
-Writes ``docs/measured/audits.csv``, and the entry ``audit`` of the card of each encoder; the
-weights stay the same.
+FOLDER has PhysioNet's motor imagery recordings, and ENCODERS the runs of the encoders that were in
+the package of version 0.2.0, as ``reproduce.py`` pretrains them. Every encoder is audited on the
+sample in the package (24 people, rest and mental arithmetic), on trials of motor imagery (people
+51 to 70; each run is a session), and on the channels that both have. No encoder was trained on
+these people. Writes ``docs/measured/audits.csv``, and the entry ``audit`` of the card of each
+encoder; the weights stay the same.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
-from real_recordings import PREPARED, SCORED
+from real_recordings import FORMER, PREPARED, SCORED
 from stored_table import store_table
 
 from braindecode_pars import datasets
@@ -33,7 +34,7 @@ __all__ = ["store_on_card", "stored_audits"]
 MEASURED = Path(__file__).parents[1] / "measured" / "audits.csv"
 
 
-def main(eeg: Path) -> None:
+def main(eeg: Path, folder: Path) -> None:
     imagery = datasets.physionet_mi.load(
         eeg, list(SCORED), tmin=1, tmax=4, contrast="rest", verbose=0, **PREPARED
     )
@@ -44,10 +45,11 @@ def main(eeg: Path) -> None:
         "imagery": ("Imagined movements and rest (PhysioNet, people 51 to 70)", imagery, 3.0),
         "both": ("Both corpora", BaseConcatDataset([arithmetic, imagery]), 3.0),
     }
-    encoders = {name: name for name in packaged_names()}
+    encoders = {name: packaged_folder(name) for name in packaged_names()}
+    former = {name: folder / run for name, run in FORMER.items()}
     found = []
     for name, (title, windows, seconds) in corpora.items():
-        audit = audit_encoder(encoders, windows)
+        audit = audit_encoder(encoders | former, windows)
         audit.insert(0, "recordings", recordings_text(title, audit, seconds))
         audit.insert(0, "windows", name)
         found.append(audit)
@@ -55,12 +57,12 @@ def main(eeg: Path) -> None:
     store_table(
         audits,
         MEASURED,
-        "python docs/experiments/audit.py FOLDER",
+        "python docs/experiments/audit.py FOLDER ENCODERS",
         index=False,
         float_format="%.4f",
     )
-    for name in encoders:
-        store_on_card(packaged_folder(name), stored_audits(name))
+    for name, packaged in encoders.items():
+        store_on_card(packaged, stored_audits(name))
 
 
 def stored_audits(name: str) -> list[dict[str, Any]]:
@@ -91,4 +93,4 @@ def store_on_card(folder: Path, audit: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

@@ -1,13 +1,15 @@
-"""What do the gains of the packaged encoders need? The few-labels results on changed signals.
+"""What do the gains of pretrained encoders need? The few-labels results on changed signals.
 
     python docs/experiments/controls.py arithmetic OUT
     python docs/experiments/controls.py imagery OUT --eeg FOLDER
     python docs/experiments/controls.py hands OUT --eeg FOLDER
 
 FOLDER has PhysioNet's motor imagery recordings. OUT gets the scores of every fit, and an
-interrupted command resumes from there. At the end ``docs/measured/controls/TASK.csv`` is written.
-Every method is a linear classifier of frozen features, and all have the same labelled people in a
-draw. The sample of arithmetic has no frontal channels, so slow voltages are left out there.
+interrupted command resumes from there. ``OUT/encoders`` has the runs of the encoders that are not
+in the package, as ``reproduce.py`` pretrains them. At the end ``docs/measured/controls/TASK.csv``
+is written. Every method is a linear classifier of frozen features, and all have the same labelled
+people in a draw. The sample of arithmetic has no frontal channels, so slow voltages are left out
+there.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 
 import torch
 from few_labels import C
-from real_recordings import arithmetic, hands, imagery
+from real_recordings import FORMER, arithmetic, hands, imagery
 from sklearn.base import BaseEstimator
 from stored_table import store_table
 
@@ -34,7 +36,7 @@ TASKS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
 DESIGNS = {"arithmetic": ((4, 8), 20), "imagery": ((4,), 20), "hands": ((4, 16), 20)}
 #: On imagery the others were left out for their time.
 CHOSEN = {"imagery": ("slow", "eyes", "labels")}
-ENCODERS = ("small", "noise", "spectral-eegmmidb", "pars-eegmmidb")
+PACKAGED = ("small", "noise")
 BASELINES = (
     *("classical-features", "tangent-space", "tangent-space-8-30"),
     *("band-power", "amplitude", "slow-voltages"),
@@ -53,7 +55,7 @@ def main() -> None:
     split = {name: value for name, value in question.split.items() if name != "train_subjects"}
     names = BASELINES if given.task != "arithmetic" else BASELINES[:-1]
     scores = controls(
-        methods(names),
+        methods(names, given.out / "encoders"),
         question.windows,
         controls=CHOSEN.get(given.task, CONTROLS),
         n_train_subjects=numbers,
@@ -72,11 +74,12 @@ def main() -> None:
     store_table(table, MEASURED / f"{given.task}.csv", command, index=False, float_format="%.4g")
 
 
-def methods(names: tuple[str, ...]) -> dict[str, BaseEstimator]:
+def methods(names: tuple[str, ...], folder: Path) -> dict[str, BaseEstimator]:
     """Return the frozen encoders and the baselines by name."""
     torch.manual_seed(0)  # one random encoder for all draws
     random = PatchEncoder(**load_encoder("small").encoder.config)
-    encoders = {name: name for name in ENCODERS} | {"random encoder": random}
+    former = {name: folder / run for name, run in FORMER.items()}
+    encoders = {name: name for name in PACKAGED} | former | {"random encoder": random}
     probes = {
         name: LinearProbe(PARSEmbedder(encoder=encoder, pooling="channels", verbose=0), C=C)
         for name, encoder in encoders.items()

@@ -71,10 +71,13 @@ def _first_subjects(question: Question, n: int) -> BaseConcatDataset:
 
 
 def _stand_in(method: str, encoders: Path) -> None:
-    """Save an encoder of the package with the card of another pretraining of as many steps."""
+    """Save an encoder of the package, which has the same size, with the card of the pretraining."""
     task = real_recordings.TASKS[method]
-    encoder, card, _ = load_encoder("pars-eegmmidb")
-    card = replace(card, task=task["task"], task_params=task.get("task_params", {}))
+    settings = real_recordings.PRETRAINING
+    n_steps = settings["epochs"] * settings["steps_per_epoch"]
+    counts = dict(n_steps=n_steps, n_examples=n_steps * settings["batch_size"])
+    encoder, card, _ = load_encoder("small")
+    card = replace(card, task=task["task"], task_params=task.get("task_params", {}), **counts)
     save_encoder(encoder, card, encoders / method)
 
 

@@ -73,8 +73,8 @@ ENCODERS = {
     "noise": "noise",
     "noise, seed 1": "noise-1",
     "noise, seed 2": "noise-2",
-    "SpectralMAE": "spectral-eegmmidb",
-    "PARS without overlap": "pars-eegmmidb",
+    "SpectralMAE": "SpectralMAE",
+    "PARS without overlap": "PARS without overlap",
 }
 #: The same of the encoders that a GPU pretrained.
 LARGER = {

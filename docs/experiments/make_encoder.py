@@ -142,7 +142,7 @@ def make(
     store : SignalStore | path
         Recordings of held-out subjects of the same corpus, prepared in the same way.
     name : str
-        Name of the encoder: its task and corpus, such as ``"spectral-eegmmidb"``.
+        Name of the encoder: its task and corpus, such as ``"features-eegmmidb"``.
     out : Path | None
         Folder of the encoder. None means the one in the package.
 
@@ -161,7 +161,7 @@ def make(
     Examples
     --------
     >>> from make_encoder import make
-    >>> make("run1", "stores/51-70", "spectral-eegmmidb")  # doctest: +SKIP
+    >>> make("run1", "stores/51-70", "features-eegmmidb")  # doctest: +SKIP
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"The name {name!r} is not of lower-case letters, digits and hyphens.")
@@ -325,6 +325,6 @@ if __name__ == "__main__":
     parser = ArgumentParser(description="Make the folder of an encoder in the package.")
     parser.add_argument("run", metavar="RUN", help="folder of a finished pretraining run")
     parser.add_argument("store", metavar="STORE", help="store of held-out subjects")
-    parser.add_argument("name", metavar="NAME", help="task and corpus, such as spectral-eegmmidb")
+    parser.add_argument("name", metavar="NAME", help="task and corpus, such as features-eegmmidb")
     given = parser.parse_args()
     make(given.run, given.store, given.name)

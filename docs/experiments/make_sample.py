@@ -1,7 +1,8 @@
-"""Make the sample from the recordings of EEGMAT.
+"""Make the samples in the package from recordings.
 
-``python docs/experiments/make_sample.py PATH`` reads the files of EEGMAT below
-the folder PATH, and writes ``recordings.npz`` into the package.
+``python docs/experiments/make_sample.py mental_arithmetic PATH`` reads the files of EEGMAT below
+the folder PATH, and writes ``recordings.npz`` into the package. With ``sleep`` instead, it reads
+windows of UCDDB, files ``ucddbNNN.npz``, and writes ``sleep.npz``.
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars.datasets import eegmat
-from braindecode_pars.datasets.sample import CONDITIONS, FILE, SECONDS, STEP
+from braindecode_pars.datasets.sample import (
+    CONDITIONS,
+    FILE,
+    SECONDS,
+    SLEEP_FILE,
+    STAGES,
+    STEP,
+)
 
-__all__ = ["make", "samples_of"]
+__all__ = ["make", "make_sleep", "samples_of"]
 
 SUBJECTS = tuple(f"Subject{number:02d}" for number in range(24))
 
@@ -26,6 +34,12 @@ SUBJECTS = tuple(f"Subject{number:02d}" for number in range(24))
 CHANNELS = ("F3", "Fz", "F4", "T5", "P3", "Pz", "P4", "T6")
 
 SFREQ = 128.0
+
+#: Windows of each stage of a person in the sample of sleep, at most.
+N_WINDOWS = 60
+
+#: The recorder of UCDDB names no unit; as volts, this one gives amplitudes of EEG.
+UNIT = 100e-6
 
 
 def make(path: str | Path, file: Path = FILE) -> None:
@@ -40,7 +54,7 @@ def make(path: str | Path, file: Path = FILE) -> None:
 
     Examples
     --------
-    >>> from braindecode_pars.datasets.sample.make import make
+    >>> from make_sample import make
     >>> make("eegmat", "recordings.npz")  # doctest: +SKIP
     """
     np.savez_compressed(
@@ -69,7 +83,7 @@ def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
 
     Examples
     --------
-    >>> from braindecode_pars.datasets.sample.make import samples_of
+    >>> from make_sample import samples_of
     >>> samples = samples_of("eegmat", ["Subject00"])  # doctest: +SKIP
     """
     # Whole recordings are filtered, so that the ends of a minute are not those of a filter.
@@ -100,7 +114,60 @@ def _minute(recording: EEGWindowsDataset) -> np.ndarray:
     return signals[:, -n_times:] if is_rest else signals[:, :n_times]
 
 
+def make_sleep(path: str | Path, file: Path = SLEEP_FILE) -> None:
+    """Write the sample of sleep: windows of each stage, evenly spread over the night.
+
+    Parameters
+    ----------
+    path : path
+        Folder with ``ucddb002.npz`` and so on, at any depth: windows ``x`` in int16 times
+        ``scale``, with their ``stage``, ``position`` in the night, and whether they are ``bad``.
+    file : Path
+        Archive to write.
+
+    Examples
+    --------
+    >>> from make_sample import make_sleep
+    >>> make_sleep("ucddb", "sleep.npz")  # doctest: +SKIP
+    """
+    sources = sorted(Path(path).rglob("ucddb*.npz"))
+    people = [_windows_of(source, number) for number, source in enumerate(sources)]
+    steps = [person.pop("step") for person in people]
+    np.savez_compressed(
+        file,
+        subjects=np.array([source.stem for source in sources]),
+        step=np.array(steps, np.float32),
+        **{name: np.concatenate([person[name] for person in people]) for name in people[0]},
+    )
+
+
+def _windows_of(source: Path, number: int) -> dict[str, np.ndarray]:
+    """Return the windows of one person in steps of a tenth of their median amplitude."""
+    with np.load(source, allow_pickle=False) as archive:
+        night = {name: archive[name] for name in archive.files}
+    kept = np.sort(np.concatenate([_spread(night["stage"] == stage) for stage in STAGES]))
+    volts = night["x"][kept].astype(float) * float(night["scale"]) * UNIT
+    step = np.median(volts.std(axis=1)) / 10
+    samples = np.rint(volts / step).clip(-127, 127).astype(np.int8)
+    return dict(
+        step=step,
+        # They compress better. A difference may wrap around, and so does the sum that undoes it.
+        differences=np.diff(samples, axis=1, prepend=np.int8(0)),
+        person=np.full(len(kept), number, np.uint8),
+        **{name: night[name][kept] for name in ("stage", "position", "bad")},
+    )
+
+
+def _spread(is_wanted: np.ndarray) -> np.ndarray:
+    """Return at most 60 of the wanted windows, evenly spread."""
+    rows = np.flatnonzero(is_wanted)
+    places = np.linspace(0, len(rows) - 1, min(N_WINDOWS, len(rows)))
+    return rows[np.unique(places.round().astype(int))]
+
+
 if __name__ == "__main__":
-    parser = ArgumentParser(description="Make the sample from the recordings of EEGMAT.")
+    parser = ArgumentParser(description="Make the samples in the package from recordings.")
+    parser.add_argument("sample", choices=["mental_arithmetic", "sleep"])
     parser.add_argument("path", help="folder of the recordings, at any depth", metavar="PATH")
-    make(parser.parse_args().path)
+    given = parser.parse_args()
+    (make_sleep if given.sample == "sleep" else make)(given.path)

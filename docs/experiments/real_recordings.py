@@ -50,8 +50,8 @@ TASKS: dict[str, dict[str, Any]] = {
     "MAE": dict(task="mae", task_params=dict(mask_ratio=0.5)),
 }
 
-#: Encoders that are in the package.
-PACKAGED = {"SpectralMAE": "spectral-eegmmidb", "PARS without overlap": "pars-eegmmidb"}
+#: Names of two of these encoders in version 0.2.0; they are no longer in the package.
+FORMER = {"spectral-eegmmidb": "SpectralMAE", "pars-eegmmidb": "PARS without overlap"}
 
 #: A given encoder is fine-tuned as a new one: all weights alike, from the first step on.
 AS_FROM_SCRATCH = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
@@ -133,8 +133,7 @@ def _classifier(
         settings = settings | dict(finetune_epochs=5)  # about as many steps as with 16
     if method == "scratch":
         return PARSClassifier(None, **SIZES, **settings)
-    encoder = PACKAGED.get(method) or pretrained(method, encoders, eeg)
-    return PARSClassifier(encoder=encoder, **settings)
+    return PARSClassifier(encoder=pretrained(method, encoders, eeg), **settings)
 
 
 def pretrained(method: str, encoders: Path, eeg: Path | None) -> Path:
@@ -142,7 +141,7 @@ def pretrained(method: str, encoders: Path, eeg: Path | None) -> Path:
     run = encoders / method
     if not (run / "encoder.json").exists():
         if eeg is None:
-            raise SystemExit(f"{method} is not in the package; its pretraining needs --eeg.")
+            raise SystemExit(f"{method} has to be pretrained, which needs --eeg.")
         config = RunConfig(**PRETRAINING, **TASKS[method])
         began = (run / "run.json").exists()
         runs.pretrain(_store(encoders / "store", eeg), run, config, resume=began)

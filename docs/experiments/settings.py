@@ -58,7 +58,7 @@ TRIALS = dict(
     n_labelled=720,
     labelled_seconds=3,
     channels=MONTAGES["motor and 10-20"],
-    fit=dict(encoder="pars-eegmmidb", head="spatial_filter", finetune_epochs=15),
+    fit=dict(encoder="small", head="spatial_filter", finetune_epochs=15),
 )
 CASES = [
     Case(

@@ -56,7 +56,7 @@ def one_line(output: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "tuhab"], "'tuhab'; known are mental_arithmetic, simulated"),
+        (["--dataset", "tuhab"], "'tuhab'; known are sleep, mental_arithmetic, simulated"),
         (["--dataset", "tuab"], "tuab needs --data"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--data", "nowhere"], "omit nowhere"),

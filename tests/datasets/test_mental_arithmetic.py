@@ -94,8 +94,9 @@ def test_the_file_is_declared_with_its_licence():
     setup = configparser.ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     declared = setup["options.package_data"]["braindecode_pars.datasets"]
-    names = {f"{FILE.parent.name}/{name}" for name in (FILE.name, "README.md")}
-    assert {name.strip() for name in declared.split(",")} == names
+    patterns = [FILE.parent.parent / pattern.strip() for pattern in declared.split(",")]
+    found = {file for pattern in patterns for file in pattern.parent.glob(pattern.name)}
+    assert found == set(FILE.parent.iterdir())
     text = FILE.with_name("README.md").read_text(encoding="utf-8")
     assert "opendatacommons.org/licenses/by/1-0" in text
     assert "Zyma" in text

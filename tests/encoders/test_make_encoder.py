@@ -154,7 +154,7 @@ def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished
         make(finished, mixed, "spectral-noise", tmp_path / "out")
     with pytest.raises(ValueError, match="Spectral"):
         make(finished, folder / "others", "../Spectral", tmp_path / "out")
-    for taken in ("small", "spectral-eegmmidb"):
+    for taken in ("small", "features-noise"):
         with pytest.raises(ValueError, match=taken):
             make(finished, folder / "others", taken, tmp_path / "out")
     assert not (tmp_path / "out").exists()

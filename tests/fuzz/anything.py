@@ -639,6 +639,9 @@ def sleep(n_subjects=1, hours=0.01, n_chans=1, sfreq=50.0, random_state=0):
 
 target("simulated.sleep", sleep)
 target(
+    "sleep", lambda **given: datasets.sleep(**given)[0][0], dict(subjects=["ucddb002"]), "subjects"
+)
+target(
     "mental_arithmetic",
     lambda **given: datasets.mental_arithmetic(**given)[0][0],
     dict(subjects=["Subject00"]),
@@ -679,7 +682,7 @@ def load_folder(**arguments):
 load_folder.__signature__ = inspect.signature(datasets.folder.load)
 target("folder.load", load_folder, dict(labels="annotations"))
 target("folder.recordings", datasets.folder.recordings, lambda f: dict(path=_tree()))
-for name in ("eegmat", "eesm17", "physionet_mi", "tuab", "tusz", "ysyw"):
+for name in ("eegmat", "eesm17", "physionet_mi", "tuab", "tusz", "ucddb", "ysyw"):
     recipe = getattr(datasets, name)
     target(f"{name}.load", recipe.load, lambda f: dict(path=f))
 

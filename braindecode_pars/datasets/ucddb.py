@@ -1,0 +1,231 @@
+"""UCDDB: sleep stages of patients with suspected apnoea (PhysioNet, 1.0.0).
+
+The St. Vincent's University Hospital / University College Dublin Sleep Apnea Database. The paper
+does not use this corpus. It is free, and :func:`datasets.sleep <braindecode_pars.datasets.sleep>`
+is a sample of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Unpack
+
+import mne
+import numpy as np
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+
+from braindecode_pars._common.channel_names import template_montage
+from braindecode_pars.recordings.cutting import event_windows, name_classes
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars.recordings.preparation import (
+    SLEEP_STAGES,
+    filter_and_resample,
+    pick_electrodes,
+)
+from braindecode_pars.recordings.readers import read_edf, units_and_gaps
+from braindecode_pars.recordings.search import find_named
+from braindecode_pars.recordings.sleep_stages import aasm_stages
+
+__all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
+
+#: Channels; in the files each is referenced to the opposite ear: C3A2 and C4A1.
+CHANNELS = ("C3", "C4")
+
+#: Description of the corpus and of the windows that :func:`load` returns.
+CARD: dict[str, Any] = dict(
+    name="UCDDB",
+    version="1.0.0",
+    licence="ODC-BY-1.0",
+    address="https://physionet.org/content/ucddb/1.0.0/",
+    subjects=25,
+    channels=len(CHANNELS),
+    sfreq=128.0,
+    classes=SLEEP_STAGES,
+    reference="https://doi.org/10.13026/C26C7D; Goldberger et al. 2000, Circulation 101(23)",
+)
+
+WINDOW_SECONDS = 30.0
+_NAME = re.compile(r"(ucddb\d{3})\.rec")
+
+#: Scores of Rechtschaffen and Kales by code; 6 is an artefact, and 7 or more is indeterminate.
+_CODES = {"0": "W", "1": "R", "2": "1", "3": "2", "4": "3", "5": "4"}
+
+#: Volts of a signal whose unit is not named: with these it has the amplitude of EEG.
+_UNIT = 100e-6
+
+
+def recordings(path: str | Path) -> list[Recording]:
+    """Return the nights in a folder, without opening the files.
+
+    Parameters
+    ----------
+    path : path
+        Folder with files such as ``ucddb002.rec``, at any depth, and ``ucddb002_stage.txt`` beside
+        them.
+
+    Returns
+    -------
+    list of Recording
+        The description of a recording has ``subject`` (for example "ucddb002") and ``corpus``, but
+        no ``split``. Each subject has one night.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder contains no night.
+    ValueError
+        When two files have the same name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "ucddb002.rec").touch()
+    ...     [recording] = datasets.ucddb.recordings(folder)
+    >>> recording.description
+    {'subject': 'ucddb002', 'corpus': 'ucddb'}
+    """
+    return [
+        Recording(file, dict(subject=match[1], corpus="ucddb"))
+        for file, match in find_named(path, _NAME, "no night of UCDDB", "ucddb002.rec")
+    ]
+
+
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Read a night and prepare it: two channels, 128 Hz, high-pass 0.3 Hz, notch 50 Hz.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of :data:`CHANNELS`. A signal without a
+        unit is taken as 100 microvolts.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.ucddb.recordings("ucddb/1.0.0")[0]  # doctest: +SKIP
+    >>> raw = datasets.ucddb.prepare(first)  # doctest: +SKIP
+    """
+    return filter_and_resample(_signals(recording.file), sfreq=CARD["sfreq"], mains=50.0)
+
+
+def cut(recording: Recording) -> EEGWindowsDataset | None:
+    """Read a night and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the night has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel or its stages.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.ucddb.recordings("ucddb/1.0.0")[0]  # doctest: +SKIP
+    >>> windows = datasets.ucddb.cut(first)  # doctest: +SKIP
+    """
+    stages = _stages(recording.file)  # a night without stages fails before its signals are read
+    raw = prepare(recording).set_annotations(stages, verbose="error")
+    targets = {
+        name: SLEEP_STAGES.index(stage) for name, stage in aasm_stages(_CODES.values()).items()
+    }
+    windows = event_windows(raw, targets, WINDOW_SECONDS)
+    return None if windows is None else name_classes(windows, SLEEP_STAGES)
+
+
+@with_keywords_of(read_recipe)
+def load(
+    path: str | Path, subjects: Iterable[str] | None = None, **reading: Unpack[Reading]
+) -> BaseConcatDataset:
+    """Return 30-second windows of C3 and C4 at 128 Hz, high-pass 0.3 Hz, notch 50 Hz.
+
+    The files of PhysioNet are read as they are: signals from ``ucddb002.rec`` and so on, which are
+    EDF, and stages from ``ucddb002_stage.txt``, with a code for each 30 seconds. The stages 3 and 4
+    of Rechtschaffen and Kales are N3. Artefacts and indeterminate windows (codes 6 and more) are
+    left out.
+
+    Parameters
+    ----------
+    path : path
+        Folder with both files of each night, at any depth.
+    subjects : iterable of str | None
+        Subjects to read, for example ``["ucddb002"]``. None reads every subject in the folder.
+    n_jobs, cache, on_error, verbose
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
+
+    Returns
+    -------
+    BaseConcatDataset of EEGWindowsDataset
+        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
+        ``subject``. The annotations of each recording are the stages of Rechtschaffen and Kales.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder contains no night, or no night of a requested subject.
+    ValueError
+        When a night is damaged, or lacks a channel or its stages; the message names the file.
+
+    Notes
+    -----
+    The people are patients with suspected sleep apnoea. A signal whose unit is not named in its
+    file is taken as 100 microvolts.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> datasets.ucddb.CARD["classes"]
+    ('W', 'N1', 'N2', 'N3', 'R')
+    >>> windows = datasets.ucddb.load("ucddb/1.0.0", ["ucddb002"])  # doctest: +SKIP
+    """
+    found = choose_subjects(recordings(path), subjects, path)
+    return read_recipe(CARD, found, cut, **reading)
+
+
+def _signals(file: Path) -> mne.io.BaseRaw:
+    # MNE opens EDF files by their ending only. Nothing is written beside the recordings.
+    with TemporaryDirectory() as folder:
+        link = Path(folder, file.stem + ".edf")
+        link.symlink_to(file.resolve())
+        raw = read_edf(link, lambda name: False)
+        units, _ = units_and_gaps(link, raw.info["sfreq"])
+    unknown = [n for n, u in zip(raw.ch_names, units, strict=True) if not u.endswith("V")]
+    raw.apply_function(lambda signal: _UNIT * signal, unknown)
+    raw.rename_channels(lambda name: re.sub(r"(?<=C[34])(?=A[12])", "-", name))
+    pick_electrodes(raw, CHANNELS)
+    return raw.set_montage(template_montage(), verbose="error")
+
+
+def _stages(file: Path) -> mne.Annotations:
+    """Return the stages of a night by the names of Rechtschaffen and Kales."""
+    scores = file.with_name(f"{file.stem}_stage.txt")
+    if not scores.is_file():
+        raise ValueError(f"it has no stages: {scores.name} does not exist.")
+    codes = scores.read_text(encoding="utf-8").split()
+    names = [_CODES.get(code, "unscored") for code in codes]
+    return mne.Annotations(WINDOW_SECONDS * np.arange(len(names)), WINDOW_SECONDS, names)

@@ -1,0 +1,151 @@
+"""The sample of real sleep in the package."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from make_sample import make_sleep
+
+from braindecode_pars import as_sklearn, datasets
+from braindecode_pars.datasets.sample import SLEEP_FILE
+from braindecode_pars.windows.door import as_windows
+
+#: The file as it was made; it must never change without a reason in the changelog.
+SHA256 = "0adc2f30527515f31d627e27b1e66cf669ee37f6088b4b73be2abce7d0e8f6cd"
+
+
+@pytest.fixture(scope="module")
+def windows():
+    return datasets.sleep()
+
+
+@pytest.fixture(scope="module")
+def originals(eeg_folder):
+    folder = eeg_folder / "ucddb"
+    if not folder.is_dir():
+        pytest.skip(f"windows of UCDDB: {folder} does not exist")
+    return folder
+
+
+def test_windows_of_twelve_people(windows):
+    X, y, groups = as_sklearn(windows)
+    assert X[0].shape == (1, 30 * 128)
+    assert [dataset.windows.info["sfreq"] for dataset in windows.datasets] == [128] * 12
+    people = windows.description["subject"].tolist()
+    assert {type(person) for person in people} == {str}
+    assert sorted(set(groups)) == people
+    assert (len(people), people[0], people[-1]) == (12, "ucddb002", "ucddb024")
+    assert as_windows(windows).label_names == {"W": 0, "3": 1, "4": 2}
+    assert Counter(y.tolist()) == {0: 720, 1: 366, 2: 653}
+    for person in people:
+        counts = Counter(y[groups == person].tolist())
+        assert set(counts) == {0, 1, 2}
+        assert max(counts.values()) <= 60
+
+
+def test_metadata_say_where_a_window_was_and_whether_it_is_bad(windows):
+    table = windows.get_metadata()
+    for _, night in table.groupby("subject"):
+        assert (night["position"].diff().dropna() > 0).all()
+        np.testing.assert_array_equal(night["i_start_in_trial"], 3840 * night["position"])
+    wake = table["target"] == 0
+    assert table["bad"][wake].mean() == pytest.approx(0.207, abs=5e-4)  # in the README
+    assert table["bad"][~wake].mean() == pytest.approx(0.024, abs=5e-4)
+
+
+def test_stage_4_has_larger_slow_waves_than_stage_3(windows):
+    """In stage 4, the power from 0.5 to 2 Hz is larger than in stage 3, in nearly all people."""
+    X, y, groups = as_sklearn(windows)
+    x = np.stack([np.asarray(window)[0] for window in X])
+    assert 1e-5 < np.median(x.std(axis=1)) < 1e-4
+    slow = (np.abs(np.fft.rfft(x)[:, 15:60]) ** 2).sum(axis=1)
+    ratios = [
+        np.median(slow[(groups == person) & (y == 2)])
+        / np.median(slow[(groups == person) & (y == 1)])
+        for person in set(groups)
+    ]
+    assert sum(ratio > 1 for ratio in ratios) >= 11
+
+
+def test_some_people(windows):
+    two = datasets.sleep(["ucddb010", "ucddb006"])
+    assert two.description["subject"].tolist() == ["ucddb006", "ucddb010"]
+    np.testing.assert_array_equal(two[0][0], windows.datasets[1][0][0])
+
+
+@pytest.mark.parametrize(
+    ("subjects", "error", "message"),
+    [
+        (["ucddb003"], FileNotFoundError, "ucddb003; it has ucddb002, "),
+        ("ucddb002", TypeError, "list of subjects"),
+        ([], ValueError, "empty"),
+    ],
+)
+def test_wrong_subjects_raise(subjects, error, message):
+    with pytest.raises(error, match=message):
+        datasets.sleep(subjects)
+
+
+def test_loading_takes_less_than_a_second():
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        datasets.sleep()
+        best = min(best, time.process_time() - start)
+    assert best < 1
+
+
+def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
+    assert hashlib.sha256(SLEEP_FILE.read_bytes()).hexdigest() == SHA256
+    assert SLEEP_FILE.stat().st_size < 3e6
+    readme = SLEEP_FILE.with_name("README.md").read_text(encoding="utf-8")
+    with np.load(SLEEP_FILE, allow_pickle=False) as archive:
+        for name in archive.files:
+            shape = ", ".join(map(str, archive[name].shape)) + "," * (archive[name].ndim == 1)
+            kind = {"U": "text"}.get(archive[name].dtype.kind, str(archive[name].dtype))
+            assert f"| `{name}` | {kind}, ({shape}) |" in readme
+
+
+def test_the_readme_has_licence_citation_and_what_is_missing():
+    text = " ".join(SLEEP_FILE.with_name("README.md").read_text(encoding="utf-8").split())
+    sleep, _ = text.split("## Mental arithmetic")
+    for piece in (
+        "opendatacommons.org/licenses/by/1-0",
+        "https://doi.org/10.13026/C26C7D",
+        "Goldberger",
+        "REM sleep and the stages 1 and 2",
+        "patients with suspected sleep apnoea",
+        "unit of the recorder is not known",
+        "20.7 % of wake, 2.4 % of deep sleep",
+    ):
+        assert piece in sleep
+
+
+def test_windows_are_those_of_the_recordings_within_half_a_step(windows, originals):
+    with np.load(SLEEP_FILE, allow_pickle=False) as archive:
+        steps = dict(zip(archive["subjects"].tolist(), archive["step"], strict=True))
+    for dataset in windows.datasets:
+        person, metadata = dataset.description["subject"], dataset.metadata
+        with np.load(originals / f"{person}.npz", allow_pickle=False) as night:
+            rows = np.searchsorted(night["position"], metadata["position"])
+            original = night["x"][rows] * night["scale"] * 100e-6
+            assert night["stage"][rows].tolist() == ["W34"[target] for target in metadata["target"]]
+            assert night["bad"][rows].tolist() == metadata["bad"].tolist()
+        step = steps[person]
+        limited = original.clip(-127 * step, 127 * step)
+        stored = np.stack([x[0] for x, _, _ in dataset])
+        assert np.abs(stored - limited).max() <= 0.5001 * step
+        assert (np.abs(original) > 127 * step).mean() < 0.01
+
+
+def test_the_script_makes_the_same_arrays_again(originals, tmp_path):
+    make_sleep(originals, tmp_path / "again.npz")
+    with np.load(SLEEP_FILE) as stored, np.load(tmp_path / "again.npz") as again:
+        assert set(stored.files) == set(again.files)
+        for name in stored.files:
+            assert stored[name].dtype == again[name].dtype
+            np.testing.assert_array_equal(stored[name], again[name])
