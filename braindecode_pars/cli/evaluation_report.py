@@ -245,7 +245,8 @@ def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> No
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
-    shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
+    hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test"]
+    shown = tests.drop(columns=hidden)
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
     print_frame(shown, title, 2)
     show(describe_differences(tests))
