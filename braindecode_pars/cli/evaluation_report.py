@@ -211,17 +211,14 @@ def ablation(
 
 def reproduce(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
-    windows = load(dataset, None, {})
-    scores = evaluation.reproduce(windows, out, dataset=title(dataset), **arguments)
+    scores = evaluation.reproduce(load(dataset, None, {}), out, **arguments)
     by = [name for name in SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index().assign(subject=POOLED)
     table = score_table(means, "seeds").droplevel(["dataset", "n_train_subjects"])
     table["pretraining_loss"] = scores.groupby("method")["pretraining_loss"].mean()
-    print_frame(
-        table.reset_index(),
-        f"mean over {scores['subject'].nunique()} held-out subjects, ± SD over seeds; loss: of "
-        "pretraining, relative to chance",
-    )
+    n = scores["subject"].nunique()
+    about = f"mean over {n} held-out subjects, ± SD over seeds; loss relative to chance"
+    print_frame(table.reset_index(), about)
     show(f"Written to {out}: scores.csv, and the encoders in reproduction/.")
 
 

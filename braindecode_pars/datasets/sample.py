@@ -209,9 +209,7 @@ def scored_epochs(
     info = mne.create_info(["EEG"], 128.0, "eeg")
     starts = metadata["position"].to_numpy() * volts.shape[1]
     events = np.column_stack([starts, np.zeros_like(starts), targets])
-    crops = dict(
-        i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + volts.shape[1]
-    )
+    crops = dict(i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + volts.shape[1])
     metadata = metadata.drop(columns="stage").assign(**crops, target=targets)
     epochs = mne.EpochsArray(
         volts[:, None], info, events, metadata=metadata.reset_index(drop=True), verbose="error"

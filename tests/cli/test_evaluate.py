@@ -307,7 +307,7 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
     arguments = ["reproduce", "sleep", "--epochs", "2", "--seeds", "2", "--set", "num_layers=1"]
     result = runner.invoke(app, [*arguments, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    given = dict(dataset="sleep", epochs=2, seeds=range(2), num_layers=1)
+    given = dict(epochs=2, seeds=range(2), num_layers=1)
     assert calls == [(12, tmp_path, given)]
     assert "mean over 2 held-out subjects" in result.output
     found = one_line(result.output)

@@ -14,7 +14,7 @@ from braindecode_pars.pretrained import load_encoder
 
 SMALL = dict(embed_dim=16, num_layers=1, mlp_dim=16, finetune_epochs=1)
 UNTRAINED = "untrained, frozen"
-GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[0], metrics=["accuracy"], **SMALL)
+GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[0], **SMALL)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -27,10 +27,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module", autouse=True)
 def two_tasks():
     """Two of the tasks, because each adds two pretrainings and four fits."""
-    assert TASKS == ("mae", "mp3", "droppos", "pars")
     with pytest.MonkeyPatch.context() as patch:
         module = sys.modules["braindecode_pars.evaluation.reproduce"]
-        patch.setattr(module, "TASKS", TASKS[2:])
+        patch.setattr(module, "TASKS", {name: TASKS[name] for name in ("DropPos", "PARS")})
         yield
 
 
@@ -40,7 +39,8 @@ def scores(nights, folder):
 
 
 def test_everyone_is_tested_once_by_every_method(scores, folder):
-    tested = scores.groupby("method")["subject"].agg(sorted)
+    accuracy = scores[scores["metric"] == "balanced_accuracy"]
+    tested = accuracy.groupby("method")["subject"].agg(sorted)
     assert sorted(tested.index) == ["DropPos, frozen", "PARS, frozen", "scratch", UNTRAINED]
     assert (tested.map(tuple) == (1, 2, 3, 4)).all()
     assert set(scores["n_train_subjects"]) == {2}
@@ -74,7 +74,7 @@ def test_the_same_call_computes_nothing_and_another_one_begins_anew(
 
 
 def test_what_cannot_be_done_is_refused_before_anything_is_trained(nights, tmp_path):
-    with pytest.raises(ValueError, match="4 subjects are too few for 4 labelled ones"):
+    with pytest.raises(ValueError, match=r"4 subjects are too few: .* 4 of the others have labels"):
         reproduce(nights, tmp_path / "new", verbose=0)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"thesis\.txt, and is not the folder of a reproduction"):
