@@ -35,7 +35,7 @@ class ProtocolCommand(TyperCommand):
             ctx.meta["protocol"] = next((name for name in args if name in PROTOCOLS), None)
         return super().parse_args(ctx, args)
 
-    def get_params(self, ctx: Any) -> list:
+    def get_params(self, ctx: Any) -> list[Any]:
         protocol, found = ctx.meta.get("protocol"), super().get_params(ctx)
         return [each for each in found if not protocol or _takes(protocol, each.opts[0])]
 

@@ -88,16 +88,16 @@ def reproduce(
     >>> scores = reproduce(datasets.sleep(), "table-1")  # doctest: +SKIP
     """
     corpus = Corpus.of(windows_ds, "", "auto")
-    people, out = sorted(corpus.subjects, key=str), Path(out).expanduser()
+    people, place = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(people) < 4 or 3 * len(people) // 4 < n_train_subjects:
         raise ValueError(
             f"{len(people)} subjects are too few: a quarter is tested at a time, and "
             f"{n_train_subjects} of the others have labels."
         )
-    check_may_write(out, "a reproduction", is_ours=(out / "reproduction").is_dir())
+    check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
     settings = {"verbose": 0, **settings}
     content = describe_corpus(corpus), epochs, sorted(settings.items())
-    cache = out / "reproduction" / digest(*content)
+    cache = place / "reproduction" / digest(*content)
 
     def pretrained(task: str, seen: list, **own: Any) -> Any:
         with quiet():  # of losses, which are in the table
@@ -113,7 +113,8 @@ def reproduce(
     for seed, half in product(map(int, seeds), (0, 1)):
         run = f"half{half}-seed{seed}"
         seen, unseen = people[half::2], people[1 - half :: 2]
-        losses, frozen = {}, dict(freeze_encoder=True, **settings)
+        losses: dict[str, float | None] = {}
+        frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
         methods = {"scratch": PARSClassifier(None, **settings)}
         methods["untrained, frozen"] = PARSClassifier(None, **frozen)
         for name, task in ProgressBar(TASKS.items(), f"pretraining {run}", disable=not verbose):
@@ -129,5 +130,5 @@ def reproduce(
         scores = label_efficiency(methods, windows_ds, **design)
         tables.append(scores.assign(pretraining_loss=scores["method"].map(losses)))
     found = pd.concat(tables, ignore_index=True)
-    replace_file(out / "scores.csv", found.to_csv(index=False))
+    replace_file(place / "scores.csv", found.to_csv(index=False))
     return found

@@ -46,8 +46,8 @@ def test_everyone_is_tested_once_by_every_method(scores, folder):
     assert set(scores["n_train_subjects"]) == {2}
     pretrained = ~scores["method"].isin(["scratch", UNTRAINED])
     assert (scores["pretraining_loss"].notna() == pretrained).all()
-    written = pd.read_csv(folder / "scores.csv")
-    pd.testing.assert_frame_equal(written.fillna({"dataset": ""}), scores, check_dtype=False)
+    written = pd.read_csv(folder / "scores.csv").assign(dataset="")
+    pd.testing.assert_frame_equal(written, scores, check_dtype=False)
 
 
 def test_encoders_have_equal_steps_and_have_not_seen_who_is_tested(scores, folder):
