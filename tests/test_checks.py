@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from threading import Thread
 from types import NoneType
@@ -157,6 +158,21 @@ def test_quiet_is_quiet_in_its_own_thread_only():
     assert len(caught) == 1
     with pytest.warns(UserWarning, match="afterwards"):
         warn_user("afterwards")
+
+
+@pytest.mark.parametrize(("action", "n_shown"), [("default", 1), ("always", 3)])
+def test_the_same_warning_of_every_fold_comes_once(action, n_shown):
+    """Python forgets what it has shown whenever filters change, as scikit-learn's do in a fold."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)
+        for fold in range(3):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "of a library that is imported late")
+                warn_user("The sampling rate is unknown.")
+            warnings.filterwarnings("ignore", f"of library {fold}")
+    assert len(caught) == n_shown
+    with pytest.warns(UserWarning, match="elsewhere"):
+        warn_user("The sampling rate is unknown, elsewhere.")
 
 
 def test_the_line_outside_the_package_however_deep_the_call(nights):

@@ -279,9 +279,16 @@ _IS_QUIET: ContextVar[bool] = ContextVar("is_quiet", default=False)
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 
+#: Warnings that Python has shown, and shows once for each line of code by this filter.
+_SHOWN: set[tuple[Any, ...]] = set()
+
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points to the innermost line of the user's own code.
+
+    Python's default filter shows a warning once for each line of code, but forgets what it has
+    shown whenever a library changes its filters, as scikit-learn does in every fold. Here it is
+    remembered, so that a cross-validation warns once. Filters that show all warnings still do.
 
     Parameters
     ----------
@@ -308,7 +315,15 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         frame.f_code.co_filename.startswith(_PACKAGE) or _INSTALLED in frame.f_code.co_filename
     ):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    key = (message, category, frame.f_lineno)
+    # Of a filter, item 1 is the message, 2 the category and 3 the module.
+    general = (each for each in warnings.filters if each[1] is each[3] is None)
+    by = next((each for each in general if issubclass(category, each[2])), None)
+    shown = (*key, frame.f_code.co_filename, by)
+    if shown not in _SHOWN:
+        warnings.warn(message, category, stacklevel=level)
+        if key in frame.f_globals.get("__warningregistry__", ()):  # not if all are to be shown
+            _SHOWN.add(shown)
 
 
 @contextmanager

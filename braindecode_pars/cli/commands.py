@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from braindecode_pars.cli.evaluate import evaluate
+from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.fitting import fit
 from braindecode_pars.cli.studying import study
 from braindecode_pars.cli.terminal import (
@@ -381,6 +381,41 @@ def predict(
 
 
 @documented
+def reproduce(
+    dataset: str,
+    *,
+    out: Path = Path("braindecode-pars-reproduction"),
+    epochs: Annotated[int, typer.Option(min=1)] = 50,
+    seeds: Annotated[int, typer.Option(min=1)] = 3,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+) -> None:
+    """Compare scratch, MAE, MP3, DropPos and PARS as in the paper's table 1: reproduce sleep.
+
+    Each task pretrains on half of the people without labels, in equal steps. With the labels of
+    four people, its frozen encoder is tested on the other half; then the halves change places. The
+    minutes that this takes are printed first. The same command resumes.
+
+    Options
+    -------
+    dataset
+        sleep, the nights in the package, or another corpus as in evaluate --dataset.
+    out
+        Folder for scores.csv, and to resume from.
+    epochs
+        Number of epochs of each pretraining.
+    seeds
+        Number of repetitions; seeds are 0, 1, ...
+    settings : KEY=VALUE
+        Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
+    """
+    with report_failures(f"What is finished is kept in {out}; run the same command to resume."):
+        from braindecode_pars.cli import evaluation_report as report
+
+        given = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
+        report.reproduce(dataset, out, given)
+
+
+@documented
 def encoders(name: str | None = None, *, audit: bool = False) -> None:
     """List the pretrained encoders in the package, or print the card or the audit of one.
 
@@ -409,8 +444,8 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (study, store, plan, pretrain, fit, evaluate, predict, encoders):
-    app.command()(command)
+for command in (study, store, plan, pretrain, fit, evaluate, predict, reproduce, encoders):
+    app.command(cls=ProtocolCommand if command is evaluate else None)(command)
 
 
 class _Echo(logging.Handler):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from braindecode_pars.cli.terminal import documented, given_options, report_failures, values
 
@@ -26,6 +27,19 @@ CONTROLS = ("slow", "detrended", "eyes", "phase", "amplitude", "order", "labels"
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
+class ProtocolCommand(TyperCommand):
+    """Command whose help shows the options of a protocol, where one stands before --help."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--help" in args:
+            ctx.meta["protocol"] = next((name for name in args if name in PROTOCOLS), None)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        protocol, found = ctx.meta.get("protocol"), super().get_params(ctx)
+        return [each for each in found if not protocol or _takes(protocol, each.opts[0])]
+
+
 @documented
 def evaluate(
     context: typer.Context,
@@ -42,7 +56,7 @@ def evaluate(
     metric: list[str] | None = None,
     against: str | None = None,
     n: Annotated[list[int] | None, typer.Option(min=1)] = None,
-    grid: str | None = None,
+    grid: list[str] | None = None,
     control: list[str] | None = None,
     test_subject: list[str] | None = None,
     seeds: Annotated[int | None, typer.Option(min=1)] = None,
@@ -57,7 +71,8 @@ def evaluate(
     pretraining with PARS. controls repeats a comparison on windows that lack one thing, such as
     slow voltages, and says what the gain of an encoder needs.
 
-    Finished fits are kept in --out: after an interruption, the same command resumes.
+    Finished fits are kept in --out: after an interruption, the same command resumes. With a
+    protocol before --help, its own options are shown.
 
     Options
     -------
@@ -109,8 +124,10 @@ def evaluate(
     n
         For label-efficiency and controls: number of training subjects; may be repeated. For
         ablation: the same; the last one counts. Default: all.
-    grid : NAME
-        For ablation: settings to vary, masking, sampling, decoder, overlap, joint.
+    grid : NAME | KEY=VALUE,...
+        For ablation: settings to vary, masking, sampling, decoder, overlap, joint; or values of a
+        parameter of PARS or PARSClassifier, such as n_patches=10,20,40. May be repeated, for all
+        combinations.
     control : NAME
         For controls: what the windows lack, slow, detrended, eyes, phase, amplitude, order, labels.
         May be repeated. Default: all.
@@ -152,7 +169,7 @@ def evaluate(
         # What is not given is the protocol's default.
         arguments |= {name: value for name, value in given.items() if value}
         if is_ablation:
-            report.ablation(classifier, windows, grid or "", **arguments)
+            report.ablation(classifier, windows, grid or [], **arguments)
         elif protocol == "controls":
             report.controls(methods, windows, against=against, **arguments)
         else:
@@ -160,19 +177,23 @@ def evaluate(
 
 
 def _check_options(
-    protocol: str, given: list[str], grid: str | None, controls: list[str] | None
+    protocol: str, given: list[str], grid: list[str] | None, controls: list[str] | None
 ) -> None:
     """Refuse an unknown protocol, and options that it does not take or cannot do without."""
     _check_known("protocol", [protocol], PROTOCOLS)
     for each in given:
-        takes = [name for name, own in PROTOCOLS.items() if each in own]
-        if takes and protocol not in takes:
-            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {', '.join(takes)}.")
+        if not _takes(protocol, each):
+            takes = ", ".join(name for name in PROTOCOLS if _takes(name, each))
+            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {takes}.")
     needed = REQUIRED.get(protocol)
     if needed is not None and needed not in given:
         raise typer.BadParameter(f"{protocol} needs {needed}.")
-    _check_known("grid", [grid] if grid is not None else [], GRIDS)
+    _check_known("grid", [name for name in grid or () if "=" not in name], GRIDS)
     _check_known("control", controls or [], CONTROLS)
+
+
+def _takes(protocol: str, option: str) -> bool:
+    return option in PROTOCOLS[protocol] or not any(option in own for own in PROTOCOLS.values())
 
 
 def _check_known(what: str, names: list[str], known: Collection[str]) -> None:

@@ -22,7 +22,7 @@ from braindecode_pars import evaluation, paper, plotting
 from braindecode_pars._common.files import import_file, replace_file
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
-from braindecode_pars._common.tables import POOLED
+from braindecode_pars._common.tables import POOLED, SCORES
 from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated, sleep
@@ -182,22 +182,43 @@ def method_called(name: str, methods: Iterable[str]) -> str:
 def ablation(
     settings: Mapping[str, Any],
     windows: BaseConcatDataset,
-    grid: str,
+    grid: list[str],
     *,
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Run the protocol of this name with PARS and show its scores."""
+    """Run the protocol of this name with PARS, and show its scores.
+
+    The entries of the grid are names of those of the package, and parameters with their values.
+    """
     (estimator,) = make_methods(["pars"], **settings).values()
-    varied = evaluation.GRIDS[grid]
+    varied: dict[str, Any] = {}
+    for text in grid:
+        key, equals, listed = text.partition("=")
+        each = [values([f"{key}={value}"], "--grid")[key] for value in listed.split(",")]
+        varied |= {key: each} if equals else evaluation.GRIDS[text]
     scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     # A line for each value of one setting over the values of another, as in the paper; the values
     # of a single setting as methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
+    axes.sort(key=lambda name: pd.api.types.is_numeric_dtype(scores[name]))
     draw: Draw = plotting.subject_dots
     if len(axes) == 2:
         draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
     _report(scores, out, draw)
+
+
+def reproduce(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
+    """Compare the methods of the paper's table 1, and show their scores over seeds."""
+    scores = evaluation.reproduce(load(dataset, None, {}), out, **arguments)
+    by = [name for name in SCORES if name not in ("subject", "value")]
+    means = scores.groupby(by, sort=False)["value"].mean().reset_index().assign(subject=POOLED)
+    table = score_table(means, "seeds").droplevel(["dataset", "n_train_subjects"])
+    table["pretraining_loss"] = scores.groupby("method")["pretraining_loss"].mean()
+    n = scores["subject"].nunique()
+    about = f"mean over {n} held-out subjects, ± SD over seeds; loss relative to chance"
+    print_frame(table.reset_index(), about)
+    show(f"Written to {out}: scores.csv, and the encoders in reproduction/.")
 
 
 def _report(scores: pd.DataFrame, out: Path, draw: Draw) -> None:
@@ -246,7 +267,8 @@ def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> No
     """
     metric = scores["metric"].iloc[0]
     tests = paired_tests(scores, metric, against=against)
-    shown = tests.drop(columns=["sd_difference", "wins", "df", "n_dropped", "test"])
+    hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test"]
+    shown = tests.drop(columns=hidden)
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
     print_frame(shown, title, 2)
     show(describe_differences(tests))

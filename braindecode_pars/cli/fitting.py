@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -167,7 +168,9 @@ def _fit(
         reading = as_encoder(clf.encoder) | reading
     windows = load(folder, None, reading)
     n_subjects = _describe(folder, windows)
+    began = time.perf_counter()
     clf.fit(windows)
+    minutes = n_subjects * (time.perf_counter() - began) / 60
     clf.save(out)
     show(
         f"Written to {out}: a classifier, trained on all of the above. Predict other recordings:\n"
@@ -187,10 +190,13 @@ def _fit(
         settings |= {"subject_centering": True} if clf.recenter_ else {}
     show(
         "How good it is on people that it has not seen is not known yet: scores of the recordings "
-        f"above say nothing about it. Hold out each of the {n_subjects} subjects in turn:\n"
+        f"above say nothing about it. Hold out each of the {n_subjects} subjects in turn, in about "
+        f"{max(minutes, 1):.0f} min here:\n"
         f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
         f"{' '.join(of_method)} --method band-power {_options('--load', reading)}"
-        f"{_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}"
+        f"{_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}\n"
+        "Or find out whether pretraining helps on them: braindecode-pars study takes the same "
+        "folder and options of reading, and announces its minutes before it begins."
     )
 
 

@@ -28,6 +28,7 @@ from braindecode_pars.evaluation.protocols import (
     leave_one_subject_out,
     transfer,
 )
+from braindecode_pars.evaluation.reproduce import reproduce
 from braindecode_pars.evaluation.study import Study, study
 from braindecode_pars.windows.once import features_computed_once
 
@@ -55,6 +56,7 @@ __all__ = [
     "paired_tests",
     "power",
     "regression_scores",
+    "reproduce",
     "score_predictions",
     "score_table",
     "study",

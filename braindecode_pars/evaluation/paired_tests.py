@@ -74,9 +74,11 @@ def paired_tests(
     ----------
     scores : DataFrame
         Scores of :func:`~braindecode_pars.evaluation.label_efficiency` or of another protocol.
-        Subjects of several datasets are tested together. An optional column ``pretraining_seed`` is
-        a third factor, for methods that were pretrained several times. A method without it (NaN),
-        such as a baseline, has the same score for all pretrainings.
+        Where subjects have scores for several numbers of training subjects, each number has a test
+        of the methods that have it. Subjects of several datasets are tested together. An optional
+        column ``pretraining_seed`` is a third factor, for methods that were pretrained several
+        times. A method without it (NaN), such as a baseline, has the same score for all
+        pretrainings.
     metric : str
         Metric to test; one of the column ``metric``.
     against : str | None
@@ -90,21 +92,23 @@ def paired_tests(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``n_draws`` (seeds that
-        both have), ``mean_difference`` (a minus b), ``sd_difference`` (over the subjects' means),
-        ``ci_low`` and ``ci_high`` (interval of 95 % of the mean difference), ``wins`` (number of
-        subjects with a higher mean of a), ``p``, ``p_holm``, ``df`` (degrees of freedom),
-        ``detectable`` (the mean difference that this test would find with a probability of 80 %, at
-        the level of 5 % without Holm's correction), ``n_dropped`` and ``test``: "two-way",
-        "three-way" with pretrainings, "nested" (see Notes) or "corrected". For fewer than two
-        subjects, ``p`` and what belongs to it are NaN. The metric is in ``attrs["metric"]``.
+        One row for each pair and number of training subjects: ``method_a``, ``method_b``,
+        ``n_train_subjects``, ``n_subjects``, ``n_draws`` (seeds that both have),
+        ``mean_difference`` (a minus b), ``sd_difference`` (over the subjects' means), ``ci_low``
+        and ``ci_high`` (interval of 95 % of the mean difference), ``wins`` (number of subjects with
+        a higher mean of a), ``p``, ``p_holm`` (corrected for all rows), ``df`` (degrees of
+        freedom), ``detectable`` (the mean difference that this test would find with a probability
+        of 80 %, at the level of 5 % without Holm's correction), ``n_dropped`` and ``test``:
+        "two-way", "three-way" with pretrainings, "nested" (see Notes) or "corrected". For fewer
+        than two subjects, ``p`` and what belongs to it are NaN. The metric is in
+        ``attrs["metric"]``.
 
     Raises
     ------
     ValueError
         When the scores lack the metric or the method ``against``, there are fewer than two methods,
-        a subject has scores for several numbers of training subjects, or ``test="two-way"`` and a
-        pair has fewer than two seeds in common.
+        a subject has scores of one method from several protocols, or ``test="two-way"`` and a pair
+        has fewer than two seeds in common.
 
     Notes
     -----
@@ -143,15 +147,30 @@ def paired_tests(
       method_a  n_subjects  n_draws  wins     test
     0     PARS           6        4     6  two-way
     """
-    chosen, pairs = pairs_of(scores, metric, against)
-    n_train = int(chosen["n_train_subjects"].min())
-    if test == "auto" and chosen["protocol"].isin(CROSS_VALIDATION).any():
-        test = "corrected"
-    rows = [_test(differences_of(chosen, *pair), pair, n_train, test) for pair in pairs]
+    rows = []
+    for part in _by_number(of_metric(scores, metric, SCORES), against):
+        chosen, pairs = pairs_of(part, metric, against)
+        n_train = int(chosen["n_train_subjects"].min())
+        draws = not chosen["protocol"].isin(CROSS_VALIDATION).any()
+        kind = test if draws or test != "auto" else "corrected"
+        rows += [_test(differences_of(chosen, *pair), pair, n_train, kind) for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     tests.attrs["metric"] = metric
     return tests
+
+
+def _by_number(rows: pd.DataFrame, against: str | None) -> list[pd.DataFrame]:
+    """Return the rows of each number of training subjects that has methods to compare.
+
+    Where no subject has several numbers, all rows belong together: folds may differ in size.
+    """
+    numbers = rows.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
+    if numbers.nunique().max() == 1:
+        return [rows]
+    parts = [part for _, part in rows.groupby("n_train_subjects")]
+    compared = [part for part in parts if part["method"].nunique() > 1]
+    return [part for part in compared if against in (None, *part["method"])] or [rows]
 
 
 def pairs_of(
@@ -161,20 +180,20 @@ def pairs_of(
     chosen = of_metric(scores, metric, SCORES)
     chosen = chosen[chosen["subject"] != POOLED]
     means = by_subject(chosen)
+    methods = list(dict.fromkeys(means["method"]))
+    found = ", ".join(map(str, methods)) or "none"
+    if len(methods) < 2:
+        raise ValueError(f"A paired test needs two methods; the scores have {found}.")
+    if against is not None and against not in methods:
+        raise ValueError(f"against is {against!r}; the methods are {found}.")
     if means.duplicated(["dataset", "method", "subject"]).any():
         numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
         raise ValueError(
             "A subject has several scores of one method, from several protocols or numbers of "
             f"training subjects ({numbers}); select one of them first."
         )
-    methods = list(dict.fromkeys(means["method"]))
-    found = ", ".join(map(str, methods)) or "none"
-    if len(methods) < 2:
-        raise ValueError(f"A paired test needs two methods; the scores have {found}.")
     if against is None:
         return chosen, list(combinations(methods, 2))
-    if against not in methods:
-        raise ValueError(f"against is {against!r}; the methods are {found}.")
     return chosen, [(method, against) for method in methods if method != against]
 
 
@@ -242,6 +261,7 @@ def _test(
     return dict(
         method_a=pair[0],
         method_b=pair[1],
+        n_train_subjects=n_train,
         n_subjects=len(means),
         n_draws=n_draws,
         mean_difference=found.mean,
@@ -289,6 +309,9 @@ def describe_differences(tests: pd.DataFrame) -> str:
     """
     # Significant differences first, then the others
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
+    numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
+    several = numbers.nunique() > 1
+    tests = tests.assign(at=[f" with {n} labelled people" for n in numbers] if several else "")
     significant = tests["p_holm"] < 0.05  # False for NaN
     sentences = [_significant(pair, in_metric) for _, pair in tests[significant].iterrows()]
     if pairs := [_not_significant(pair) for _, pair in tests[~significant].iterrows()]:
@@ -300,7 +323,9 @@ def describe_differences(tests: pd.DataFrame) -> str:
     # What was tested
     sentences += [text for kind, text in _TESTS.items() if (tests["test"] == kind).any()]
     if len(tests) > 1:
-        sentences.append(f"p-values after Holm's correction for {len(tests)} pairs.")
+        sentences.append(
+            f"p-values after Holm's correction for {len(tests)} {'tests' if several else 'pairs'}."
+        )
     if dropped := int(tests["n_dropped"].max()):
         sentences.append(
             f"Up to {dropped} subjects per pair lack a defined score in some draw and were dropped."
@@ -323,14 +348,15 @@ def _significant(pair: pd.Series, in_metric: str) -> str:
     better, worse = [pair["method_a"], pair["method_b"]][::sign]
     low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
     return (
-        f"{better} is better than {worse}{in_metric} by {abs(pair['mean_difference']):.3f} (95 % "
-        f"interval {low:.3f} to {high:.3f}, p = {pair['p_holm']:.2g}; {pair['method_a']} ahead in "
-        f"{pair['wins']} of {pair['n_subjects']} subjects)."
+        f"{better} is better than {worse}{in_metric}{pair['at']} by "
+        f"{abs(pair['mean_difference']):.3f} (95 % interval {low:.3f} to {high:.3f}, "
+        f"p = {pair['p_holm']:.2g}; {pair['method_a']} ahead in {pair['wins']} of "
+        f"{pair['n_subjects']} subjects)."
     )
 
 
 def _not_significant(pair: pd.Series) -> str:
-    names = f"{pair['method_a']} and {pair['method_b']}"
+    names = f"{pair['method_a']} and {pair['method_b']}{pair['at']}"
     if math.isnan(pair["p_holm"]):
         return f"{names} (not tested)"
     return (

@@ -158,15 +158,16 @@ def subject_dots(
     """Draw a dot for each held-out subject and method, and a line between those of one subject.
 
     A mean does not show whether a method is a little better for all subjects or much better for a
-    few. There is one group of columns for each number of training subjects. Seeds of a subject are
-    averaged. The black bar is the mean over subjects. NaN values are not drawn. Rows pooled over
-    subjects are ignored.
+    few. There is one group of columns for each number of training subjects, and a single one for
+    scores without this column, such as those of scikit-learn. Seeds of a subject are averaged. The
+    black bar is the mean over subjects. NaN values are not drawn. Rows pooled over subjects are
+    ignored.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of a protocol of :mod:`braindecode_pars.evaluation`, or any table with the columns
-        ``method``, ``subject``, ``n_train_subjects``, ``metric`` and ``value``.
+        ``method``, ``subject``, ``metric`` and ``value``.
     metric : str
         Metric to draw.
     label : str | None
@@ -219,8 +220,10 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    rows = select(scores, metric, ("method", "subject", "n_train_subjects"))
+    rows = select(scores, metric, ("method", "subject"))
+    numbered = "n_train_subjects" in rows
     rows = rows[~is_pooled(rows)]
+    rows = rows if numbered else rows.assign(n_train_subjects=0)
     if rows.empty:
         raise ValueError(
             f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
@@ -245,12 +248,14 @@ def subject_dots(
                 ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
     # Axes and legend
     draw_chance(ax, _chance(rows, metric) if chance is None else chance)
-    ax.set_xticks(np.arange(len(sizes)) * step + (len(styles) - 1) / 2, [f"{n:g}" for n in sizes])
+    ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
+    ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
     # The label has 5 inches on one line.
     space = " " if ax.bbox.width / ax.figure.dpi > 5 else "\n"
+    numbers = f"training subjects{space}" if numbered else ""
     ax.set(
-        xlabel=f"training subjects{space}(a dot is a held-out subject, a black bar the mean)",
+        xlabel=f"{numbers}(a dot is a held-out subject, a black bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
     draw_legend(ax, list(styles))

@@ -272,6 +272,49 @@ def test_ablation(tmp_path):
     assert len([each for each in (tmp_path / "encoders").iterdir() if each.is_dir()]) == 2
 
 
+def test_values_of_a_grid_are_read_and_combined(tmp_path, monkeypatch):
+    grids = []
+    monkeypatch.setattr(evaluation, "ablation", lambda *given, **_: grids.append(given[-1]))
+    monkeypatch.setattr(report, "_report", lambda *_: None)
+    given = ["overlap", "n_patches=10,20", "decoder=mlp,cross_attention", "detrend=true,null"]
+    with pytest.raises(TypeError):  # of a table that is not there
+        report.ablation({}, None, given, out=tmp_path)
+    assert grids == [
+        {
+            "overlap": (True, False),
+            "n_patches": [10, 20],
+            "decoder": ["mlp", "cross_attention"],
+            "detrend": [True, None],
+        }
+    ]
+
+
+def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path, monkeypatch):
+    calls = []
+
+    def reproduced(windows, out, **arguments):
+        calls.append((len(windows.datasets), out, arguments))
+        rows = [
+            ("label_efficiency", "sleep", method, subject, 4, seed, "kappa", level + subject + seed)
+            for method, level in (("scratch", 0.0), ("PARS, frozen", 0.25))
+            for subject in (-0.5, 0.5)
+            for seed in (0, 1)
+        ]
+        scores = pd.DataFrame(rows, columns=SCORES)
+        return scores.assign(pretraining_loss=scores["method"].map({"PARS, frozen": 0.75}))
+
+    monkeypatch.setattr(evaluation, "reproduce", reproduced)
+    arguments = ["reproduce", "sleep", "--epochs", "2", "--seeds", "2", "--set", "num_layers=1"]
+    result = runner.invoke(app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    given = dict(epochs=2, seeds=range(2), num_layers=1)
+    assert calls == [(12, tmp_path, given)]
+    assert "mean over 2 held-out subjects" in result.output
+    found = one_line(result.output)
+    assert "scratch 0.500 ± 0.707 - " in found
+    assert "PARS, frozen 0.750 ± 0.707 0.75 " in found
+
+
 def test_controls(encoders, tmp_path):
     arguments = [
         *("controls", *SMALL, "--encoder", f"PARS={encoders / 'pars'}", "--method", "probe"),
@@ -402,7 +445,7 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(evaluation, "ablation", scored)
     monkeypatch.setattr(report, "save", lambda ax, *a, **o: figures.append(ax))
-    report.ablation({}, None, "decoder", out=tmp_path)
+    report.ablation({}, None, ["decoder"], out=tmp_path)
     legend = figures[0].get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"

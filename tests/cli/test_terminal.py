@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -133,6 +134,20 @@ def test_help_lists_the_names_of_the_registries():
     assert f"pretrain on, {', '.join(fitting.METHODS[:-1])}, FILE.py" in text("fit", "method")
     (protocol,) = [p.help for p in helped["evaluate"].params if p.name == "protocol"]
     assert protocol == f"{', '.join(PROTOCOLS)}."
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_help_of_a_protocol_has_what_it_takes_and_only_that(protocol):
+    def options(*arguments):
+        result = CliRunner().invoke(app, ["evaluate", *arguments, "--help"])
+        assert result.exit_code == 0, result.output
+        return set(re.findall(r"^│[ *]{1,5}(--[a-z-]+)", result.output, re.MULTILINE))
+
+    special = {option for own in PROTOCOLS.values() for option in own}
+    shared = options() - special
+    assert {"--dataset", "--out"} <= shared
+    assert special <= options()
+    assert options(protocol) == shared | set(PROTOCOLS[protocol])
 
 
 def test_help_imports_no_heavy_library():

@@ -56,6 +56,7 @@ def test_draws_and_subjects_are_crossed():
     assert row == {
         "method_a": "A",
         "method_b": "B",
+        "n_train_subjects": 5,
         "n_subjects": 6,
         "n_draws": 4,
         "mean_difference": pytest.approx(differences.mean()),
@@ -184,8 +185,8 @@ def test_all_pairs_are_tested_and_corrected_together():
     assert pairs == [["A", "B"], ["A", "C"], ["B", "C"]]
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     assert " ".join(tests) == (
-        "method_a method_b n_subjects n_draws mean_difference sd_difference ci_low ci_high wins p "
-        "p_holm df detectable n_dropped test"
+        "method_a method_b n_train_subjects n_subjects n_draws mean_difference sd_difference "
+        "ci_low ci_high wins p p_holm df detectable n_dropped test"
     )
 
 
@@ -260,8 +261,38 @@ def test_invalid_scores_raise():
         paired_tests(scores, "f1")
     with pytest.raises(ValueError, match=r"two methods.* A"):
         paired_tests(scores[scores["method"] == "A"])
+    with pytest.raises(ValueError, match="several protocols"):
+        paired_tests(pd.concat([scores, scores.assign(protocol="transfer")]))
     with pytest.raises(ValueError, match=r"\(5, 9\)"):
-        paired_tests(pd.concat([scores, scores.assign(n_train_subjects=9)]))
+        power(pd.concat([scores, scores.assign(n_train_subjects=9)]))
+
+
+def test_each_number_of_labelled_people_has_a_test():
+    few, many = (table(A=a, B=b, C=c) for a, b, c in RNG.normal(0.3, 0.1, (2, 3, 4, 6)))
+    many = many.assign(n_train_subjects=9, value=many["value"] + (many["method"] == "A"))
+    # At one number, nothing is there to compare with.
+    alone = few[few["method"] == "A"].assign(n_train_subjects=1)
+    tests = paired_tests(pd.concat([few, alone, many]), against="B")
+    assert tests["n_train_subjects"].tolist() == [5, 5, 9, 9]
+    for n, own in ((5, few), (9, many)):
+        of_n = tests[tests["n_train_subjects"] == n].reset_index(drop=True)
+        expected = paired_tests(own, against="B")
+        columns = [name for name in expected if name != "p_holm"]
+        pd.testing.assert_frame_equal(of_n[columns], expected[columns])
+    assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
+    description = describe_differences(tests)
+    assert "A is better than B in kappa with 9 labelled people by 0.9" in description
+    assert "A and B with 5 labelled people (" in description
+    assert "correction for 4 tests" in description
+    with pytest.raises(ValueError, match=r"'D'.* A, B, C"):
+        paired_tests(pd.concat([few, many]), against="D")
+
+
+def test_folds_of_different_sizes_have_one_test():
+    scores = table("compare", A=RNG.random(6), B=RNG.random(6))
+    scores.loc[scores["subject"] < 2, "n_train_subjects"] = 4
+    (row,) = paired_tests(scores).to_dict("records")
+    assert (row["n_subjects"], row["n_train_subjects"]) == (6, 4)
 
 
 def crossed(n_subjects: int = 12, n_draws: int = 10, **sds: float) -> pd.DataFrame:

@@ -40,6 +40,14 @@ def test_a_dot_is_the_mean_over_seeds_of_a_subject(scores):
     np.testing.assert_allclose(drawn, expected)
 
 
+def test_scores_of_scikit_learn_have_no_number_of_training_subjects(scores):
+    own = scores[scores["n_train_subjects"] == 2]
+    ax = plotting.subject_dots(own[["method", "subject", "metric", "value"]])
+    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(own)))
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
+    assert ax.get_xlabel() == "(a dot is a held-out subject, a black bar the mean)"
+
+
 def test_lines_join_the_dots_of_one_subject(scores):
     ax = plotting.subject_dots(scores)
     lines = [line.get_ydata() for line in ax.lines if line.get_marker() == "None"]

@@ -1,0 +1,81 @@
+"""The comparison of table 1: who is seen, labelled and tested, and what a second call computes."""
+
+from __future__ import annotations
+
+import sys
+
+import pandas as pd
+import pytest
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.evaluation import reproduce
+from braindecode_pars.evaluation.reproduce import TASKS
+from braindecode_pars.pretrained import load_encoder
+
+SMALL = dict(embed_dim=16, num_layers=1, mlp_dim=16, finetune_epochs=1)
+UNTRAINED = "untrained, frozen"
+GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[0], **SMALL)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("reproduction")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_tasks():
+    """Two of the tasks, because each adds two pretrainings and four fits."""
+    with pytest.MonkeyPatch.context() as patch:
+        module = sys.modules["braindecode_pars.evaluation.reproduce"]
+        patch.setattr(module, "TASKS", {name: TASKS[name] for name in ("DropPos", "PARS")})
+        yield
+
+
+@pytest.fixture(scope="module")
+def scores(nights, folder):
+    return reproduce(nights, folder, verbose=0, **GIVEN)
+
+
+def test_everyone_is_tested_once_by_every_method(scores, folder):
+    accuracy = scores[scores["metric"] == "balanced_accuracy"]
+    tested = accuracy.groupby("method")["subject"].agg(sorted)
+    assert sorted(tested.index) == ["DropPos, frozen", "PARS, frozen", "scratch", UNTRAINED]
+    assert (tested.map(tuple) == (1, 2, 3, 4)).all()
+    assert set(scores["n_train_subjects"]) == {2}
+    pretrained = ~scores["method"].isin(["scratch", UNTRAINED])
+    assert (scores["pretraining_loss"].notna() == pretrained).all()
+    written = pd.read_csv(folder / "scores.csv").assign(dataset="")
+    pd.testing.assert_frame_equal(written, scores, check_dtype=False)
+
+
+def test_encoders_have_equal_steps_and_have_not_seen_who_is_tested(scores, folder):
+    cards = {each.parent.name: load_encoder(each.parent).card for each in folder.rglob("enc*.json")}
+    assert len(cards) == 4
+    for name, card in cards.items():
+        seen = {"half0": ["1", "3"], "half1": ["2", "4"]}[name.split("-")[1]]
+        assert [subject.split(":")[-1] for subject in map(str, card.subjects)] == seen
+    assert len({(card.epochs, card.n_windows, card.n_steps) for card in cards.values()}) == 1
+
+
+def test_the_same_call_computes_nothing_and_another_one_begins_anew(
+    nights, scores, folder, monkeypatch
+):
+    def refuse(*_, **__):
+        raise AssertionError("is trained again")
+
+    monkeypatch.setattr(PARSClassifier, "fit", refuse)
+    monkeypatch.setattr(PARSClassifier, "pretrained", refuse)
+    again = reproduce(nights, folder, verbose=0, **GIVEN)
+    pd.testing.assert_frame_equal(again, scores)
+    with pytest.raises(AssertionError, match="trained again"):
+        reproduce(nights, folder, verbose=0, **GIVEN | dict(epochs=2))
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_trained(nights, tmp_path):
+    with pytest.raises(ValueError, match=r"4 subjects are too few: .* 4 of the others have labels"):
+        reproduce(nights, tmp_path / "new", verbose=0)
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"thesis\.txt, and is not the folder of a reproduction"):
+        reproduce(nights, tmp_path, verbose=0, **GIVEN)
