@@ -119,9 +119,10 @@ def make_methods(
         alone, and ``"pretrained, all weights"``, which is trained as ``"scratch"`` is. A dict adds
         them for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
         Beside frozen encoders there is an untrained one, ``"scratch, frozen"``. With
-        ``freeze_encoder=True`` or ``False`` there is only one of the two kinds. All other methods with an encoder then take its sizes, tokenizer and patch, so that a difference of their scores
-        is not one of these. Beside ``"few-labels"`` without ``encoder``, they take the sizes of
-        ``"small"``.
+        ``freeze_encoder=True`` or ``False`` there is only one of the two kinds. All other methods
+        with an encoder then take its sizes, tokenizer and patch, so that a difference of their
+        scores is not one of these. Beside ``"few-labels"`` without ``encoder``, they take the sizes
+        of ``"small"``.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -266,15 +267,25 @@ def _classifiers(
                 yield shown, classifier
         else:
             yield _linear(_LINEAR[name], centred, sized)
-    for how, training in _TRAINING.items() if encoders else ():
-        if settings.get("freeze_encoder", AUTO) not in (AUTO, training["freeze_encoder"]):
-            continue
-        if how == FROZEN:
-            yield f"scratch{FROZEN}{recentred}", PARSClassifier(None, **trained | training)
-        given = training | _shared(PARSClassifier, settings)
-        given["freeze_encoder"] = training["freeze_encoder"]
+    if encoders:
+        yield from _fine_tuned(encoders, _shared(PARSClassifier, settings), trained, recentred)
+
+
+def _fine_tuned(
+    encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any], recentred: str
+) -> Iterator[tuple[str, BaseEstimator]]:
+    """Yield each encoder frozen, beside an untrained one, and then trained as a new one is."""
+    freeze = settings.get("freeze_encoder", AUTO)
+    if freeze:
+        frozen = dict(freeze_encoder=True)
+        yield f"scratch{FROZEN}{recentred}", PARSClassifier(None, **untrained | frozen)
         for shown, encoder in encoders.items():
-            yield shown + how + recentred, PARSClassifier(encoder=encoder, **given)
+            classifier = PARSClassifier(encoder=encoder, **settings | frozen)
+            yield f"{shown}{FROZEN}{recentred}", classifier
+    if freeze is not True:
+        alike = dict(head_epochs=0, encoder_lr_factor=1.0) | settings | dict(freeze_encoder=False)
+        for shown, encoder in encoders.items():
+            yield f"{shown}{ALL_WEIGHTS}{recentred}", PARSClassifier(encoder=encoder, **alike)
 
 
 def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | None:
@@ -342,11 +353,6 @@ def _shallow_at(sfreq: float) -> dict[str, Any]:
     )
 
 
-#: How a given encoder is trained: not at all, or as a new one.
-_TRAINING: dict[str, dict[str, Any]] = {
-    FROZEN: dict(freeze_encoder=True),
-    ALL_WEIGHTS: dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0),
-}
 _IN_COMMON = dict(finetune_epochs=500, gradient_clip=None, weight_decay=0.0, validation=0.2)
 #: Training of the networks, see the notes of :func:`make_methods`.
 _PUBLISHED: dict[str, dict[str, Any]] = {

@@ -7,7 +7,8 @@
 FOLDER has PhysioNet's motor imagery recordings. OUT gets the scores of every fit, and an
 interrupted command resumes from there. At the end ``docs/measured/controls/TASK.csv`` is written.
 Every method is a linear classifier of frozen features, but for two networks from scratch with five
-draws; all have the same labelled people in a draw. The sample of arithmetic has no frontal channels, so slow voltages are left out there.
+draws; all have the same labelled people in a draw. The sample of arithmetic has no frontal
+channels, so slow voltages are left out there.
 """
 
 from __future__ import annotations

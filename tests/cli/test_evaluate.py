@@ -360,7 +360,9 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     assert "--unequal-sizes" in refused.output
     output = evaluate(*arguments[1:], "--unequal-sizes")
     found = re.search(
-        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained, frozen +│ +([\d,]+) │", output, re.S
+        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained, frozen +│ +([\d,]+) │",
+        output,
+        re.S,
     )
     assert len({*found.groups()}) == 2
 

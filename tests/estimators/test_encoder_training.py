@@ -274,7 +274,9 @@ def test_the_defaults_without_a_given_encoder_are_all_weights(pretext):
     ],
 )
 def test_the_head_has_spatial_filters_where_an_electrode_is_known(names, is_given, head, found):
-    windows = mne.EpochsArray(X[:, : len(names)], mne.create_info(names, 100.0, "eeg"), verbose="error")
+    windows = mne.EpochsArray(
+        X[:, : len(names)], mne.create_info(names, 100.0, "eeg"), verbose="error"
+    )
     encoder = PatchEncoder(100, 16, 1, 2, 16) if is_given else None
     clf = classifier(pretext=None, encoder=encoder, head=head, validation=0, **TRAINING)
     clf.fit(windows, Y)
