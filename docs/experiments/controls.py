@@ -6,9 +6,8 @@
 
 FOLDER has PhysioNet's motor imagery recordings. OUT gets the scores of every fit, and an
 interrupted command resumes from there. At the end ``docs/measured/controls/TASK.csv`` is written.
-Every method is a linear classifier of frozen features, but for two networks from scratch with five
-draws; all have the same labelled people in a draw. The sample of arithmetic has no frontal
-channels, so slow voltages are left out there.
+Every method is a linear classifier of frozen features, and all have the same labelled people in a
+draw. The sample of arithmetic has no frontal channels, so slow voltages are left out there.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import pandas as pd
 import torch
 from few_labels import C
-from question import SHORT
 from real_recordings import arithmetic, hands, imagery
 from sklearn.base import BaseEstimator
 from stored_table import store_table
@@ -37,8 +34,6 @@ TASKS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
 DESIGNS = {"arithmetic": ((4, 8), 20), "imagery": ((4,), 20), "hands": ((4, 16), 20)}
 #: On imagery the others were left out for their time.
 CHOSEN = {"imagery": ("slow", "eyes", "labels")}
-#: Draws of four labelled people for the networks, whose fits take a minute.
-N_DRAWS_OF_NETWORKS = 5
 ENCODERS = ("small", "noise", "spectral-eegmmidb", "pars-eegmmidb")
 BASELINES = (
     *("classical-features", "tangent-space", "tangent-space-8-30"),
@@ -57,27 +52,18 @@ def main() -> None:
     # All others may be labelled.
     split = {name: value for name, value in question.split.items() if name != "train_subjects"}
     names = BASELINES if given.task != "arithmetic" else BASELINES[:-1]
-    shared = dict(metrics=[question.metric], dataset=question.name, equal_sizes=False, **split)
     scores = controls(
         methods(names),
         question.windows,
         controls=CHOSEN.get(given.task, CONTROLS),
         n_train_subjects=numbers,
         seeds=range(n_draws),
+        metrics=[question.metric],
+        dataset=question.name,
         out=given.out / given.task,
-        **shared,
+        equal_sizes=False,
+        **split,
     )
-    if given.task != "arithmetic":
-        of_networks = controls(
-            {name: question.classifier(name, 4) for name in SHORT},
-            question.windows,
-            controls=("slow", "eyes"),
-            n_train_subjects=[4],
-            seeds=range(N_DRAWS_OF_NETWORKS),
-            out=given.out / f"{given.task}, networks",
-            **shared,
-        )
-        scores = pd.concat([scores, of_networks])
     keys = ["method", "control", "n_train_subjects", "seed"]
     each = scores[scores["subject"] != "all"]
     table = each.pivot(index=keys, columns="subject", values="value").reset_index()

@@ -22,7 +22,7 @@ BASELINES = {
     "EEGNet": "eegnet",
     "ShallowFBCSPNet": "shallow",
 }
-#: The networks with few epochs, which take a minute a fit; the published 500 take many.
+#: The networks with few epochs, which take seconds a fit; the published 500 take minutes.
 SHORT = {f"{name}, 15 epochs": BASELINES[name] for name in ("EEGNet", "ShallowFBCSPNet")}
 #: Those that are logistic regressions.
 CLASSICAL = ("band power", "tangent space")
