@@ -4,10 +4,10 @@
     python docs/experiments/networks.py imagery OUT --eeg FOLDER
 
 FOLDER has PhysioNet's motor imagery recordings. The labelled people, draws and scored people are
-those of ``reproduce.py``, for ``--n`` and ``--draws`` of them. With ``--controls``, that many draws of four people are scored once more
-without frequencies below 7 Hz, and without what frontal channels predict. OUT gets the scores of
-every fit, and an interrupted command resumes from there. At the end
-``docs/measured/networks/RESULT.csv`` is written.
+those of ``reproduce.py``, for ``--n`` and ``--draws`` of them. With ``--controls``, that many draws
+of four people are scored once more without frequencies below 7 Hz, and without what frontal
+channels predict. OUT gets the scores of every fit, and an interrupted command resumes from there.
+At the end ``docs/measured/networks/RESULT.csv`` is written.
 """
 
 from __future__ import annotations
