@@ -37,7 +37,7 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained.saved import load_encoder
 
-__all__ = ["CENTRED", "METHODS", "SMOOTHED", "make_methods"]
+__all__ = ["ALL_WEIGHTS", "CENTRED", "FROZEN", "METHODS", "SMOOTHED", "make_methods"]
 
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
@@ -63,6 +63,8 @@ _LINEAR: dict[str, _Linear] = {
     "amplitude": ("amplitude", LogAmplitude, {}, {}),
 }
 
+#: What :func:`make_methods` appends to the names of encoders: whether they are trained.
+FROZEN, ALL_WEIGHTS = ", frozen", ", all weights"
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
 #: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
@@ -113,11 +115,14 @@ def make_methods(
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
-        method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
-        All other methods with an encoder then take its sizes, tokenizer and patch, and a head that
-        is chosen in the same way, so that a difference of their scores is not one of these. Beside
-        ``"few-labels"`` without ``encoder``, they take the sizes of ``"small"``.
+        Pretrained encoder. It adds two methods: ``"pretrained, frozen"``, which trains the head
+        alone, and ``"pretrained, all weights"``, which is trained as ``"scratch"`` is. A dict adds
+        them for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
+        Beside frozen encoders there is an untrained one, ``"scratch, frozen"``. With
+        ``freeze_encoder=True`` or ``False`` there is only one of the two kinds. All other methods
+        with an encoder then take its sizes, tokenizer and patch, so that a difference of their
+        scores is not one of these. Beside ``"few-labels"`` without ``encoder``, they take the sizes
+        of ``"small"``.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -151,7 +156,7 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown, or when an encoder has the name of a method.
+        When a method or a setting is unknown, or when two methods have one name.
     FileNotFoundError
         When ``encoder`` is not an existing folder or model.
 
@@ -160,6 +165,9 @@ def make_methods(
     Both networks train for 500 epochs, and the state with the lowest loss on held-out training
     subjects is kept (Lawhern et al. 2018, section 2.2, who train both so). Lengths in samples are
     scaled to the sampling rate, as there.
+
+    That takes minutes a fit; ``make_methods(["eegnet", "shallow"], finetune_epochs=15)`` takes
+    seconds, see :doc:`/results/hands`.
 
     - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batches
       of 16 (the authors' code), dropout 0.25 as across subjects, temporal kernels of half a second,
@@ -205,12 +213,10 @@ def make_methods(
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
-    if encoders:
-        settings = {"head": AUTO, **settings}
     found = [*_classifiers(names, encoders, subject_centering, settings, equal_sizes)]
     shown = [each for each, _ in found]
     if twice := [each for each in shown if shown.count(each) > 1]:
-        raise ValueError(f"An encoder is called {twice[0]!r}, like another method; rename it.")
+        raise ValueError(f"Two methods are called {twice[0]!r}; rename the encoder.")
     methods = dict(found)
     if smoothing:
         methods |= {shown + SMOOTHED: HMMSmoothing(own) for shown, own in found}
@@ -261,9 +267,25 @@ def _classifiers(
                 yield shown, classifier
         else:
             yield _linear(_LINEAR[name], centred, sized)
-    for shown, encoder in encoders.items():
-        given = _shared(PARSClassifier, settings)
-        yield shown + recentred, PARSClassifier(encoder=encoder, **given)
+    if encoders:
+        yield from _fine_tuned(encoders, _shared(PARSClassifier, settings), trained, recentred)
+
+
+def _fine_tuned(
+    encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any], recentred: str
+) -> Iterator[tuple[str, BaseEstimator]]:
+    """Yield each encoder frozen, beside an untrained one, and then trained as a new one is."""
+    freeze = settings.get("freeze_encoder", AUTO)
+    if freeze:
+        frozen = dict(freeze_encoder=True)
+        yield f"scratch{FROZEN}{recentred}", PARSClassifier(None, **untrained | frozen)
+        for shown, encoder in encoders.items():
+            classifier = PARSClassifier(encoder=encoder, **settings | frozen)
+            yield f"{shown}{FROZEN}{recentred}", classifier
+    if freeze is not True:
+        alike = dict(head_epochs=0, encoder_lr_factor=1.0) | settings | dict(freeze_encoder=False)
+        for shown, encoder in encoders.items():
+            yield f"{shown}{ALL_WEIGHTS}{recentred}", PARSClassifier(encoder=encoder, **alike)
 
 
 def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | None:

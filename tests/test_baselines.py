@@ -16,7 +16,7 @@ from braindecode_pars import (
     PatchEncoder,
     SubjectCentering,
 )
-from braindecode_pars.baselines import METHODS, make_methods
+from braindecode_pars.baselines import CENTRED, METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 from braindecode_pars.evaluation import compare
 from braindecode_pars.pretrained import EncoderCard, save_encoder
@@ -194,14 +194,33 @@ def test_a_task_of_the_user_is_a_method(own_task):
 
 def test_an_encoder_adds_a_method():
     methods = make_methods(["scratch", "probe"], encoder="small")
-    assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
-    assert methods["pretrained"].encoder == "small"
+    rows = ["scratch, frozen", "pretrained, frozen", "pretrained, all weights"]
+    assert list(methods) == ["scratch", "pretrained probe", *rows]
+    untrained, frozen, trained = (methods[name] for name in rows)
+    assert (untrained.encoder, frozen.encoder, trained.encoder) == (None, "small", "small")
+    assert (untrained.pretext, untrained.embed_dim) == (None, 128)
     assert methods["pretrained probe"].transformer.encoder == "small"
-    # The head of scratch is chosen as that of the encoder, unless it is given.
-    assert (methods["scratch"].head, methods["pretrained"].head) == ("auto", "auto")
     methods = make_methods(["scratch"], encoder="small", head="attention")
-    assert [clf.head for clf in methods.values()] == ["attention"] * 2
-    assert make_methods(["scratch"])["scratch"].head is None
+    assert [clf.head for clf in methods.values()] == ["attention"] * 4
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one epoch
+def test_a_frozen_encoder_has_an_untrained_twin_and_a_trained_one_is_trained_as_scratch(
+    drifting, tmp_path
+):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
+    folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path)
+    methods = make_methods(["scratch"], encoder=folder, finetune_epochs=1, random_state=0)
+    for name, clf in methods.items():
+        how = clf.fit(drifting).fine_tuning_
+        assert how["freeze_encoder"] == name.endswith(", frozen"), name
+        if not how["freeze_encoder"]:
+            assert how == methods["scratch"].fine_tuning_
+        first = clf.encoder_.state_dict()["norm.weight"]
+        assert (first == 1).all() == name.endswith(", frozen"), name
+    for freeze, kind in ((True, "frozen"), (False, "all weights")):
+        only = make_methods([], encoder={"MAE": folder}, freeze_encoder=freeze)
+        assert {*only} == {f"MAE, {kind}", *(["scratch, frozen"] if freeze else [])}
 
 
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
@@ -212,7 +231,7 @@ def test_all_encoders_have_the_size_of_the_given_one(tmp_path):
     encoder = PatchEncoder(25, 24, num_layers=3, num_heads=2, mlp_dim=40, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=50.0), tmp_path / "run"))
     methods = make_methods(METHODS, encoder=folder)
-    del methods["pretrained"]  # the encoder itself
+    del methods["pretrained, frozen"], methods["pretrained, all weights"]  # the encoder itself
     for clf in methods.values():
         params = clf.get_params()
         found = {k.split("__")[-1]: v for k, v in params.items() if k.split("__")[-1] in SIZES}
@@ -232,10 +251,10 @@ def test_few_labels_votes_with_each_encoder(tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     one = make_methods(["few-labels", "scratch"], encoder=folder)
-    assert [*one] == ["few labels", "scratch", "pretrained"]
+    assert [*one][:2] == ["few labels", "scratch"]
     assert (one["few labels"].encoder, one["scratch"].embed_dim) == (folder, 16)
     two = make_methods(["few-labels"], encoder={"A": folder, "B": folder})
-    assert [*two] == ["A few labels", "B few labels", "A", "B"]
+    assert [*two][:2] == ["A few labels", "B few labels"]
     with pytest.raises(ValueError, match="Setting of these methods 'C' is unknown"):
         make_methods(["scratch"], C=0.1)
 
@@ -251,22 +270,23 @@ def test_sizes_may_differ_on_purpose(tmp_path):
     given = dict(encoder={"PARS": "small", "MAE": folder}, equal_sizes=False)
     methods = make_methods(["scratch", "probe"], embed_dim=24, **given)
     assert methods["scratch"].embed_dim == 24
-    assert [methods[name].encoder for name in ("PARS", "MAE")] == ["small", folder]
+    frozen = [methods[f"{name}, frozen"].encoder for name in ("PARS", "MAE")]
+    assert frozen == ["small", folder]
     assert make_methods(["scratch"], **given)["scratch"].embed_dim == PARSClassifier().embed_dim
 
 
 def test_several_encoders_are_methods_of_their_names():
     encoders = {"PARS": "small", "MAE": "noise"}
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
-    assert list(methods) == ["scratch", "PARS probe", "MAE probe", "PARS", "MAE"]
-    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("noise", 3)
+    networks = [
+        *("scratch, frozen", "PARS, frozen", "MAE, frozen"),
+        *("PARS, all weights", "MAE, all weights"),
+    ]
+    assert list(methods) == ["scratch", "PARS probe", "MAE probe", *networks]
+    frozen = methods["MAE, frozen"]
+    assert (frozen.encoder, frozen.finetune_epochs) == ("noise", 3)
     assert methods["MAE probe"].transformer.encoder == "noise"
     centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
-    assert [name.partition(",")[0] for name in centred] == [
-        "PARS probe",
-        "MAE probe",
-        "PARS",
-        "MAE",
-    ]
-    with pytest.raises(ValueError, match="PARS"):
-        make_methods(["pars"], encoder=encoders)
+    assert list(centred) == [f"{n}{CENTRED}" for n in ("PARS probe", "MAE probe", *networks)]
+    with pytest.raises(ValueError, match="Two methods are called 'scratch, frozen'"):
+        make_methods([], encoder={"scratch": "small"})

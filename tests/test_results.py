@@ -542,3 +542,23 @@ def test_what_is_said_of_fine_tuned_pretrainings_is_what_was_measured():
     both = arithmetic.loc["features and spectra"]
     told = f"features and spectra {both['gain']} (p = {both['p']:.2g})"
     assert told.replace("0.", ".") in page
+
+
+def test_what_is_said_of_networks_with_few_epochs_was_measured():
+    wide = pd.read_csv(DOCS / "measured" / "networks" / "hands.csv", comment="#")
+    draws = sorted(wide["seed"].unique())
+    assert draws == [0, 1, 2, 3]
+    stored = pd.read_csv(DOCS / "measured" / "hands.csv", comment="#", dtype={"subject": str})
+    stored = stored[
+        stored["n_train_subjects"].eq(4) & stored["seed"].isin(draws) & stored["subject"].ne("all")
+    ]
+    means = stored.groupby("method")["value"].mean().to_dict()
+    means |= wide.set_index("method").filter(regex=r"^\d+$").mean(axis=1).groupby("method").mean()
+    page = " ".join((DOCS / "results" / "hands.rst").read_text().split())
+    told = re.search(
+        r"it has (.\d+) in the first four draws, where scratch has (.\d+) and PARS without overlap "
+        r"has (.\d+)\. ShallowFBCSPNet has (.\d+)",
+        page,
+    )
+    names = ("EEGNet, 15 epochs", "scratch", "PARS without overlap", "ShallowFBCSPNet, 15 epochs")
+    assert told.groups() == tuple(f"{means[name]:.3f}".lstrip("0") for name in names)

@@ -514,10 +514,10 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        Path of a folder, name of an encoder in the package, or name of a model on the Hugging Face
-        Hub. An existing folder wins. ``"hf://owner/name"`` and ``"hf://owner/name@revision"`` are
-        downloaded unless they are in the local cache of the Hub. ``"owner/name"`` is searched for
-        in this cache only.
+        Path of a folder or of the model file in it, name of an encoder in the package, or name of a
+        model on the Hugging Face Hub. An existing folder wins. ``"hf://owner/name"`` and
+        ``"hf://owner/name@revision"`` are downloaded unless they are in the local cache of the Hub.
+        ``"owner/name"`` is searched for in this cache only.
     download : bool
         Whether ``"owner/name"`` is downloaded too.
     **options
@@ -545,6 +545,8 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     >>> model_folder("hf://owner/name@main")  # doctest: +SKIP
     """
     folder = Path(source).expanduser()
+    if folder.name in _WEIGHTS and folder.is_file():
+        return folder.parent
     # Only a string is a name; a Path is the user's own.
     packaged = packaged_folder(source) if isinstance(source, str) else None
     # A folder wins if it has a model, or will have one at the end of a run.

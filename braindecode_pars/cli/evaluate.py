@@ -99,9 +99,11 @@ def evaluate(
         tangent-space and classical-features. eegnet and shallow train for 500 epochs, as published,
         if finetune_epochs is not set.
     encoder : [NAME=]FOLDER
-        Pretrained encoder to fine-tune as an additional method: a folder, a name in the package
-        such as small, or a model id. Several have names: --encoder PARS=run1 --encoder MAE=run2.
-        For controls, frozen in a probe if probe is a method.
+        Pretrained encoder: a folder, a name in the package such as small, or a model id. Several
+        have names: --encoder PARS=run1 --encoder MAE=run2. It adds the methods NAME, frozen, and
+        NAME, all weights, which is trained as scratch is, and an untrained frozen one, scratch,
+        frozen. --set freeze_encoder=true, or false, leaves one kind out. For controls, frozen in a
+        probe if probe is a method.
     unequal_sizes
         Compare encoders with different numbers of parameters, and show the numbers in the table:
         other methods have the sizes of --set or the defaults. Without it they have those of the

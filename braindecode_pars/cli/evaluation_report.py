@@ -23,7 +23,7 @@ from braindecode_pars._common.files import import_file, replace_file
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED, SCORES
-from braindecode_pars.baselines import CENTRED, make_methods
+from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated, sleep
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
@@ -63,7 +63,8 @@ def methods_of(
         default = tuple(name for name in default if name != "pars")
     methods = make_methods(names or default, encoder=by_name or None, **settings)
     if protocol == "controls" and "probe" in (names or default):
-        return {name: method for name, method in methods.items() if name not in by_name}
+        networks = FROZEN, ALL_WEIGHTS
+        return {name: method for name, method in methods.items() if not name.endswith(networks)}
     return methods
 
 

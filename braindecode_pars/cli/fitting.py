@@ -208,9 +208,10 @@ def _classifier(
     from braindecode_pars.baselines import make_methods
 
     if method != "few-labels":
-        names = [] if encoder else [method]
         arguments = {"random_state": 0, "verbose": 1, **settings}
-        (clf,) = make_methods(names, encoder=encoder, **arguments).values()
+        if encoder:
+            return PARSClassifier(encoder=encoder, **arguments)
+        (clf,) = make_methods([method], **arguments).values()
         return clf
     return FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
 

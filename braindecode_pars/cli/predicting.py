@@ -126,7 +126,8 @@ def predict_recordings(
         show(
             f"Written to {out}: summary.csv, which names the findings, and for each predicted "
             "recording a table (_predictions.csv), events (_events.tsv), a figure "
-            "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html)."
+            "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html). Probabilities "
+            "are not calibrated: on people outside the training they are often too near 0 and 1."
         )
     return len(problems)
 

@@ -77,12 +77,12 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
     amplitude : bool
         Whether the model receives the amplitude of each channel relative to the others, see
         :class:`~braindecode_pars.PARSNet`. The paper has no amplitudes.
-    head : "attention" | "spatial_filter" | "both" | "auto" | None
-        How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The spatial
-        filters use electrode positions whatever ``electrode_position`` is. ``"auto"`` takes them
-        when the training windows have the same channels and the position of at least one is known,
-        and attention otherwise. None is ``"auto"`` for an ``encoder`` that is given, and attention
-        otherwise.
+    head : "auto" | "attention" | "spatial_filter" | "both"
+        How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The paper's
+        attention treats channels as a set, and hardly tells left from right. Spatial filters use
+        electrode positions whatever ``electrode_position`` is. ``"auto"`` takes them when the
+        training windows have the same channels, more than one, and the position of at least one is
+        known, and attention otherwise; ``fine_tuning_`` says what it took.
     recenter : "subject" | None
         With ``"subject"``, the mean over the windows of each subject is subtracted from the
         features and amplitudes of each channel, so that the model sees how a window differs from

@@ -33,6 +33,7 @@ from braindecode_pars.estimators.windows_estimator import (
     check_n_chans,
     read_to_predict,
     read_windows,
+    remember_windows,
     training,
     without_training,
 )
@@ -59,7 +60,8 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         matched by name. ``"mean_std"`` takes their mean and standard deviation, and ``"mean"``
         their mean only. These two accept any montage and do not depend on the order of the
         channels. ``"auto"`` is ``"channels"`` where all windows of ``fit`` share a montage, and
-        ``"mean_std"`` elsewhere.
+        ``"mean_std"`` elsewhere. After ``from_pretrained`` of an encoder, which has no ``fit``, the
+        first windows that are transformed decide.
     layer : int
         Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
         the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
@@ -151,10 +153,13 @@ random_state, verbose, checkpoint_dir
     def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
         windows = read_windows(self, X, None, groups, any_montage=self.pooling != "channels")
         start = encoder_start(self, windows)
+        self._choose_pooling()
+        return start, windows
+
+    def _choose_pooling(self) -> None:
         self.pooling_ = self.pooling
         if self.pooling == "auto":  # an empty list of channels means that they differ
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
-        return start, windows
 
     def _keep(self, task: PretextTask) -> None:
         self.task_ = task.cpu()
@@ -208,6 +213,9 @@ random_state, verbose, checkpoint_dir
             a channel of ``fit`` is missing.
         """
         check_is_fitted(self)
+        if self.pooling_ == "auto":  # an encoder without a fit: the first windows decide, as in fit
+            remember_windows(self, read_windows(self, X, any_montage=True))
+            self._choose_pooling()
         any_montage = self.pooling_ != "channels"
         windows = read_to_predict(self, X, any_montage=any_montage)
         return computed_once(self._key, windows, self._embedded)["features"]
@@ -248,10 +256,9 @@ random_state, verbose, checkpoint_dir
             One name per column.
         """
         check_is_fitted(self)
-        parts = ["mean", "std"] if self.pooling_ == "mean_std" else ["mean"]
-        if self.pooling_ == "channels":
-            parts = [f"channel{i}_" for i in range(self.n_chans_ or 0)]
-            parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
+        parts = [f"channel{i}_" for i in range(self.n_chans_ or 0)]
+        parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
+        parts = {"mean_std": ["mean", "std"], "mean": ["mean"]}.get(self.pooling_, parts)
         names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)
 
@@ -283,12 +290,12 @@ random_state, verbose, checkpoint_dir
             return cls.load(folder, device=device, strict=strict)
         pretrained = load_encoder(folder, strict=strict)
         # Windows of any montage, unit and length: none was fitted.
-        embedder = cls(encoder=str(source), pooling="mean_std", device=device)
+        embedder = cls(encoder=str(source), device=device)
         unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
         embedder.preprocessing_ = replace(pretrained.card.preprocessing, **unknown)
         embedder.sfreq_ = pretrained.card.sfreq
         windows: dict[str, Any] = dict(n_chans=None, n_times=None, ch_names=[])
-        embedder._restore(dict(windows=windows, pooling="mean_std", history=[]), pretrained, {})
+        embedder._restore(dict(windows=windows, pooling="auto", history=[]), pretrained, {})
         return embedder
 
 

@@ -260,7 +260,7 @@ def fine_tuning_defaults(
     Returns
     -------
     dict of str to value
-        Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head``.
+        Values of ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor``.
 
     Examples
     --------
@@ -270,15 +270,14 @@ def fine_tuning_defaults(
     >>> fine_tuning_defaults(50, given_encoder=True)["encoder_lr_factor"]
     (0.01, 0.1)
     >>> fine_tuning_defaults(4, given_encoder=False)
-    {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0, 'head': 'attention'}
+    {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0}
     """
     if not given_encoder:
-        return dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
+        return dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
     return dict(
         freeze_encoder=n_subjects is None or n_subjects < MANY_PEOPLE,
         head_epochs=epochs // 3,
         encoder_lr_factor=(0.01, 0.1),
-        head=AUTO,
     )
 
 
@@ -292,8 +291,7 @@ def fine_tuning_of(
     """
     n_subjects = None if people is None else len(people)
     chosen = fine_tuning_defaults(n_subjects, params["encoder"] is not None, epochs)
-    not_given = dict.fromkeys(chosen, AUTO) | {"head": None}
-    given = {name: params[name] for name in chosen if params[name] != not_given[name]}
+    given = {name: params[name] for name in chosen if params[name] != AUTO}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
     return chosen | given

@@ -82,7 +82,7 @@ RULES = {
     "preprocessing": optional(instance("a Preprocessing, or a dict", Preprocessing, dict)),
     "channels": optional(instance("a list of channel names", list, tuple)),
     "tokenizer": choice(*TOKENIZERS),
-    "head": optional(choice(AUTO, *parsnet.HEADS)),
+    "head": choice(AUTO, *parsnet.HEADS),
     "pretrain_epochs": optional(integer(0)),
     "finetune_epochs": optional(integer(1)),
     "finetune_warmup": optional(share()),

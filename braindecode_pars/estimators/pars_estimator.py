@@ -28,7 +28,6 @@ from braindecode_pars.estimators.encoder_start import (
 from braindecode_pars.estimators.fine_tuning import (
     fine_tune,
     fine_tuning_net,
-    fine_tuning_of,
     warn_of_fine_tuning,
 )
 from braindecode_pars.estimators.parameters import AUTO
@@ -65,7 +64,7 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
     channel_drop_prob: float = 0.5
     electrode_position: str | bool = "auto"
     amplitude: bool = True
-    head: str | None = None
+    head: str = "auto"
     recenter: str | None = None
     head_epochs: str | int = "auto"
     encoder_lr_factor: str | float | tuple[float, float] = "auto"
@@ -144,11 +143,11 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
 
     def _head(self) -> str:
         """Return the head that the network gets."""
-        head = fine_tuning_of(vars(self), None)["head"]
-        if head != AUTO:
-            return head
-        # An empty list where recordings have different channels.
-        return "spatial_filter" if n_known_electrodes(self.chs_info_ or []) else "attention"
+        if self.head != AUTO:
+            return self.head
+        # An empty list where recordings have different channels. One channel has nothing to filter.
+        names = self.chs_info_ or []
+        return "spatial_filter" if len(names) > 1 and n_known_electrodes(names) else "attention"
 
     def _log_fine_tuning(self, people: list | None) -> None:
         told = dict(self.fine_tuning_)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from braindecode_pars._common.channel_names import match_channels
-from braindecode_pars.baselines import CENTRED, make_methods
+from braindecode_pars.baselines import CENTRED, FROZEN, make_methods
 from braindecode_pars.estimators import LinearProbe, PARSEmbedder, SubjectCentering
 from braindecode_pars.estimators.encoder_start import n_parameters
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
@@ -162,7 +162,7 @@ def _networks(encoders: Mapping[str, Any]) -> list[Method]:
     name, encoder = next(iter(encoders.items()))
     found = make_methods(["scratch", "eegnet"], encoder={name: encoder})
     given = "an encoder of other recordings"
-    of = (f"{name}, as a network", found[name], "pretrained", "scratch", given)
+    of = (f"{name}, as a network", found[name + FROZEN], "pretrained", "scratch", given)
     return [
         Method("scratch", found["scratch"], "untrained", trains=True),
         Method(*of, trains=True),

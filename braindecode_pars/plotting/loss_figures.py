@@ -172,7 +172,9 @@ def shift_matrices(
 
     The figure follows the paper's figure 7 (appendix A.5), "Relative Time Shift Reconstructions".
     It shows the prediction, the target and the absolute error as matrices, and the prediction
-    against the target as a scatter plot. Rows and columns are in chronological order.
+    against the target as a scatter plot. Rows and columns are in chronological order. The title
+    has the loss, the mean squared error, and that of zeros, the best guess without the signal: a
+    prediction of one grey has learned nothing yet.
 
     Parameters
     ----------
@@ -228,13 +230,14 @@ def shift_matrices(
     # Three matrices and a scatter plot
     panels = axes_for(axes, 2, 2, (8, 6))
     shift = "$(t_j - t_k) / T$"
-    _draw_matrix(panels[0], prediction, "prediction", shift, vmin=-1, vmax=1)
+    loss, chance = (np.mean(np.square(error)) for error in (prediction - target, target))
+    title = f"prediction, loss {loss:.3f} (of zeros: {chance:.3f})"
+    _draw_matrix(panels[0], prediction, title, shift, vmin=-1, vmax=1)
     _draw_matrix(panels[1], target, "target", shift, vmin=-1, vmax=1)
     _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
-    rmse = np.sqrt(np.mean((prediction - target) ** 2))
     panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
     panels[3].scatter(target, prediction, s=5, color=COLORS[0], alpha=0.35, lw=0)
-    panels[3].set(title=f"RMSE {rmse:.2f} T", xlabel="target", ylabel="prediction")
+    panels[3].set(title=f"RMSE {np.sqrt(loss):.2f} T", xlabel="target", ylabel="prediction")
     panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
     remove_frame(panels[3])
     return panels

@@ -118,7 +118,8 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
         Source of the encoder, one of the following.
 
         - A folder written by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
-          ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`.
+          ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`, or
+          the ``.safetensors`` file in it.
         - The name of an encoder in the package, such as ``"small"``; a folder of this name wins.
           :func:`packaged_encoders` has the names.
         - Such a folder on the Hugging Face Hub: ``"hf://owner/name"`` downloads it,

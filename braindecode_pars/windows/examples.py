@@ -199,7 +199,7 @@ def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
 
     Returns
     -------
-    X : Windows, shape (n_windows,)
+    X : Windows, shape (n_windows, n_chans, n_times)
         The windows; no signal is read yet. A slice, a mask or an array of numbers gives fewer
         windows, and one number the samples of a window. Sampling rate, channel names and subjects
         of the recordings are kept.
@@ -216,13 +216,19 @@ def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
         When targets are missing, when the subject of any window is missing, or when sampling
         rates differ.
 
+    Notes
+    -----
+    Samples have the unit of the dataset, which is volts in MNE. The estimators of this package
+    scale them; a plain network, such as ``EEGClassifier("EEGNet")``, needs microvolts,
+    ``1e6 * np.asarray(X)``, and is at chance in volts.
+
     Examples
     --------
     >>> from braindecode_pars import as_sklearn, datasets
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> X, y, groups = as_sklearn(windows)
     >>> X.shape, y.shape, sorted(set(groups.tolist()))
-    ((24,), (24,), [1, 2])
+    ((24, 2, 3000), (24,), [1, 2])
     """
     windows = as_windows(windows_ds)
     y = labels_of(windows)

@@ -173,7 +173,7 @@ class Windows(Sequence):
     >>> from braindecode_pars import as_sklearn, datasets
     >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2))
     >>> X.shape, X[0].shape, X[groups == 2].shape
-    ((24,), (2, 3000), (12,))
+    ((24, 2, 3000), (2, 3000), (12, 2, 3000))
     >>> X.recordings["subject"].tolist(), X.windows.loc[1, ["start", "stop"]].tolist()
     ([1, 2], [3000, 6000])
     """
@@ -190,14 +190,20 @@ class Windows(Sequence):
         return len(self.windows)
 
     @property
-    def shape(self) -> tuple[int]:
-        """Number of windows; scikit-learn divides along it."""
-        return (len(self),)
+    def shape(self) -> tuple[int, ...]:
+        """Shape as an array: (n_windows, n_chans, n_times), from which braindecode builds a model.
+
+        It is (n_windows,) where windows differ in their shape, or it is unknown before reading.
+        """
+        n_chans = {montage.n_chans for montage in self.montages}
+        lengths = np.unique(self.windows["stop"].to_numpy() - self.windows["start"].to_numpy())
+        is_one = len(n_chans) == len(lengths) == 1 and None not in n_chans and lengths[0] > 0
+        return (len(self), *n_chans, *lengths.tolist()) if is_one else (len(self),)
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions: 1."""
-        return 1
+        """Number of dimensions of :attr:`shape`."""
+        return len(self.shape)
 
     @overload
     def __getitem__(self, key: int) -> np.ndarray: ...

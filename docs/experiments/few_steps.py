@@ -51,6 +51,7 @@ def _classifier(rate: float, n_steps: int, seed: int) -> PARSClassifier:
     """Return a classifier from scratch whose epochs are single steps."""
     return PARSClassifier(
         None,
+        head="attention",
         finetune_lr=rate,
         finetune_epochs=n_steps,
         finetune_batch_size=10_000,

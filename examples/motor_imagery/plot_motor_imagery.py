@@ -94,7 +94,7 @@ scores.round(2)
 # PARS with 20 scored subjects and three draws of labelled ones: .59 and .61, and .52 for scratch
 # and band power. Slow voltages, not in that table, have the highest mean here.
 
-plotting.confusion_matrix(y_test, methods["small"].predict(X_test), ["left", "right"])
+plotting.confusion_matrix(y_test, methods["small, all weights"].predict(X_test), ["left", "right"])
 # sphinx_gallery_alt = "A confusion matrix: 67 % of left and 59 % of right trials are classified"
 # sphinx_gallery_alt = "correctly"
 plt.show()
@@ -121,7 +121,7 @@ axes[1, 5].axis("off")
 for ax, (subject, values) in zip(axes.flat, maps.iterrows(), strict=False):
     style = dict(axes=ax, vlim=(-0.5, 0.5), contours=0, sensors=False, show=False)
     image, _ = mne.viz.plot_topomap(values.to_numpy(), info, **style)
-    ax.set_title(f"{subject}: {scores.loc['small', subject]:.2f}", fontsize=9)
+    ax.set_title(f"{subject}: {scores.loc['small, all weights', subject]:.2f}", fontsize=9)
 fig.colorbar(image, ax=axes, shrink=0.7, label="log power")
 # sphinx_gallery_alt = "Eleven scalp maps of right minus left; four have blue on the left and red"
 # sphinx_gallery_alt = "on the right"
@@ -160,7 +160,7 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # training, and subtracts their mean, which was the reference in training.
 
 file = next(folder.rglob("S088R04.edf"))
-frame = methods["small"].predict_raw(file, overlap=5 / 6)
+frame = methods["small, all weights"].predict_raw(file, overlap=5 / 6)
 print("C3 =", frame.attrs["channels"]["C3"])
 
 cues = mne.read_annotations(file)

@@ -66,7 +66,7 @@ plt.show()
 # Left: the pretrained network errs more often on arithmetic than on rest. Right: its probabilities
 # are too high; where it is nearly certain, it is right in seven of ten windows.
 
-network = methods["pretrained"]
+network = methods["pretrained, all weights"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 plotting.confusion_matrix(y[test], network.predict(X[test]), ["rest", "arithmetic"], ax=left)
 probabilities = network.predict_proba(X[test])
@@ -99,7 +99,7 @@ for name, embedder in embedders.items():
 # The gain of pretraining is a mean over people. From its spread follows how many people a paired
 # t-test needs to find such a gain with a probability of 80 % (two-sided, at .05):
 
-gain = accuracy["pretrained"] - accuracy["scratch"]
+gain = accuracy["pretrained, all weights"] - accuracy["scratch"]
 needed = (2.8 * gain.std() / gain.mean()) ** 2
 print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, here {len(gain)}")
 

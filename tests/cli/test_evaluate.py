@@ -257,7 +257,8 @@ def test_transfer(encoders, tmp_path):
     assert "pretrained" in output
     assert "over 1 seed, over all test windows" in output
     scores = pd.read_csv(tmp_path / "out/scores.csv")
-    assert set(scores["method"]) == {"band power", "pretrained"}
+    trained = {"pretrained, frozen", "pretrained, all weights", "scratch, frozen"}
+    assert set(scores["method"]) == {"band power", *trained}
     assert set(scores["dataset"]) == {"simulated"}
 
 
@@ -402,7 +403,9 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     assert "--unequal-sizes" in refused.output
     output = evaluate(*arguments[1:], "--unequal-sizes")
     found = re.search(
-        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained +│ +([\d,]+) │", output, re.S
+        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained, frozen +│ +([\d,]+) │",
+        output,
+        re.S,
     )
     assert len({*found.groups()}) == 2
 

@@ -251,33 +251,32 @@ def test_unknown_people_count_as_few():
 @pytest.mark.parametrize("n_subjects", [None, 1, 100])
 def test_an_encoder_that_is_not_given_is_trained_as_the_head(n_subjects):
     everything = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    everything["head"] = "attention"
     assert fine_tuning_defaults(n_subjects, given_encoder=False) == everything
 
 
 @pytest.mark.parametrize("pretext", [None, "pars"])
 def test_the_defaults_without_a_given_encoder_are_all_weights(pretext):
     stated = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    stated["head"] = "attention"
     assert equal(states_of(pretext=pretext)[-1], states_of(pretext=pretext, **stated)[-1], "")
 
 
 @pytest.mark.parametrize(
     ("names", "is_given", "head", "found"),
     [
-        (["C3", "C4"], True, None, "spatial_filter"),
-        (["C3", "X2"], True, None, "spatial_filter"),
-        (["X1", "X2"], True, None, "attention"),
+        (["C3", "C4"], True, "auto", "spatial_filter"),
+        (["C3", "X2"], True, "auto", "spatial_filter"),
+        (["X1", "X2"], True, "auto", "attention"),
         (["C3", "C4"], True, "attention", "attention"),
-        (["C3", "C4"], False, None, "attention"),
         (["C3", "C4"], False, "auto", "spatial_filter"),
         (["X1", "X2"], False, "auto", "attention"),
+        (["C3"], False, "auto", "attention"),
+        (["C3"], True, "auto", "attention"),
     ],
 )
-def test_a_given_encoder_has_spatial_filters_where_an_electrode_is_known(
-    names, is_given, head, found
-):
-    windows = mne.EpochsArray(X, mne.create_info(names, 100.0, "eeg"), verbose="error")
+def test_the_head_has_spatial_filters_where_an_electrode_is_known(names, is_given, head, found):
+    windows = mne.EpochsArray(
+        X[:, : len(names)], mne.create_info(names, 100.0, "eeg"), verbose="error"
+    )
     encoder = PatchEncoder(100, 16, 1, 2, 16) if is_given else None
     clf = classifier(pretext=None, encoder=encoder, head=head, validation=0, **TRAINING)
     clf.fit(windows, Y)

@@ -238,11 +238,13 @@ def test_from_pretrained_downloads(pretrained, monkeypatch):
 
 
 def test_an_embedder_of_any_encoder(fitted, people, tmp_path):
-    """Of the package, or of a classifier: windows of any montage, without a fit."""
+    """Of the package, or of a classifier, without a fit: the columns of ``encoder=``."""
     model = PARSEmbedder.from_pretrained(fitted.save(tmp_path / "clf"))
+    assert len(model.get_feature_names_out()) == 0  # the channels are not known yet
     vectors = model.transform(people)
-    expected = PARSEmbedder(encoder=fitted, pooling="mean_std", verbose=0).fit_transform(people)
-    np.testing.assert_array_equal(vectors, expected)
+    by_encoder = PARSEmbedder(encoder=tmp_path / "clf/model.safetensors", verbose=0).fit(people)
+    np.testing.assert_array_equal(vectors, by_encoder.transform(people))
+    assert [*model.get_feature_names_out()] == [*by_encoder.get_feature_names_out()]
     assert vectors.shape[1] == len(model.get_feature_names_out())
     with pytest.warns(UserWarning, match="not saved"):
         loaded = PARSEmbedder.load(model.save(tmp_path / "copy", share=True))

@@ -144,6 +144,8 @@ def test_matrices_and_errors_are_drawn():
     np.testing.assert_array_equal(drawn(axes[1]), target)
     np.testing.assert_allclose(drawn(axes[2]), 0.1)
     assert "RMSE 0.10" in axes[3].get_title()
+    chance = np.mean(target**2)
+    assert axes[0].get_title() == f"prediction, loss 0.010 (of zeros: {chance:.3f})"
     points = axes[3].collections[0].get_offsets()
     np.testing.assert_allclose(points, np.c_[target.ravel(), prediction.ravel()])
 

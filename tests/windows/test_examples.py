@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 
+import mne
 import numpy as np
 import pytest
 import torch
+from braindecode import EEGClassifier
 from braindecode.datasets import BaseConcatDataset
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, cross_val_score
 from support.counting import Counting
+from support.montages import windows_of
 from torch.utils.data import TensorDataset
 
 from braindecode_pars import as_sklearn, datasets
@@ -100,9 +103,42 @@ def test_as_sklearn_reads_only_indexed_windows(nights):
     X, y, groups = as_sklearn(BaseConcatDataset(counting))
     X[np.array([1, 95])]
     assert all(dataset.read == [] for dataset in counting)
-    assert X.shape == y.shape == groups.shape == (96,)
-    assert X[np.array([1, 95])].shape == (2,)
+    assert X.shape == (96, 3, 3000)
+    assert y.shape == groups.shape == (96,)
+    assert X[np.array([1, 95])].shape == (2, 3, 3000)
+    assert all(dataset.read == [] for dataset in counting)
     np.testing.assert_array_equal(X[95], nights[95][0])
+
+
+def test_windows_of_two_shapes_have_the_shape_of_a_list(nights):
+    X, _, _ = as_sklearn(nights)
+    shorter = datasets.simulated.sleep(1, 0.1, n_chans=2, random_state=0)
+    both, _, _ = as_sklearn(BaseConcatDataset([*nights.datasets, *shorter.datasets]))
+    assert (both.shape, both.ndim, X.ndim) == ((len(both),), 1, 3)
+    assert both[: len(X)].shape == X.shape
+
+
+def test_a_plain_network_of_braindecode_learns_from_the_view_in_microvolts():
+    """It finds channels, samples and classes; beside the constant of batch norm, volts vanish."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for subject in range(4):
+        y = np.arange(40) % 2
+        signals = rng.standard_normal((2, 40, 300))
+        signals[0] += np.outer(y, 2 * np.sin(2 * np.pi * np.arange(300) / 10))
+        info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+        raw = mne.io.RawArray(1e-5 * signals.reshape(2, -1), info, verbose="error")
+        parts.append(windows_of(raw, y, subject))
+    X, y, groups = as_sklearn(BaseConcatDataset(parts))
+    net = EEGClassifier("EEGNet", optimizer=torch.optim.Adam, lr=0.01, train_split=None)
+    net.set_params(batch_size=16, max_epochs=8, verbose=0)
+    net.set_params(module__final_layer_with_constraint=True)  # braindecode warns of its default
+    cv = GroupKFold(2)
+    scores = cross_val_score(net, 1e6 * np.asarray(X), y, groups=groups, cv=cv, error_score="raise")
+    assert scores.min() > 0.8
+    net.set_params(max_epochs=1).fit(X, y)  # the view itself, lazily
+    module = net.module_
+    assert (module.n_chans, module.n_times, module.n_outputs) == (2, 300, 2)
 
 
 def test_as_sklearn_needs_subjects(nights):
@@ -164,8 +200,8 @@ def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
 
 
 def test_views_are_lazy_and_keep_labels_and_subjects(nights):
-    X, y, groups = as_sklearn(nights)
-    assert X.shape == y.shape == groups.shape == (96,)
+    X, y, _ = as_sklearn(nights)
+    assert X.shape == np.asarray(X).shape
     assert X[5].shape == nights[5][0].shape
     part = X[np.array([30, 2])]
     again, y_part, groups_part = as_sklearn(part)
