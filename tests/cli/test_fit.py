@@ -97,7 +97,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     given = ("--channel", "C4", "--set", "C=0.1", *NAMES, *VOTE)
     result = invoke("fit", recordings, "--out", model, *given)
     assert result.exit_code == 0, result.output
-    assert "80 windows of 2 s, 2 channels at 128 Hz" in result.output
+    assert "80 windows of 2 s, 1 channels at 128 Hz" in result.output
     assert "recenter='auto' is 'subject'" in result.output
     clf = FewLabelsClassifier.load(model, device="cpu")
     assert (clf.encoder, clf.C_["encoder"], clf.preprocessing_.channels) == ("small", 0.1, ("C4",))
