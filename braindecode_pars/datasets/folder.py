@@ -312,7 +312,7 @@ def load(
     >>> windows.datasets[0].window_kwargs[-1][1]["mapping"]
     {'rest': 0, 'task': 1}
     """
-    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    filters: dict[str, Any] = dict(sfreq=sfreq, low=low, high=high, mains=mains)
     check_filters(**filters)
     check_positive(window_seconds=window_seconds)
     choice(AVERAGE, None).check("reference", reference)
@@ -335,7 +335,7 @@ def load(
     cutting |= dict(channels=channels, reference=reference and channels, **filters)
     if channels is None:
         looking = partial(_look, names=names, window_seconds=window_seconds)
-        cutting |= _first_look(chosen, looking, reference, mains, reading)
+        cutting |= _first_look(chosen, looking, reference, filters, reading)
     windows = read_corpus(
         chosen,
         partial(_read, **cutting),
@@ -395,7 +395,7 @@ def _first_look(
     chosen: Sequence[Recording],
     look: Callable[..., tuple[mne.Info, dict[float, float]] | None],
     reference: str | None,
-    mains: float | None,
+    filters: Mapping[str, Any],
     reading: Reading,
 ) -> dict[str, Any]:
     """Return the channels and the reference of all recordings, by their headers."""
@@ -408,8 +408,9 @@ def _first_look(
     known = {each.description["file"]: one for each, one in pairs if one is not None}
     if not known:  # reading the recordings says why
         return dict(channels=[], reference=reference)
-    if mains is not None:
-        warn_of_other_mains([peaks for _, peaks in known.values() if peaks], mains)
+    if filters["mains"] is not None:
+        peaks = [peaks for _, peaks in known.values() if peaks]
+        warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
     infos = {file: info for file, (info, _) in known.items()}
     average, verbose = reference is not None, reading.get("verbose", 1)
     names, are_all = shared_channels(infos, average=average, verbose=verbose)

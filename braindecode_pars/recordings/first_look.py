@@ -124,7 +124,10 @@ def shared_channels(
     shared = wanted & has.loc[:, ~odd].all(axis=1)
     told = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
-        raise ValueError(f"The recordings have no EEG channel in common. They have:{told}")
+        raise ValueError(
+            f"The {len(infos)} recordings have no EEG channel in common. Name those to use in "
+            f"channels= (--channel), or leave recordings out. They have:{told}"
+        )
     own = table[(table["recording"] == int(odd.argmin())) & table["key"].map(shared)]
     names = own["name"].tolist()
     n = len(infos)
@@ -230,7 +233,7 @@ def mains_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     return peaks
 
 
-def warn_of_other_mains(found: Sequence[dict[float, float]], mains: float) -> None:
+def warn_of_other_mains(found: Sequence[Mapping[float, float]], mains: float, sfreq: float) -> None:
     """Warn if most recordings have the mains at another frequency than that of the notch filter.
 
     Parameters
@@ -239,15 +242,17 @@ def warn_of_other_mains(found: Sequence[dict[float, float]], mains: float) -> No
         What :func:`mains_peaks` returned for some recordings.
     mains : float
         Frequency of the notch filter in Hz.
+    sfreq : float
+        New sampling rate in Hz. What it cannot have needs no filter.
 
     Examples
     --------
     >>> from braindecode_pars.recordings.first_look import warn_of_other_mains
-    >>> warn_of_other_mains([{50.0: 1.2, 60.0: 25.0}], mains=60.0)
+    >>> warn_of_other_mains([{50.0: 1.2, 60.0: 25.0}], mains=60.0, sfreq=200.0)
     """
     for other in MAINS:
         plain = [p.get(other, 0) > _PLAIN and p.get(mains, 0) < _NONE for p in found]
-        if other != mains and sum(plain) > len(plain) / 2:
+        if other != mains and other < sfreq / 2 and sum(plain) > len(plain) / 2:
             warn_user(
                 f"The spectrum has a peak at {other:g} Hz in {sum(plain)} of {len(plain)} "
                 f"recordings that were looked at, and none at {mains:g} Hz, where the notch filter "

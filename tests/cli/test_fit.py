@@ -8,6 +8,7 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
+from support import study_folders
 from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
@@ -86,6 +87,15 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     assert clf.encoder_card_.task == "joint"
     assert "--encoder small" in result.output
     assert "--load low=0.5" in result.output
+
+
+def test_classes_that_follow_the_recordings_are_a_warning_once(tmp_path):
+    (tmp_path / "data").mkdir()
+    study_folders.classes_of_sites(tmp_path / "data")
+    labels = ("--labels", "participants.tsv", "--label-column", "diagnosis", "--window-seconds", 5)
+    given = (*labels, "--few-labels", "--set", "recenter=null", "--mains", 50)
+    result = invoke("fit", tmp_path / "data", "--out", tmp_path / "model", *given)
+    assert result.output.count("Warning: No site has subjects of two classes") == 1
 
 
 VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
