@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ _SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
 #: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system; the earlobes
 #: and the mastoids, which sleep laboratories do not distinguish.
 _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
+_EARS = ("M1", "M2")
 
 #: Words in labels of eye channels. ``E1`` and ``E2`` alone are missing on purpose: they are eye
 #: channels of polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye
@@ -191,7 +193,7 @@ def odd_first(names: Iterable[str]) -> list[str]:
     """
     return sorted(
         dict.fromkeys(names),
-        key=lambda name: electrode_pair(name)[0] not in ("M1", "M2") and not is_other_kind(name),
+        key=lambda name: electrode_pair(name)[0] not in _EARS and not is_other_kind(name),
     )
 
 
@@ -278,16 +280,74 @@ def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | No
     >>> match_channels(["FC5", "C3", "Oz"], ["EEG C3-REF", "Fc5."])
     [1, 0, None]
     """
-    names = (wanted, found)
-    counts = [Counter(map(_electrode_key, side)) for side in names]
-    ambiguous = {key for count in counts for key, n in count.items() if n > 1}
+    wanted_keys, found_keys = channel_keys(wanted, found)
+    place = {key: i for i, key in enumerate(found_keys)}
+    return [place.get(key) for key in wanted_keys]
 
-    def key(name: str) -> tuple[str, bool]:
-        electrode = _electrode_key(name)
-        return (name, True) if electrode in ambiguous else (electrode, False)
 
-    place = {key(name): i for i, name in enumerate(found)}
-    return [place.get(key(name)) for name in wanted]
+def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
+    """Return a text for each channel, the same where :func:`match_channels` matches two channels.
+
+    Parameters
+    ----------
+    *recordings : sequence of str
+        Names of the channels of each recording. An electrode that is there twice in one of them
+        keeps its names apart in all.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import channel_keys
+    >>> channel_keys(["EEG T3-REF", "Cz"], ["cz", "T7"])
+    [['T7', 'CZ'], ['CZ', 'T7']]
+    """
+    electrodes = [[*map(_electrode_key, names)] for names in recordings]
+    ambiguous = {key for keys in electrodes for key, n in Counter(keys).items() if n > 1}
+    return [
+        [f"={name}" if key in ambiguous else key for name, key in zip(names, keys, strict=True)]
+        for names, keys in zip(recordings, electrodes, strict=True)
+    ]
+
+
+#: What a channel is that is no single electrode of the scalp.
+NAMED_OTHERWISE = "EEG by the type and another signal by the name"
+PAIR, UNKNOWN = "a pair of electrodes", "no electrode of the 10-20 system: an unused input?"
+
+
+def why_no_electrode(ch: Mapping[str, Any]) -> str:
+    """Return why a channel is no single electrode of the scalp; an empty text if it is one.
+
+    Parameters
+    ----------
+    ch : mapping
+        Channel, as in ``mne.Info["chs"]``. Its reference may be anything but another electrode of
+        the scalp, with which it is a pair. Electrodes are those of the 10-05 system.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import why_no_electrode
+    >>> why_no_electrode({"ch_name": "EEG T3-LE"}), why_no_electrode({"ch_name": "C3-A2"})
+    ('', '')
+    >>> for name in ("EEG A2-A1", "M1", "Fpz-Cz", "EEG 23A-23R"):
+    ...     print(why_no_electrode({"ch_name": name}))
+    ear to ear
+    an ear or a mastoid
+    a pair of electrodes
+    no electrode of the 10-20 system: an unused input?
+    """
+    if not is_eeg(ch):
+        return NAMED_OTHERWISE if is_eeg_by_type(ch) else "not EEG, by its name or type"
+    first, second = electrode_pair(ch["ch_name"])
+    if first not in (*_scalp(), *_EARS):
+        return UNKNOWN
+    if second in _scalp():
+        return PAIR
+    of_ears = "ear to ear" if second in _EARS else "an ear or a mastoid"
+    return of_ears if first in _EARS else ""
+
+
+@functools.cache
+def _scalp() -> set[str]:
+    return {name.upper() for name in template_montage().ch_names} - {*_SAME_ELECTRODE, *_EARS}
 
 
 def _electrode_and_reference(channel: str) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -449,16 +450,34 @@ for command in (study, store, plan, pretrain, fit, evaluate, predict, reproduce,
 
 
 class _Echo(logging.Handler):
-    """Print the package's log: information on the standard output, warnings on standard error."""
+    """Print the package's log: information on the standard output, warnings on standard error.
+
+    A line that comes again is counted, and the command ends with its number.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(self.format(record), err=record.levelno >= logging.WARNING)
+        text = self.format(record)
+        self.counts[text] += 1
+        if self.counts[text] == 1:
+            typer.echo(text, err=record.levelno >= logging.WARNING)
+
+    def end(self) -> None:
+        for text, n in self.counts.items():
+            if n > 1:
+                typer.echo(f"{n} times: {text}")
+        self.counts.clear()
 
 
 @app.callback()
-def show_log() -> None:
+def show_log(context: typer.Context) -> None:
     """Self-supervised pretraining for EEG."""
     log = logging.getLogger("braindecode_pars")
     log.setLevel(logging.INFO)
-    if not any(isinstance(handler, _Echo) for handler in log.handlers):
-        log.addHandler(_Echo())
+    found = [handler for handler in log.handlers if isinstance(handler, _Echo)]
+    echo = found[0] if found else _Echo()
+    log.addHandler(echo)  # once
+    context.call_on_close(echo.end)

@@ -54,7 +54,10 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     mains
         Frequency of the notch in Hz. Default: 60.
     reference
-        New reference: average. Default: the recordings' own.
+        New reference: average, of the channels that are used. Default: the recordings' own.
+    channels
+        EEG channel to use; the average is over those. Default: all scalp electrodes that all
+        recordings share.
     n_jobs
         Number of processes. Default: 1.
     on_error
@@ -72,9 +75,9 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
 READING: dict[str, Any] = {
     **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
     **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
+    "channels": Annotated[list[str], typer.Option("--channel")],
 }
 _TRAINING: dict[str, Any] = dict(
-    channels=Annotated[list[str], typer.Option("--channel")],
     settings=SETTINGS,
     random_state=Annotated[int, typer.Option("--seed")],
     device=str,
@@ -114,8 +117,6 @@ def fit(
     method
         Without an encoder: task to pretrain on, pars, mae, spectral, features, mp3, droppos, joint,
         FILE.py:CLASS; or scratch. Default: pars.
-    channels
-        Channel to use. Default: all EEG.
     settings
         KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
     random_state
@@ -155,6 +156,9 @@ def _fit(
     from braindecode_pars.estimators.parameters import check_parameters
     from braindecode_pars.signal_store.index import is_store
 
+    is_folder = Path(folder).is_dir() and not is_store(folder)
+    if not is_folder and "channels" in reading:  # of windows that are cut already
+        settings = {**settings, "channels": reading.pop("channels")}
     clf = _classifier(method, encoder, settings)
     # Before hours of reading and training.
     check_parameters(clf)
@@ -164,7 +168,7 @@ def _fit(
         raise ValueError(
             f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
         )
-    if clf.encoder is not None and Path(folder).is_dir() and not is_store(folder):
+    if clf.encoder is not None and is_folder:
         reading = as_encoder(clf.encoder) | reading
     windows = load(folder, None, reading)
     n_subjects = _describe(folder, windows)
@@ -229,6 +233,7 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
     """Print what was read, and return the number of subjects."""
     import pandas as pd
 
+    from braindecode_pars.evaluation.data_check import check_origin
     from braindecode_pars.windows.door import as_windows
     from braindecode_pars.windows.labels import class_names
 
@@ -243,6 +248,8 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = class_names(counts.index.to_numpy(), read.label_names) or {}
     print_frame(counts.rename(index=names).reset_index())
+    for finding in check_origin(windows):
+        show(f"Warning: {finding.text}")
     return n_subjects
 
 

@@ -27,7 +27,7 @@ def study(
 ) -> None:
     """Find out whether pretraining helps on labelled recordings, and write a report.
 
-    An interrupted study goes on with the same command.
+    An interrupted study goes on with the same command. --class and --channel may be repeated.
 
     Options
     -------

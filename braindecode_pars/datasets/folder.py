@@ -14,13 +14,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+import joblib
 import mne
+import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
+from braindecode_pars._common.channel_names import electrode_pair, is_eeg, match_channels
 from braindecode_pars._common.checks import check_positive, choice, listed
 from braindecode_pars._common.subjects import normalized, subject_key
-from braindecode_pars.recordings.cutting import event_windows, holds_a_window, omit
+from braindecode_pars.recordings.cutting import (
+    collected_omissions,
+    event_windows,
+    holds_a_window,
+    omit,
+)
+from braindecode_pars.recordings.first_look import (
+    N_LOOKED_AT,
+    mains_peaks,
+    shared_channels,
+    warn_of_other_mains,
+)
 from braindecode_pars.recordings.label_annotations import annotations_of, labels_within, marks_of
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
@@ -33,11 +47,10 @@ from braindecode_pars.recordings.loading import Recording, choose_subjects, read
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     check_filters,
-    drop_other_signals,
     filter_and_resample,
     set_reference,
 )
-from braindecode_pars.recordings.preprocessing import recorded
+from braindecode_pars.recordings.preprocessing import AVERAGE, recorded
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.search import (
     Subject,
@@ -47,6 +60,7 @@ from braindecode_pars.recordings.search import (
     subject_finder,
     table_beside,
 )
+from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
 
@@ -159,10 +173,11 @@ def load(
     high: float | None = 75.0,
     mains: float | None = 60.0,
     reference: str | None = None,
+    channels: Sequence[str] | None = None,
     splits: Mapping[str, str] | str | Path | None = None,
     **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
-    """Return labelled windows of the EEG channels of all recordings in a folder.
+    """Return labelled windows of the EEG channels that all recordings in a folder share.
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
     window that starts with it. Other parts of a recording are not used, nor windows that overlap an
@@ -178,6 +193,13 @@ def load(
     Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
     of channels are those of ``_channels.tsv``, and a column ``split`` of ``participants.tsv``
     becomes the split.
+
+    The headers of all files decide which channels are used: the electrodes of the scalp that all
+    recordings have, whatever the form of their names (``EEG T3-LE``, ``T7``), see
+    :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ears, mastoids, unused inputs
+    and signals that are not EEG are left out, and one table says so. If no channel has the name of
+    an electrode, all EEG channels that the recordings share are used. A recording without half of
+    the channels of the others is an error, or is left out with ``on_error="warn"``.
 
     Parameters
     ----------
@@ -215,10 +237,15 @@ def load(
     window_seconds : float
         Length of a window in seconds.
     sfreq, low, high, mains
-        As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`.
+        As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning says
+        when the spectra of some recordings show that the mains have another frequency.
     reference : "average" | None
-        New reference of a recording: the average of its EEG channels that are not marked as bad.
-        None keeps the recording's own.
+        New reference of a recording: the average of the channels that are used, which are the same
+        in all recordings. None keeps the recording's own.
+    channels : list of str | None
+        EEG channels to use instead, in this order; the average is over them. They are found by
+        their electrodes. A recording that lacks one is an error, or is left out with
+        ``on_error="warn"``.
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.loading.set_splits`.
     n_jobs, cache, on_error, verbose
@@ -229,11 +256,11 @@ def load(
     -------
     BaseConcatDataset of EEGWindowsDataset
         Signals in volts. Descriptions have ``subject``, ``file`` (path below the folder),
-        ``recorded_sfreq`` and ``recorded_reference`` (of the file, before preprocessing), and
-        ``split`` and ``site`` where they are known: the site is a column ``site``, ``center``,
-        ``scanner``, ``hospital``, ``lab`` or ``device`` of ``participants.tsv``. The targets of the
-        classes are in the ``window_kwargs`` of each recording, as in braindecode; the classifiers
-        read their ``class_names_`` there.
+        ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels`` (of the file, before
+        preprocessing), and ``split`` and ``site`` where they are known: the site is a column
+        ``site``, ``center``, ``scanner``, ``hospital``, ``lab`` or ``device`` of
+        ``participants.tsv``. The targets of the classes are in the ``window_kwargs`` of each
+        recording, as in braindecode; the classifiers read their ``class_names_`` there.
 
     Raises
     ------
@@ -244,12 +271,19 @@ def load(
         When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
-        window. When nothing is left of a subject or of a class, unless ``on_error="warn"``. When
-        labels overlap, or a time of a table cannot be read. When a table has no column of labels,
-        names a file that is not in the folder, or not all of them, or has labels that contradict
-        each other, or does not name a subject. When ``label_column`` is given for labels that are
-        in no table. When the subject of a file is unclear, see :func:`recordings`, or the subjects
-        would be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
+        window. When nothing is left of a subject or of a class, or a recording lacks channels of
+        the others, unless ``on_error="warn"``. When the recordings share no channel. When labels
+        overlap, or a time of a table cannot be read. When a table has no column of labels, names a
+        file that is not in the folder, or not all of them, or has labels that contradict each
+        other, or does not name a subject. When ``label_column`` is given for labels that are in no
+        table. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
+        be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
+
+    Warns
+    -----
+    UserWarning
+        Once, with a table, when recordings lack an electrode that others have. When the mains have
+        another frequency. With ``on_error="warn"``, when recordings are left out.
 
     Examples
     --------
@@ -278,10 +312,11 @@ def load(
     >>> windows.datasets[0].window_kwargs[-1][1]["mapping"]
     {'rest': 0, 'task': 1}
     """
-    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    filters: dict[str, Any] = dict(sfreq=sfreq, low=low, high=high, mains=mains)
     check_filters(**filters)
     check_positive(window_seconds=window_seconds)
-    choice("average", None).check("reference", reference)
+    choice(AVERAGE, None).check("reference", reference)
+    channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
     files = _files(root)
     _check_cache(reading.get("cache"), root)
@@ -295,11 +330,14 @@ def load(
         _check_subjects_are_no_labels(found)
         check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
-    cutting: dict[str, Any] = dict(
-        names=names, targets=targets, window_seconds=window_seconds, reference=reference, **filters
-    )
+    chosen = _with_origin(root, chosen)
+    cutting: dict[str, Any] = dict(names=names, targets=targets, window_seconds=window_seconds)
+    cutting |= dict(channels=channels, reference=reference and channels, **filters)
+    if channels is None:
+        looking = partial(_look, names=names, window_seconds=window_seconds)
+        cutting |= _first_look(chosen, looking, reference, filters, reading)
     windows = read_corpus(
-        _with_origin(root, chosen),
+        chosen,
         partial(_read, **cutting),
         dict(corpus="own folder", **cutting),
         targets,
@@ -353,24 +391,54 @@ def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
         )
 
 
-def _read(
-    recording: Recording,
-    *,
-    names: Mapping[str, str],
-    targets: Mapping[str, int],
-    window_seconds: float,
-    reference: str | None = None,
-    **filters: float,
-) -> EEGWindowsDataset | None:
-    """Read one recording: its EEG channels, and the windows within its labels."""
+def _first_look(
+    chosen: Sequence[Recording],
+    look: Callable[..., tuple[mne.Info, dict[float, float]] | None],
+    reference: str | None,
+    filters: Mapping[str, Any],
+    reading: Reading,
+) -> dict[str, Any]:
+    """Return the channels and the reference of all recordings, by their headers."""
+    some = np.linspace(0, len(chosen) - 1, min(len(chosen), N_LOOKED_AT)).round()
+    found = joblib.Parallel(n_jobs=reading.get("n_jobs", 1))(
+        joblib.delayed(look)(recording, with_spectrum=i in some)
+        for i, recording in enumerate(chosen)
+    )
+    pairs = zip(chosen, found, strict=True)
+    known = {each.description["file"]: one for each, one in pairs if one is not None}
+    if not known:  # reading the recordings says why
+        return dict(channels=[], reference=reference)
+    if filters["mains"] is not None:
+        peaks = [peaks for _, peaks in known.values() if peaks]
+        warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
+    infos = {file: info for file, (info, _) in known.items()}
+    average, verbose = reference is not None, reading.get("verbose", 1)
+    names, are_all = shared_channels(infos, average=average, verbose=verbose)
+    # By name if a recording to predict may have further channels.
+    return dict(channels=names, reference=reference if are_all else reference and names)
+
+
+def _look(
+    recording: Recording, *, with_spectrum: bool, **labels: Any
+) -> tuple[mne.Info, dict[float, float]] | None:
+    """Return the info of a recording that has a label, and the peaks of the mains if asked for."""
+    try:
+        with collected_omissions():
+            raw = _labelled(recording, preload=False, **labels)
+        return None if raw is None else (raw.info, mains_peaks(raw) if with_spectrum else {})
+    except Exception:  # of any type; reading the recording says what is wrong
+        return None
+
+
+def _labelled(
+    recording: Recording, *, names: Mapping[str, str], window_seconds: float, preload: bool = True
+) -> mne.io.BaseRaw | None:
+    """Open a recording, with its labels as annotations; None if it has none as long as a window."""
     given = recording.stretches if isinstance(recording, LabelledFile) else None
     if given is not None and not any(label in names for *_, label in given):
         omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
-    raw = _open(recording.file)
-    origin = dict(
-        recorded_sfreq=float(raw.info["sfreq"]), recorded_reference=recorded(raw.info).reference
-    )
+    raw = _open(recording.file, preload=preload)
     if not holds_a_window(raw.duration, window_seconds):
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
@@ -381,8 +449,29 @@ def _read(
     if not len(labelled):
         return None
     labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)
-    raw.set_annotations(labelled, verbose="error")
-    drop_other_signals(raw)
+    return raw.set_annotations(labelled, verbose="error")
+
+
+def _read(
+    recording: Recording,
+    *,
+    names: Mapping[str, str],
+    targets: Mapping[str, int],
+    window_seconds: float,
+    channels: Sequence[str],
+    reference: str | list[str] | None,
+    **filters: float,
+) -> EEGWindowsDataset | None:
+    """Read one recording: the chosen channels, and the windows within its labels."""
+    raw = _labelled(recording, names=names, window_seconds=window_seconds)
+    if raw is None:
+        return None
+    origin = dict(
+        recorded_sfreq=float(raw.info["sfreq"]),
+        recorded_reference=recorded(raw.info).reference,
+        recorded_channels=", ".join(sorted(raw.ch_names)),
+    )
+    _pick(raw, channels, is_referenced=reference is not None)
     filter_and_resample(raw, **filters)
     if reference is not None:
         set_reference(raw, reference)
@@ -392,9 +481,31 @@ def _read(
     return windows
 
 
-def _open(file: Path) -> mne.io.BaseRaw:
+def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) -> None:
+    """Pick channels by their electrodes, in this order and with these names.
+
+    Names that tell another reference stay as they are, unless the reference is replaced.
+    """
+    eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
+    eeg = [name for name in eeg if name not in raw.info["bads"]]
+    places = match_channels(channels, eeg)
+    lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
+    if lacking:
+        raise ValueError(
+            f"{len(lacking)} of the {len(channels)} channels to use ({listed(lacking)}) are "
+            f"missing or marked as bad; its EEG channels are {listed(eeg) or 'none'}. Leave the "
+            "recording out, or name the channels to use in channels=."
+        )
+    own = [eeg[place] for place in places if place is not None]
+    raw.pick(own, verbose="error").reorder_channels(own)
+    pairs = [*zip(own, channels, strict=True)]
+    if is_referenced or all(electrode_pair(a)[1] == electrode_pair(b)[1] for a, b in pairs):
+        raw.rename_channels(dict(pairs), verbose="error")
+
+
+def _open(file: Path, *, preload: bool) -> mne.io.BaseRaw:
     """Open a recording, with the types of channels that BIDS lists beside it."""
-    raw = read_recording(file)
+    raw = read_recording(file, preload=preload)
     if table := table_beside(file, "channels"):
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
         channels = channels.apply(lambda column: column.str.strip().str.upper())

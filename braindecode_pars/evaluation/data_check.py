@@ -38,12 +38,13 @@ _PROPERTIES = {
     "recorded_sfreq": "recorded sampling rate",
     "recorded_reference": "recorded reference",
     "channels": "set of channels",
+    "recorded_channels": "set of channels in the files",
     "corpus": "corpus",
 }
 #: Columns by which recordings are ordered, and what they are called.
 _ORDERS = {"date": "their dates", "file": "their file names", None: "the data set"}
 #: What a recording's description may tell besides.
-_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference")
+_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
 
 
 class Finding(NamedTuple):
@@ -160,7 +161,7 @@ def check_data(windows_ds: Any) -> DataCheck:
     data = _Data(windows, recordings, labelled, _sampled(windows, labelled), by_subject)
     found = [
         *_too_few(data),
-        *_classes_that_follow_a_property(data),
+        *_classes_that_follow_a_property(recordings, labelled),
         *_copies(data),
         *_amplitudes(data),
         *_order_of_recordings(data),
@@ -171,6 +172,28 @@ def check_data(windows_ds: Any) -> DataCheck:
     of_class = labelled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
     return DataCheck(_facts(data), classes, by_subject, found)
+
+
+def check_origin(windows_ds: Any) -> list[Finding]:
+    """Return whether the classes follow the site, rate, reference or channels of the recordings.
+
+    This part of :func:`check_data` reads no signal, and is for those who only fit a classifier.
+
+    Parameters
+    ----------
+    windows_ds : BaseConcatDataset
+        As in :func:`check_data`.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation.data_check import check_origin
+    >>> check_origin(datasets.mental_arithmetic())
+    []
+    """
+    windows = as_windows(windows_ds)
+    recordings = _recordings(windows, windows_ds)
+    return [*_classes_that_follow_a_property(recordings, _labelled(windows, recordings))]
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -259,7 +282,7 @@ def _facts(data: _Data) -> dict[str, str]:
         **{
             what: _counted(map(_shown, recordings[column].dropna()))
             for column, what in _PROPERTIES.items()
-            if column != "channels"
+            if not column.endswith("channels")
         },
         "amplitude": f"{1e6 * 10**level:.3g} µV (median standard deviation)",
         "classes": "one a subject" if data.by_subject else "change within subjects",
@@ -322,11 +345,14 @@ def _too_few(data: _Data) -> Iterator[Finding]:
             )
 
 
-def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
+def _classes_that_follow_a_property(
+    recordings: pd.DataFrame, labelled: pd.DataFrame
+) -> Iterator[Finding]:
     """Yield properties of recordings that tell the classes."""
+    recordings = recordings.assign(recorded_channels=_beside(recordings["recorded_channels"]))
     for column, what in _PROPERTIES.items():
-        values = data.recordings[column].reindex(data.labelled["recording"]).to_numpy()
-        table = data.labelled[["subject", "class"]].assign(value=values).drop_duplicates()
+        values = recordings[column].reindex(labelled["recording"]).to_numpy()
+        table = labelled[["subject", "class"]].assign(value=values).drop_duplicates()
         n_values = table["value"].nunique()
         # A value for each subject tells who it is, as the subject's name does.
         if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
@@ -337,18 +363,33 @@ def _classes_that_follow_a_property(data: _Data) -> Iterator[Finding]:
         strength = association(counts, method="cramer")
         p = chi2_contingency(counts, correction=False).pvalue
         shown = listed([_classes_of(value, row) for value, row in counts.iterrows()], most=4)
-        if ((counts > 0).sum(axis=1) == 1).all() and p < 0.05:
+        separate = ((counts > 0).sum(axis=1) == 1).all() and p < 0.05
+        is_used = column != "recorded_channels"
+        if separate and is_used:
             yield _stop(
                 f"No {what} has subjects of two classes: {shown}. A method that recognises the "
                 f"{what} instead of the brain would have the same score, and no score can tell the "
                 f"two apart. Needed are recordings of both classes with the same {what}."
             )
-        elif strength > 0.5 and p < 0.01:
+        elif separate or (strength > 0.5 and p < 0.01):
+            why = f"A part of every score may come from the {what}."
+            if not is_used and recordings["channels"].nunique() == 1:
+                why = (
+                    "The channels in use are the same in all, but the files may be of two "
+                    "amplifiers or times, which a score can come from."
+                )
             yield _warning(
                 f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
-                f"A part of every score may come from the {what}. Compare the classes within one "
-                f"{what} too."
+                f"{why} Compare the classes within one {what} too."
             )
+
+
+def _beside(recorded: pd.Series) -> pd.Series:
+    """Return the channels that each recording has beside those that all have."""
+    sets = recorded.dropna().str.split(", ").map(set)
+    shared = set.intersection(*sets) if len(sets) else set()
+    beside = sets.map(lambda own: ", ".join(sorted(own - shared)) or "no channel more")
+    return beside.reindex(recorded.index)
 
 
 def _classes_of(value: Any, counts: pd.Series) -> str:

@@ -267,6 +267,10 @@ def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str 
     return names[0] if len(names) == 1 else next((n for n in names if n == name), None)
 
 
+#: Fewest electrodes of an average of which others may be missing.
+_MANY = 4
+
+
 def rereferenced(
     derivation: Derivation, reference: str | None, eeg: Sequence[str], found: Sequence[str]
 ) -> Derivation | None:
@@ -292,7 +296,8 @@ def rereferenced(
     -------
     Derivation | None
         The channel. None when the recording cannot have this reference: an electrode is missing, or
-        has another reference. The average is that of the channels with the same reference.
+        has another reference. Of an average of named electrodes, half and at least four must be
+        there. The average is that of the channels with the same reference.
 
     Examples
     --------
@@ -321,6 +326,8 @@ def rereferenced(
     else:
         by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
         others = [by_electrode.get(electrode, "") for electrode in _electrodes(reference)]
+        if len(there := [name for name in others if name]) >= max(_MANY, len(others) / 2):
+            others = there  # an average of many, of which some are missing
         if not all(others) or any(electrode_pair(name)[1] != own for name in others):
             return None
     return replace(derivation, reference=tuple(others))

@@ -267,7 +267,7 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     [[-1.0, -2.0], [1.0, 2.0]]
     """
     good = np.array(raw.ch_names)[mne.pick_types(raw.info, eeg=True)]
-    if reference == AVERAGE and len(good) == 1:
+    if len(good) == 1 and reference in (AVERAGE, [*good]):
         raise ValueError(f"its only EEG channel, {good[0]}, is zero against the average.")
     raw.set_eeg_reference(reference, verbose="error")
     remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])

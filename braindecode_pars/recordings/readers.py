@@ -42,7 +42,7 @@ def recordings_below(root: Path) -> list[Path]:
 
 
 @checked()
-def read_recording(file: Path) -> mne.io.BaseRaw:
+def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     """Read a recording of EDF, BDF, WFDB, or another format of MNE into memory.
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
@@ -55,11 +55,13 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     file : Path
         Path that ends with ``.edf``, ``.bdf``, ``.hea``, or as a file that :func:`mne.io.read_raw`
         reads, such as ``.fif``.
+    preload : bool
+        Whether to read the signals. Without them, those of a WFDB record are zeros.
 
     Returns
     -------
     mne.io.BaseRaw
-        Preloaded recording.
+        The recording, preloaded or only with its header.
 
     Raises
     ------
@@ -84,15 +86,15 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     """
     suffix = file.suffix.lower()
     if suffix in (".edf", ".bdf"):
-        raw, units = _read_edf(file)
+        raw, units = _read_edf(file, preload=preload)
         _mark_other_kinds(raw, units)
         eeg = mne.pick_types(raw.info, eeg=True, exclude=())
         _check_voltages({name: units[name] for name in np.array(raw.ch_names)[eeg]})
         return raw
     if suffix == ".hea":
-        return _mark_other_kinds(read_wfdb(file))
+        return _mark_other_kinds(read_wfdb(file, preload=preload))
     with short_errors():
-        return mne.io.read_raw(file, preload=True, verbose="error")
+        return mne.io.read_raw(file, preload=preload, verbose="error")
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -136,11 +138,11 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     return raw
 
 
-def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
+def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, dict[str, str]]:
     """Read an EDF or BDF file, and the unit of each channel."""
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors():
-        raw = read(file, preload=True, verbose="warning")
+        raw = read(file, preload=preload, verbose="warning")
         units, has_gaps = units_and_gaps(file, raw.info["sfreq"])
     if has_gaps:
         raise ValueError(
@@ -219,7 +221,9 @@ def _check_voltages(units: dict[str, str]) -> None:
         )
 
 
-def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
+def read_wfdb(
+    file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
+) -> mne.io.BaseRaw:
     """Read the voltages of a WFDB record into memory.
 
     Parameters
@@ -229,6 +233,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     wanted : callable | None
         Function that receives the name of a signal and returns whether to read it. None reads all
         voltages and ignores signals of other quantities, such as percent.
+    preload : bool
+        Whether to read the signals, which are zeros otherwise.
 
     Returns
     -------
@@ -258,12 +264,13 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     # Read the selected signals.
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
     with short_errors():
-        found = wfdb.rdheader(record).sig_name or []
+        header = wfdb.rdheader(record)
+        found = header.sig_name or []
     names = None if wanted is None else [name for name in found if wanted(name)]
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
     with short_errors():
-        read = wfdb.rdrecord(record, channel_names=names)
+        read = wfdb.rdrecord(record, channel_names=names) if preload else header
     # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
     refused = {
@@ -278,7 +285,10 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
         )
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
-    return mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
+    zeros = np.zeros((len(volts), header.sig_len))
+    return mne.io.RawArray(
+        read.p_signal.T[volts] * scale if preload else zeros, info, verbose="error"
+    )
 
 
 def _mark_other_kinds(

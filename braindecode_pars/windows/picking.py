@@ -190,12 +190,32 @@ def pick_as_fitted(
     return windows.with_montages([_fitted_or_eeg(m, places, chs_info) for m, places in pairs])
 
 
-def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
+def check_channels(channels: Sequence[str]) -> list[str]:
+    """Check the names in ``channels=``, and return them as a list.
+
+    Raises
+    ------
+    TypeError
+        When they are one text.
+    ValueError
+        When there is none, or one twice.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.picking import check_channels
+    >>> check_channels(("C3", "C4"))
+    ['C3', 'C4']
+    """
     if isinstance(channels, str):
         raise TypeError(f"channels is the string {channels!r}; give a list of names.")
     names = list(channels)
     if not names or len(set(names)) < len(names):
         raise ValueError(f"channels={names} is empty or has a name twice; list each channel once.")
+    return names
+
+
+def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
+    names = check_channels(channels)
     if windows.chs_info is None:
         raise ValueError(
             f"channels={names} needs channel names, but the windows have none; pick the rows of "

@@ -9,6 +9,7 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
+from support import study_folders
 from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
@@ -91,6 +92,15 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     assert "--load low=0.5" in result.output
 
 
+def test_classes_that_follow_the_recordings_are_a_warning_once(tmp_path):
+    (tmp_path / "data").mkdir()
+    study_folders.classes_of_sites(tmp_path / "data")
+    labels = ("--labels", "participants.tsv", "--label-column", "diagnosis", "--window-seconds", 5)
+    given = (*labels, "--few-labels", "--set", "recenter=null", "--mains", 50)
+    result = invoke("fit", tmp_path / "data", "--out", tmp_path / "model", *given)
+    assert result.output.count("Warning: No site has subjects of two classes") == 1
+
+
 VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
 
 
@@ -100,7 +110,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     given = ("--channel", "C4", "--set", "C=0.1", *NAMES, *VOTE)
     result = invoke("fit", recordings, "--out", model, *given)
     assert result.exit_code == 0, result.output
-    assert "80 windows of 2 s, 2 channels at 128 Hz" in result.output
+    assert "80 windows of 2 s, 1 channels at 128 Hz" in result.output
     assert "recenter='auto' is 'subject'" in result.output
     clf = FewLabelsClassifier.load(model, device="cpu")
     assert (clf.encoder, clf.C_["encoder"], clf.preprocessing_.channels) == ("small", 0.1, ("C4",))

@@ -44,6 +44,16 @@ def test_the_log_is_printed_once():
     assert sum(isinstance(handler, _Echo) for handler in handlers) <= 1
 
 
+def test_a_line_of_the_log_comes_once_with_its_number(capsys):
+    echo = _Echo()
+    for text in ("Channel X is not used.", "Read.", "Channel X is not used."):
+        echo.emit(logging.makeLogRecord(dict(msg=text, levelno=logging.INFO)))
+    echo.end()
+    echo.end()
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == ["Channel X is not used.", "Read.", "2 times: Channel X is not used."]
+
+
 @pytest.mark.slow
 def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
     missing = tmp_path / "Jörg [home]"

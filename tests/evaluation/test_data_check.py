@@ -138,6 +138,15 @@ def test_classes_that_follow_a_property(name, values, what):
     assert stop.startswith(f"No {what} has subjects of two classes")
 
 
+def test_classes_that_follow_channels_that_are_not_used():
+    """They reach no method, but the files may be of two amplifiers."""
+    windows = by_subject(recorded_channels=("C3, C4", "C3, C4, X1, X2"))
+    assert texts(windows, "stop") == []
+    [warning] = texts(windows, "warning")
+    assert "X1, X2 has 6 of 'task', no channel more has 6 of 'rest'" in warning
+    assert "The channels in use are the same in all, but" in warning
+
+
 def test_classes_that_go_with_a_site():
     parts = [
         part(f"P{i}", [i % 2] * 6, seed=i, site="A" if i % 2 or i == 4 else "B") for i in range(20)

@@ -1,0 +1,212 @@
+"""Folders whose recordings have different channels: one choice before the average and any method."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.datasets import folder
+from braindecode_pars.estimators.predict_raw import prepare_recording
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation.data_check import check_data, check_origin
+from braindecode_pars.recordings.readers import read_recording
+
+SFREQ = 100.0
+SCALP = ("Fp1", "Fp2", "C3", "C4", "T3", "O2")
+INPUTS = ("EEG 23A-23R", "EEG 24A-24R")
+KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)
+
+
+def recording(seed, names, *, scale=(), seconds=20):
+    """Return noise that belongs to the seed and the place of a channel, not to its name."""
+    rng = np.random.default_rng(seed)
+    noise = 1e-5 * np.stack([rng.normal(size=int(seconds * SFREQ)) for _ in names])
+    noise[len(names) - len(scale) :] *= np.reshape(scale, (-1, 1))
+    return mne.io.RawArray(noise, mne.create_info(list(names), SFREQ, "eeg"), verbose="error")
+
+
+def write(root, raws, labels):
+    """Write recordings of one person each, and the table of their labels."""
+    root.mkdir()
+    for i, raw in enumerate(raws):
+        raw.save(root / f"P{i:02d}_raw.fif", verbose="error")
+    files = [f"P{i:02d}_raw" for i in range(len(raws))]
+    return dict(labels=pd.DataFrame(dict(file=files, subject=files, label=labels)), **KEEP)
+
+
+def load(root, raws, labels=None, **given):
+    labels = ["a", "b"] * (len(raws) // 2) + ["a"] * (len(raws) % 2) if labels is None else labels
+    return folder.load(root, window_seconds=5, **{**write(root, raws, labels), **given})
+
+
+def names_in(windows):
+    [names] = {tuple(part.raw.ch_names) for part in windows.datasets}
+    return names
+
+
+def signals(windows):
+    return np.stack(list(as_sklearn(windows)[0]))
+
+
+def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
+    """Of 15 controls 12, and of 15 patients none, have two loud inputs more."""
+    labels = ["control", "patient"] * 15
+    electrodes = [f"EEG {name}-LE" for name in SCALP]
+    has_inputs = [label == "control" and i < 24 for i, label in enumerate(labels)]
+    raws = [
+        recording(i, [*electrodes, *INPUTS][: 8 if more else 6], scale=[15, 15] if more else [])
+        for i, more in enumerate(has_inputs)
+    ]
+    windows = load(tmp_path / "all", raws, labels, reference="average")
+    without = [recording(i, electrodes) for i in range(30)]
+    expected = load(tmp_path / "without", without, labels, reference="average")
+    np.testing.assert_array_equal(signals(windows), signals(expected))
+    assert names_in(windows) == tuple(electrodes)
+    X, y, groups = as_sklearn(windows)
+    probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
+    assert cross_val_score(probe, X, y, groups=groups, cv=GroupKFold(5)).mean() < 0.65
+    # The files still tell the groups apart, and that is said.
+    [finding] = check_origin(windows)
+    assert finding.kind == "warning"
+    assert "no channel more has 3 of 'control', 15 of 'patient'" in finding.text
+    assert "EEG 23A-23R, EEG 24A-24R has 12 of 'control'" in finding.text
+    assert check_data(windows).stops == []
+
+
+def test_names_of_one_electrode_are_one_channel(tmp_path):
+    """-LE or -REF, T3 or T7, and another order; an average is the same whatever it was before."""
+    forms = (
+        [f"EEG {name}-LE" for name in SCALP],
+        [f"{name.replace('T3', 'T7')}-REF" for name in SCALP],
+    )
+    raws = [recording(i, forms[i % 2]) for i in range(4)]
+    raws[1].reorder_channels(forms[1][::-1])
+    windows = load(tmp_path / "mixed", raws, reference="average")
+    assert names_in(windows) == tuple(forms[0])
+    plain = load(tmp_path / "plain", [recording(i, SCALP) for i in range(4)], reference="average")
+    np.testing.assert_allclose(signals(windows), signals(plain), atol=1e-10)
+    # With the references of the files, the names tell them.
+    windows = load(tmp_path / "kept", raws)
+    assert [part.raw.ch_names[4] for part in windows.datasets[:2]] == ["EEG T3-LE", "T7-REF"]
+
+
+def test_a_recording_that_lacks_most_channels_is_named(tmp_path):
+    """It does not reduce all others to two channels."""
+    raws = [recording(i, SCALP[:2] if i == 2 else SCALP) for i in range(6)]
+    message = r"P02_raw\.fif cannot be used: 4 of the 6 channels to use \(C3, C4, T3, O2\)"
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "raised", raws)
+    with pytest.warns(UserWarning, match=message):
+        windows = load(tmp_path / "left out", raws, on_error="warn")
+    assert (len(windows.datasets), names_in(windows)) == (5, SCALP)
+    # Where a third is so, it is no exception.
+    raws = [recording(i, SCALP[:2] if i % 3 == 2 else SCALP) for i in range(6)]
+    with pytest.warns(UserWarning, match="The 6 recordings share 2 channels: Fp1, Fp2. Left out"):
+        assert names_in(load(tmp_path / "third", raws)) == SCALP[:2]
+
+
+def test_recordings_that_cost_channels_are_named(tmp_path):
+    """A few without some channels, another without a different one."""
+    lacking = {1: SCALP[:4], 4: SCALP[:4], 6: SCALP[1:]}
+    raws = [recording(i, lacking.get(i, SCALP)) for i in range(12)]
+    cost = r"Without P01_raw\.fif, P04_raw\.fif there were 2 channels more\."
+    with pytest.warns(UserWarning, match=rf"T3, O2 +in 10 of 12 recordings +missing.*\n.*{cost}"):
+        assert names_in(load(tmp_path / "data", raws)) == SCALP[1:4]
+
+
+@pytest.mark.parametrize(
+    ("names", "used"),
+    [
+        (["C3-A2"], ["C3-A2"]),
+        (["EEG"], ["EEG"]),
+        (["Fpz-Cz", "Pz-Oz", "EOG1"], ["Fpz-Cz", "Pz-Oz"]),
+        (["ear1", "ear2"], ["ear1", "ear2"]),
+        ([*(f"E{i}" for i in range(9)), "Cz"], [*(f"E{i}" for i in range(9)), "Cz"]),
+        (["C3-M2", "C4-M1", "Fpz-Cz", "M1-M2"], ["C3-M2", "C4-M1", "Fpz-Cz"]),
+        (["Fp1", "C3", "A1", "X1", "A2-A1"], ["Fp1", "C3"]),
+    ],
+)
+def test_what_is_chosen(tmp_path, names, used):
+    raws = [recording(i, names) for i in range(2)]
+    for raw in raws:
+        raw.set_channel_types({n: "misc" for n in names if n == "EOG1"}, on_unit_change="ignore")
+    assert names_in(load(tmp_path / "data", raws)) == tuple(used)
+
+
+def test_pairs_are_no_part_of_an_average_of_electrodes(tmp_path):
+    raws = [recording(i, [*SCALP, "F7-T3", "A1-REF"]) for i in range(2)]
+    windows = load(tmp_path / "data", raws, reference="average")
+    assert names_in(windows) == SCALP
+    np.testing.assert_allclose(signals(windows).mean(axis=1), 0, atol=1e-10)
+
+
+def test_recordings_without_a_common_channel(tmp_path):
+    raws = [recording(i, [["C3"], ["C4"]][i % 2]) for i in range(4)]
+    with pytest.raises(ValueError, match="no EEG channel in common"):
+        load(tmp_path / "data", raws)
+
+
+def test_given_channels_are_chosen_before_the_reference(tmp_path):
+    raws = [recording(i, [f"EEG {n}-LE" for n in (*SCALP, "A1")]) for i in range(2)]
+    chosen = ["A1", "C4", "c3"]
+    windows = load(tmp_path / "data", raws, channels=chosen, reference="average")
+    expected = signals(load(tmp_path / "all", raws, channels=["A1", "C4", "C3"]))
+    assert names_in(windows) == ("A1", "C4", "c3")
+    expected -= expected.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(signals(windows), expected, atol=1e-10)
+    with pytest.raises(ValueError, match=r"1 of the 2 channels to use \(Oz\) are missing"):
+        load(tmp_path / "absent", raws, channels=["C3", "Oz"])
+    with pytest.raises(TypeError, match="give a list"):
+        load(tmp_path / "text", raws, channels="C3")
+
+
+def test_a_model_predicts_other_layouts_with_its_own_average(tmp_path):
+    """The average of the training is remembered by its channels where layouts differ."""
+    raws = [recording(i, [*SCALP, "Oz"][: 7 if i % 2 else 6], scale=[9]) for i in range(4)]
+    with pytest.warns(UserWarning, match="Oz +in 2 of 4 recordings"):
+        windows = load(tmp_path / "data", raws, reference="average", high=40.0)
+
+    class Model:
+        sfreq_, n_times_ = SFREQ, 500
+        chs_info_ = as_sklearn(windows)[0].chs_info
+        preprocessing_ = as_sklearn(windows)[0].recordings["preprocessing"][0]
+
+    assert Model.preprocessing_.reference == ", ".join(SCALP)
+    for part, raw in zip(windows.datasets, raws, strict=True):
+        prepared = prepare_recording(raw, "new", Model())
+        np.testing.assert_allclose(prepared.signals, part.raw.get_data(), rtol=1e-4, atol=1e-9)
+
+
+def test_signals_are_read_once(tmp_path, monkeypatch):
+    read = []
+
+    def counting(file, *, preload):
+        read.append(preload)
+        return read_recording(file, preload=preload)
+
+    monkeypatch.setattr(folder, "read_recording", counting)
+    load(tmp_path / "data", [recording(i, SCALP) for i in range(4)])
+    assert sorted(read) == [False] * 4 + [True] * 4
+
+
+def test_mains_of_another_frequency_are_a_warning(tmp_path):
+    def raw(seed, mains=50.0):
+        made = recording(seed, SCALP[:3]).resample(200.0, verbose="error")
+        made._data += 3e-5 * np.sin(2 * np.pi * mains * made.times) if mains else 0.0
+        return made
+
+    raws, keep = [*map(raw, range(4))], dict(sfreq=200.0)
+    load(tmp_path / "right", raws, mains=50.0, **keep)
+    load(tmp_path / "none", raws, **keep)
+    load(tmp_path / "clean", [raw(i, None) for i in range(4)], mains=60.0, **keep)
+    load(tmp_path / "two", [raw(i, 50.0 + 10 * (i % 2)) for i in range(4)], mains=60.0, **keep)
+    message = r"peak at 50 Hz in 4 of 4 .*, and none at 60 Hz.* pass mains=50 \(--mains 50\)"
+    with pytest.warns(UserWarning, match=message):
+        load(tmp_path / "wrong", raws, mains=60.0, **keep)
