@@ -195,10 +195,9 @@ class Windows(Sequence):
 
         It is (n_windows,) where windows differ in their shape, or it is unknown before reading.
         """
-        n_chans = {montage.n_chans for montage in self.montages}
-        lengths = np.unique(self.windows["stop"].to_numpy() - self.windows["start"].to_numpy())
-        is_one = len(n_chans) == len(lengths) == 1 and None not in n_chans and lengths[0] > 0
-        return (len(self), *n_chans, *lengths.tolist()) if is_one else (len(self),)
+        lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
+        sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
+        return (len(self), *sizes) if len(sizes) == 2 and min(sizes) > 0 else (len(self),)
 
     @property
     def ndim(self) -> int:

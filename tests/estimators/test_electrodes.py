@@ -42,7 +42,7 @@ def test_auto_is_on_where_an_electrode_is_known_and_the_log_says_so(names, n_kno
     windows, _ = renamed(1, *names)
     for verbose in (0, 1):
         assert f"{n_known} of 4" not in caplog.text
-        clf = scratch(finetune_epochs=1, verbose=verbose).fit(windows)
+        clf = scratch(head="attention", finetune_epochs=1, verbose=verbose).fit(windows)
         assert clf.net_.module_.electrode_position is (n_known > 0)
     found = [one for one in caplog.records if f"{n_known} of 4" in one.getMessage()]
     assert [one.levelno for one in found] == [logging.INFO]
@@ -54,7 +54,7 @@ def test_positions_on_demand_need_names():
         scratch(electrode_position=np.True_, sfreq=100.0).fit(x, y)
     windows, _ = renamed(1, "X1", "X2", "X3", "X4")
     with pytest.warns(UserWarning, match="X1"):
-        clf = scratch(electrode_position=True, finetune_epochs=1).fit(windows)
+        clf = scratch(electrode_position=True, finetune_epochs=1).fit(windows)  # no electrode
     assert clf.net_.module_.electrode_position is True
 
 
