@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-import joblib
 import mne
-import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
@@ -331,11 +330,11 @@ def load(
         check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
     chosen = _with_origin(root, chosen)
-    cutting: dict[str, Any] = dict(names=names, targets=targets, window_seconds=window_seconds)
-    cutting |= dict(channels=channels, reference=reference and channels, **filters)
+    cutting: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
+    average_of = reference and channels
     if channels is None:
-        looking = partial(_look, names=names, window_seconds=window_seconds)
-        cutting |= _first_look(chosen, looking, reference, filters, reading)
+        channels, average_of = _first_look(chosen, reference, filters, reading, **cutting)
+    cutting |= dict(targets=targets, channels=channels, reference=average_of, **filters)
     windows = read_corpus(
         chosen,
         partial(_read, **cutting),
@@ -393,41 +392,27 @@ def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
 
 def _first_look(
     chosen: Sequence[Recording],
-    look: Callable[..., tuple[mne.Info, dict[float, float]] | None],
     reference: str | None,
     filters: Mapping[str, Any],
     reading: Reading,
-) -> dict[str, Any]:
+    **labels: Any,
+) -> tuple[list[str], str | list[str] | None]:
     """Return the channels and the reference of all recordings, by their headers."""
-    some = np.linspace(0, len(chosen) - 1, min(len(chosen), N_LOOKED_AT)).round()
-    found = joblib.Parallel(n_jobs=reading.get("n_jobs", 1))(
-        joblib.delayed(look)(recording, with_spectrum=i in some)
-        for i, recording in enumerate(chosen)
-    )
-    pairs = zip(chosen, found, strict=True)
-    known = {each.description["file"]: one for each, one in pairs if one is not None}
-    if not known:  # reading the recordings says why
-        return dict(channels=[], reference=reference)
+    infos, peaks, every = {}, [], -(-len(chosen) // N_LOOKED_AT)
+    for i, recording in enumerate(chosen):
+        # What is wrong with a recording is said when it is read.
+        with suppress(Exception), collected_omissions():
+            if (raw := _labelled(recording, preload=False, **labels)) is not None:
+                infos[recording.description["file"]] = raw.info
+                peaks += [] if i % every else [mains_peaks(raw)]
+    if not infos:
+        return [], reference
     if filters["mains"] is not None:
-        peaks = [peaks for _, peaks in known.values() if peaks]
         warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
-    infos = {file: info for file, (info, _) in known.items()}
     average, verbose = reference is not None, reading.get("verbose", 1)
     names, are_all = shared_channels(infos, average=average, verbose=verbose)
     # By name if a recording to predict may have further channels.
-    return dict(channels=names, reference=reference if are_all else reference and names)
-
-
-def _look(
-    recording: Recording, *, with_spectrum: bool, **labels: Any
-) -> tuple[mne.Info, dict[float, float]] | None:
-    """Return the info of a recording that has a label, and the peaks of the mains if asked for."""
-    try:
-        with collected_omissions():
-            raw = _labelled(recording, preload=False, **labels)
-        return None if raw is None else (raw.info, mains_peaks(raw) if with_spectrum else {})
-    except Exception:  # of any type; reading the recording says what is wrong
-        return None
+    return names, reference if are_all else reference and names
 
 
 def _labelled(
@@ -486,8 +471,8 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
 
     Names that tell another reference stay as they are, unless the reference is replaced.
     """
-    eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
-    eeg = [name for name in eeg if name not in raw.info["bads"]]
+    chs, bads = raw.info["chs"], raw.info["bads"]
+    eeg = [ch["ch_name"] for ch in chs if is_eeg(ch) and ch["ch_name"] not in bads]
     places = match_channels(channels, eeg)
     lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
     if lacking:

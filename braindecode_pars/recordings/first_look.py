@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import mne
 import numpy as np
@@ -25,33 +24,17 @@ from braindecode_pars._common.channel_names import (
     why_no_electrode,
 )
 from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars.recordings.loading import table_text
 
 log = logging.getLogger(__name__)
 
 #: Largest share of recordings that may be left out for the sake of the channels of the others.
 _FEW = 0.25
-#: Lines of a table of what is left out.
-_MOST_LINES = 12
-
-
-class SharedChannels(NamedTuple):
-    """Channels that recordings share.
-
-    Attributes
-    ----------
-    names : list of str
-        Their names in the first recording that has all of them, in its order.
-    are_all : bool
-        Whether no recording has further EEG channels.
-    """
-
-    names: list[str]
-    are_all: bool
 
 
 def shared_channels(
     infos: Mapping[str, mne.Info], *, average: bool = False, verbose: int = 1
-) -> SharedChannels:
+) -> tuple[list[str], bool]:
     """Choose the channels of recordings: the electrodes of the scalp that all of them have.
 
     Names of one electrode count as the same, whatever their reference and order are. Channels that
@@ -71,8 +54,10 @@ def shared_channels(
 
     Returns
     -------
-    SharedChannels
-        The channels.
+    names : list of str
+        Their names in the first recording that has all of them, in its order.
+    are_all : bool
+        Whether no recording has other EEG channels beside.
 
     Raises
     ------
@@ -94,8 +79,8 @@ def shared_channels(
     >>> for info in infos.values():
     ...     for ch in info["chs"][:2]:
     ...         ch["kind"] = mne.io.constants.FIFF.FIFFV_EEG_CH
-    >>> shared_channels(infos, verbose=0).names
-    ['C3-LE', 'T3-LE']
+    >>> shared_channels(infos, verbose=0)
+    (['C3-LE', 'T3-LE'], False)
     """
     keys = channel_keys(*(info["ch_names"] for info in infos.values()))
     rows = [
@@ -141,7 +126,7 @@ def shared_channels(
         warn_user(text)
     elif told and verbose:
         log.info(text)
-    return SharedChannels(names, not has[~shared].any(axis=None))
+    return names, not has[~shared].any(axis=None)
 
 
 def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n: int) -> str:
@@ -157,11 +142,7 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
         (listed(odd_first(part["name"]), 8), f"in {count} of {n} recordings", reason)
         for (count, reason), part in of_key.groupby(["n", "why"], sort=False)
     ]
-    shown = groups[:_MOST_LINES]
-    first, second = (max((len(row[i]) for row in shown), default=0) for i in (0, 1))
-    lines = [f"\n  {a:{first}}  {b:{second}}  {c}" for a, b, c in shown]
-    more = len(groups) - len(shown)
-    return "".join(lines) + (f"\n  and {more} other groups of channels" if more else "")
+    return table_text(groups)
 
 
 def _cost(has: pd.DataFrame, files: list[str]) -> str:

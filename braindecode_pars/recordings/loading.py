@@ -322,11 +322,16 @@ def _table_of_omissions(rows: Iterable[tuple[str, Omission]], n_recordings: int)
     for (what, why), part in frame.groupby(["what", "why"], sort=False):
         of = n_recordings if what == "recordings" else part["of"].sum()
         cells.append((f"{part['number'].sum()} of {of} {what}", why, listed([*part["file"]], 3)))
+    return f"\nLeft out:{table_text(cells)}" if cells else ""
+
+
+def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
+    """Return rows of a table as indented lines, at most twelve."""
     shown = cells[:_MOST_LINES]
     first, second = (max((len(cell[i]) for cell in shown), default=0) for i in (0, 1))
     lines = [f"{a:{first}}  {b:{second}}  {c}" for a, b, c in shown]
     lines += [f"and {len(cells) - len(shown)} other reasons"] if len(cells) > len(shown) else []
-    return "\nLeft out:\n  " + "\n  ".join(lines) if lines else ""
+    return "".join(f"\n  {line}" for line in lines)
 
 
 def _read_one(
