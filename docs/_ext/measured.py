@@ -257,7 +257,7 @@ class Sleep(_Computed):
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(networks=network_table, losses=loss_table, ablation=ablation_table)
+            tables = dict(networks_deep=network_table, losses=loss_table, ablation=ablation_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])

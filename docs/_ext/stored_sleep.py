@@ -59,7 +59,7 @@ def sleep_tests(name: str) -> pd.DataFrame:
 
 def network_table() -> pd.DataFrame:
     """Return means of the networks, a column for each number of labelled people."""
-    scores = sleep_scores("networks")
+    scores = sleep_scores("networks_deep")
     rows = []
     for method, own in scores.groupby("method", sort=False):
         cells = {f"{n} labelled": score_cell(part) for n, part in own.groupby("n_train_subjects")}

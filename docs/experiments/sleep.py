@@ -33,7 +33,6 @@ from safetensors.torch import load_file, save_file
 from sklearn.base import TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from stored_table import store_table
-from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.baselines import CENTRED
@@ -89,8 +88,7 @@ EDGE = 4.0
 #: Methods that are scored in the controls.
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
 #: Numbers of labelled people, and draws, of networks.
-N_NETWORK, NETWORK_DRAWS = (1, 4, 8), 5
-OTHERS = ("MAE", "MP3", "DropPos")
+N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 5
 
 
 def read(eeg: Path) -> BaseConcatDataset:
@@ -306,35 +304,33 @@ def pretrained_task(out: Path, seed: int, name: str, tokenizer: str, half: int) 
 
 
 def networks(out: Path, eeg: Path) -> None:
-    """Fine-tune networks on stage 3 or 4, with the encoders of the first seed."""
-    windows, tables = read(eeg), []
-    _, y, people = as_sklearn(windows)
-    kept = np.flatnonzero(np.isin(y, [STAGES.index(stage) for (stage,) in QUESTIONS["deep"]]))
-    asked = Asked.of(windows, "deep")
-    for half in range(2):
-        folds = [np.isin(people[kept], tested) for tested in asked.folds(half, 2)]
-        new = untrained(out, windows, "spectral", 0)
-        of = {name: folder_of(out, 0, name, "spectral", half) for name in TASKS}
-        groups: list[tuple[tuple[int, ...], dict[str, PARSClassifier]]] = [
-            (N_NETWORK, {"scratch": PARSClassifier(None, verbose=0)}),
-            (N_NETWORK[:2], {"PARS, all weights": _network(of["PARS"], False)}),
-            (N_NETWORK[:2], {"PARS, frozen": _network(of["PARS"], True)}),
-            (N_NETWORK[:2], {"untrained, frozen": _network(new, True)}),
-            (N_NETWORK[1:2], {f"{name}, frozen": _network(of[name], True) for name in OTHERS}),
-        ]
-        for numbers, methods in groups:
+    """Fine-tune networks: on stage 3 or 4 with the encoders of the first seed, and from scratch."""
+    windows = read(eeg)
+    new = untrained(out, windows, "spectral", 0)
+    for question, numbers in N_NETWORK.items():
+        tables = []
+        for half in range(2):
+            asked = Asked.of(windows, question)
+            folds = [np.isin(asked.people, tested) for tested in asked.folds(half, 2)]
+            methods = {"scratch": PARSClassifier(None, verbose=0)}
+            if question == "deep":
+                of = {name: folder_of(out, 0, name, "spectral", half) for name in SEVERAL}
+                methods |= {"untrained, frozen": _network(new, True)}
+                methods |= {f"{name}, frozen": _network(of[name], True) for name in SEVERAL}
+                methods |= {"PARS, all weights": _network(of["PARS"], False)}
             scores = label_efficiency(
                 methods,
-                Subset(windows, kept),
+                asked.windows.with_labels(asked.y, None),
                 n_train_subjects=numbers,
                 seeds=range(NETWORK_DRAWS),
                 metrics=["balanced_accuracy"],
                 cv=[(np.flatnonzero(~test), np.flatnonzero(test)) for test in folds],
-                dataset="stage 3 or 4",
-                out=out / "networks" / f"{', '.join(methods)}, half {half}",
+                dataset=question,
+                out=out / f"networks, {question}, half {half}",
             )
             tables.append(scores[scores["subject"] != "all"])
-    store(by_subject(pd.concat(tables).astype({"subject": str})), "networks", "networks")
+        rows = by_subject(pd.concat(tables).astype({"subject": str}))
+        store(rows, f"networks_{question}", "networks")
 
 
 def _network(encoder: Path, frozen: bool) -> PARSClassifier:
