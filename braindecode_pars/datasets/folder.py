@@ -331,7 +331,7 @@ def load(
     names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
     chosen = _with_origin(root, chosen)
     cutting: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
-    average_of = reference and channels
+    average_of: str | list[str] | None = reference and channels
     if channels is None:
         channels, average_of = _first_look(chosen, reference, filters, reading, **cutting)
     cutting |= dict(targets=targets, channels=channels, reference=average_of, **filters)
