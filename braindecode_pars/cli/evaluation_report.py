@@ -25,7 +25,7 @@ from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.cli.terminal import print_frame, show, values
-from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
+from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated, sleep
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
 from braindecode_pars.evaluation.splitting import validates_by_split
 from braindecode_pars.plotting.style import save_figure as save
@@ -43,6 +43,7 @@ _DEFAULT_OF = {
 _AGAINST = ("scratch", "random encoder")
 #: Recordings in the package, and nights that are simulated.
 _WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
+    "sleep": sleep,
     "mental_arithmetic": mental_arithmetic,
     "simulated": partial(simulated.sleep, n_subjects=6, hours=1, random_state=0),
 }
