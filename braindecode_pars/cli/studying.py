@@ -12,6 +12,8 @@ from braindecode_pars.cli.fitting import READING, as_encoder, reading_of
 from braindecode_pars.cli.terminal import pairs, print_frame, report_failures, show, with_options
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from braindecode_pars.evaluation.study import Planned, Study
 
 
@@ -20,8 +22,9 @@ def study(
     folder: str,
     *,
     out: Path,
-    hours: float | None = None,
     encoder: list[str] | None = None,
+    task: list[str] | None = None,
+    draws: int = 8,
     plan_only: bool = False,
     given: dict[str, Any],
 ) -> None:
@@ -36,17 +39,19 @@ def study(
         mental_arithmetic are samples in the package.
     out : STUDY
         Folder of the study.
-    hours
-        Hours that it may take; more draws, and networks. Default: minutes.
     encoder : NAME=FOLDER
         Encoder to compare instead of small and noise.
+    task
+        Pretext task to pretrain with on the people who are not tested. Default: pars and features.
+    draws
+        Draws of labelled people; networks have a quarter of them.
     plan_only
         Look, plan and stop.
     """
     kept = f"What is finished is kept in {out}; run the same command to go on."
     with report_failures(kept):
         from braindecode_pars.cli.evaluation_report import load, title
-        from braindecode_pars.evaluation.study import Study, begin_study
+        from braindecode_pars.evaluation.study import TASKS, Study, begin_study
         from braindecode_pars.signal_store.index import is_store
 
         reading = reading_of(given)
@@ -61,9 +66,10 @@ def study(
             windows = load(folder, None, reading)
         for each in caught:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-        show("Looking at the recordings, and timing each method once.")
+        show("Looking at the recordings, and timing each method on a few windows.")
         name = title(folder).replace("_", " ")
-        begun = begin_study(windows, encoders=encoders, hours=hours, dataset=name, out=out)
+        compared: dict[str, Any] = dict(encoders=encoders, tasks=task or TASKS, draws=draws)
+        begun = begin_study(windows, dataset=name, out=out, **compared)
         begun.about.update(
             command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
             warnings=[str(each.message) for each in caught],
@@ -77,7 +83,11 @@ def study(
             show("Nothing was run. Leave --plan-only out to run it.")
             return
         found = begun.run(n_jobs=given.get("n_jobs"))
-        _show_levels(found)
+        if len(found.scores):
+            _show_levels(found)
+        if found.people is not None:
+            print_frame(found.people.assign(method=found.people["method"].map(_short)), "by person")
+        _show_left_out(found.plan)
         show("\n".join([f"\n{found.answer}", *found.doubts]))
         show(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
         if found.about.get("model"):
@@ -104,18 +114,22 @@ def _show_plan(begun: Planned) -> None:
     runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
     runs = runs.assign(
         people=[", ".join(map(str, people)) for people in runs["people"]],
-        minutes=["< 0.1" if m < 0.1 else f"{m:.1f}" for m in runs["minutes"]],
+        minutes=["< 0.1" if m < 0.1 else f"{m:.1f}".replace("nan", "-") for m in runs["minutes"]],
         method=runs["method"].map(_short),
     )
     print_frame(runs, "plan", 2)
-    for _, row in table[table["left_out"] != ""].iterrows():
-        show(f"Left out: {row['method']}: {row['left_out']}.")
+    _show_left_out(table)
     for sentence in begun.about["left_out"]:
         show(sentence)
     show(
         f"About {table['minutes'].sum():.0f} minutes here, and the controls. Gains of "
         f"{begun.detectable:.3f} can be found if scores vary as in rest or arithmetic."
     )
+
+
+def _show_left_out(plan: pd.DataFrame) -> None:
+    for _, row in plan[plan["left_out"] != ""].iterrows():
+        show(f"Left out: {_short(row['method'])}: {row['left_out'].rstrip('.')}.")
 
 
 def _show_levels(found: Study) -> None:

@@ -75,6 +75,18 @@ class FoldError(RuntimeError):
     SVC, subject 1, 1 training subjects, seed 0
     """
 
+    #: Method that failed, and the error in short.
+    method: str | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(cls, what: Any, error: Exception, method: str | None = None) -> FoldError:
+        """Return the error of a fold, or of another part of a study, that an exception ended."""
+        reason = f"{type(error).__name__}: {str(error).strip().rstrip('.')}"
+        failed = cls(f"{what} failed with {reason}.")
+        failed.method, failed.reason = method, reason
+        return failed
+
 
 #: What may be done with the folds that are not finished before they run, see :func:`run_folds`.
 Prepare = Callable[[list[Fold], Mapping[str, Corpus], FoldStore | None], list[Fold]]
@@ -214,8 +226,8 @@ def run_folds(
                 found.append(of_fold)
     except FoldError as error:
         saved = "not saved without out=" if store is None else f"saved in {store.folder}"
-        message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
-        raise FoldError(message) from error
+        error.args = (f"{error} {len(results)} of {len(folds)} folds are finished and {saved}.",)
+        raise
     finally:
         warn_once(found)
     # Collect the tables
@@ -299,8 +311,7 @@ def _run(
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once([found])  # they may explain it
-        message = str(error).strip().rstrip(".")
-        raise FoldError(f"{fold} failed with {type(error).__name__}: {message}.") from error
+        raise FoldError.of(fold, error, fold.method) from error
     if file is not None and file.parent.is_dir():
         write_checked(file, result)
     return i, result, found

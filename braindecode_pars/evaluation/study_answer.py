@@ -62,9 +62,11 @@ def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
             f"difference from chance level. With {n} labelled people the best, {best.name}, has "
             f"{_score(best)}; chance level is {chance:.2f}."
         )
-    if not len(tests) or not (tests["question"] == "pretraining").any():
+    asked = set(tests["question"]) if len(tests) else set()
+    if len(asked) < 2:
+        missing = "simple method" if "pretraining" in asked else "pretrained encoder"
         return (
-            f"No pretrained encoder took part. With {n} labelled people the best method, "
+            f"No {missing} took part. With {n} labelled people the best method, "
             f"{best.name}, has a balanced accuracy of {_score(best)}."
         )
     kinds = {int(m): leading(part)[0] for m, part in tests.groupby("n_train_subjects")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,31 +16,48 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from braindecode_pars._common.channel_names import match_channels
-from braindecode_pars.baselines import CENTRED, FROZEN, make_methods
-from braindecode_pars.estimators import LinearProbe, PARSEmbedder, SubjectCentering
+from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import default_epochs
+from braindecode_pars.baselines import CENTRED, make_methods
+from braindecode_pars.estimators import LinearProbe, PARSClassifier, PARSEmbedder, SubjectCentering
 from braindecode_pars.estimators.encoder_start import n_parameters
+from braindecode_pars.estimators.fine_tuning import EPOCHS, STEPS
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
 from braindecode_pars.evaluation.cache import with_seed
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
+from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
-#: Name of the encoder that is pretrained on the people who are not tested, within each fold.
-OWN, OWN_UNTRAINED = "own pretraining", "own, untrained"
-#: Task of that pretraining: the best of ten on three questions, see the results.
-_OWN_TASK: dict[str, Any] = dict(
-    pretext="joint", pretext_params={"tasks": {"features": 1.0, "spectral": 1.0}}
+#: Tasks of the encoders that are pretrained within each fold, where none are given.
+TASKS = ("pars", "features")
+#: What the names of these methods end with, and the same probe with an encoder not trained.
+OWN, OWN_UNTRAINED = ", own pretraining", "untrained"
+#: Windows that such a pretraining sees, those of all epochs together. PARS needs many steps until
+#: its loss is below chance: after 30,000 windows it is .92 of it on the sample of sleep. Features
+#: are learned at once.
+_OWN_WINDOWS, _OF_FEATURES = 30_000, 10_000
+#: Windows that a fit of a network sees at most, and its epochs where these are fewer.
+_NETWORK_WINDOWS, _PUBLISHED_EPOCHS = 4_000, 15
+BOUNDS = (
+    f"a pretraining sees {_OWN_WINDOWS:,} windows in all its epochs (features: {_OF_FEATURES:,}), "
+    f"and a fit of a network {_NETWORK_WINDOWS:,} at most"
 )
+#: Names of the methods that need several channels, and how they are shown.
+SPATIAL = {"tangent-space": "Tangent space", "shallow": "ShallowFBCSPNet"}
 _SIMPLE = ("band-power", "tangent-space", "classical-features")
 #: Folds of subjects; each is tested once in every draw.
-N_FOLDS = 4
-#: Draws of labelled people: of classifiers on features and of networks, without and with hours.
-DRAWS, MOST_DRAWS, FEWEST_DRAWS = 8, 20, 3
-#: Longest time of networks in minutes where no hours are given.
-NETWORK_MINUTES = 2.0
+N_FOLDS = 2
+#: Draws of labelled people of classifiers on features. Networks have a quarter of them, or these.
+DRAWS, FEWEST_DRAWS = 8, 3
+#: Windows that a training is timed on, and first those that features are; seconds from which more
+#: windows are not tried.
+_TIMED, _FIRST, _LONG = 64, 16, 0.2
+#: Seconds after which further methods are not timed.
+_LONGEST = 60.0
 #: Fewest windows of each subject to subtract the mean of the subject.
 CENTRING_NEEDS = 10
 #: Variances of subjects, of draws, and the rest, of the gain of an encoder over an untrained one:
@@ -65,8 +83,8 @@ class Method(NamedTuple):
         What it is given beside the labelled people of a draw.
     trains : bool
         Whether each fit trains a network, which takes long.
-    own : bool
-        Whether its encoder is pretrained within each fold.
+    own : str | None
+        Task of the encoder that is pretrained for it within each fold.
     """
 
     name: str
@@ -75,13 +93,15 @@ class Method(NamedTuple):
     twin: str | None = None
     given: str = ""
     trains: bool = False
-    own: bool = False
+    own: str | None = None
 
 
 def study_methods(
     encoders: Mapping[str, Any],
-    channels: list[str] | None = None,
+    windows: Windows,
     *,
+    tasks: Sequence[str] = TASKS,
+    n_drawn: int = 0,
     centred: bool,
     further: Mapping[str, BaseEstimator],
 ) -> list[Method]:
@@ -91,8 +111,13 @@ def study_methods(
     ----------
     encoders : dict of str to path or name
         Pretrained encoders by the name of their method.
-    channels : list of str | None
-        Channels of the slow voltages; None means the frontal ones.
+    windows : Windows
+        The windows, for their channels. Of a single one, there is no tangent space.
+    tasks : sequence of str
+        Pretext tasks of the encoders that are pretrained within each fold. The networks have that
+        of the first.
+    n_drawn : int
+        Labelled windows of a fit of a network.
     centred : bool
         Whether to add each method with the mean of every subject subtracted.
     further : dict of str to estimator
@@ -100,42 +125,72 @@ def study_methods(
     """
     found: list[Method] = []
     for by_subject in (False, True) if centred else (False,):
-        found += _on_features(encoders, channels, CENTRED if by_subject else "", by_subject)
-    return [*found, *_networks(encoders), *(Method(n, e, "simple") for n, e in further.items())]
+        found += _on_features(encoders, windows, tasks, CENTRED if by_subject else "", by_subject)
+    found += _networks(tasks[0], len(windows[0]), n_drawn)
+    return [*found, *(Method(name, each, "simple") for name, each in further.items())]
 
 
 def _on_features(
-    encoders: Mapping[str, Any], channels: list[str] | None, mark: str, by_subject: bool
+    encoders: Mapping[str, Any],
+    windows: Windows,
+    tasks: Sequence[str],
+    mark: str,
+    by_subject: bool,
 ) -> list[Method]:
     how: dict[str, Any] = dict(subject_centering=by_subject, C=DEFAULT_C)
     given = "unlabelled windows of the test subject" if by_subject else ""
-    found = [Method(n, e, "simple", given=given) for n, e in make_methods(_SIMPLE, **how).items()]
+    simple = [name for name in _SIMPLE if name not in SPATIAL or len(windows[0]) > 1]
+    found = [Method(n, e, "simple", given=given) for n, e in make_methods(simple, **how).items()]
+    channels = channels_of_slow_voltages(windows) if windows.chs_info else None
     slow = _probe(SlowVoltages(channels=channels), by_subject, classifier="lda")
     found.append(Method(f"slow voltages{mark}", slow, "simple", given=given))
     twins: dict[int, str] = {}
     for name, encoder in encoders.items():
         loaded = load_encoder(encoder)
         size = n_parameters(loaded.encoder)
-        pair = make_methods(["probe", "random-encoder"], encoder={name: encoder}, **how)
+        names = ["probe", "random-encoder"]
+        probe, untrained, *_ = make_methods(names, encoder={name: encoder}, **how).values()
         if size not in twins:
-            twins[size] = f"random encoder{f' as {name}' if twins else ''}{mark}"
-            untrained = pair[f"random encoder{mark}"]
+            twins[size] = f"{OWN_UNTRAINED} as {name}{mark}"
             found.append(Method(twins[size], untrained, "untrained", given=given))
         source = "recordings of other people" if loaded.card.subjects else "synthetic signals"
         both = _joined(f"an encoder of {source}", given)
-        probe = pair[f"{name} probe{mark}"]
         found.append(Method(name + mark, probe, "pretrained", twins[size], both))
-    untrained = make_methods(["random-encoder"], **how)[f"random encoder{mark}"]
-    found.append(Method(OWN_UNTRAINED + mark, untrained, "untrained", given=given))
-    embedder = PARSEmbedder(**_OWN_TASK, pooling="channels", random_state=0, verbose=0)
+    embedder = PARSEmbedder(pretext=None, pooling="channels", verbose=0)
     own = _probe(embedder, by_subject, C=DEFAULT_C)
-    both = _joined("unlabelled windows of all who are not tested", given)
     twin = OWN_UNTRAINED + mark
-    found.append(Method(OWN + mark, own, "pretrained", twin, both, own=True))
+    found.append(Method(twin, own, "untrained", given=given))
+    both = _joined(_UNLABELLED, given)
+    found += [
+        Method(shown_task(task) + OWN + mark, own, "pretrained", twin, both, own=task)
+        for task in tasks
+    ]
     if "small" in encoders:
         [(name, vote)] = make_methods(["few-labels"], **how).items()
         found.append(Method(name, vote, "vote", given=_joined("the encoder small", given)))
     return found
+
+
+_UNLABELLED = "unlabelled windows of all who are not tested"
+
+
+def shown_task(task: str) -> str:
+    """Return the name of a pretext task in tables: PARS, MAE, features, Slope of my_task.py:Slope.
+
+    Raises
+    ------
+    ValueError
+        When the task is unknown.
+    """
+    name = find_task(task).__name__
+    return name if name.lower() == task.lower() else task.rpartition(":")[2]
+
+
+def own_encoder(task: str, n_windows: int) -> PARSEmbedder:
+    """Return the embedder that is pretrained on so many windows of the people not tested."""
+    seen = _OF_FEATURES if task == "features" else _OWN_WINDOWS
+    epochs = max(1, round(seen / n_windows))
+    return PARSEmbedder(task, pretrain_epochs=epochs, random_state=0, verbose=0)
 
 
 def embedder_in(probe: LinearProbe) -> tuple[str, PARSEmbedder]:
@@ -156,18 +211,24 @@ def channels_of_slow_voltages(windows: Windows) -> list[str] | None:
     return None if any(place is not None for place in frontal) else common
 
 
-def _networks(encoders: Mapping[str, Any]) -> list[Method]:
-    if not encoders:
-        return []
-    name, encoder = next(iter(encoders.items()))
-    found = make_methods(["scratch", "eegnet"], encoder={name: encoder})
-    given = "an encoder of other recordings"
-    of = (f"{name}, as a network", found[name + FROZEN], "pretrained", "scratch", given)
-    return [
-        Method("scratch", found["scratch"], "untrained", trains=True),
-        Method(*of, trains=True),
-        Method("EEGNet", found["EEGNet"], "network", trains=True),
+def _networks(task: str, n_chans: int, n_drawn: int) -> list[Method]:
+    """Return networks from scratch, and from an own pretraining: frozen and all weights trained."""
+    most = max(1, _NETWORK_WINDOWS // max(n_drawn, 1))
+    how: dict[str, Any] = dict(head="auto", verbose=0)
+    how |= dict(finetune_epochs=None if most >= EPOCHS else most)
+    frozen, trained = (how | dict(freeze_encoder=is_frozen) for is_frozen in (True, False))
+    name, untrained = f"{shown_task(task)} network", "untrained network, frozen"
+    own: Any = dict(kind="pretrained", given=_UNLABELLED, own=task)
+    published = [name for name in ("eegnet", "shallow") if name not in SPATIAL or n_chans > 1]
+    further = make_methods(published, finetune_epochs=min(_PUBLISHED_EPOCHS, most))
+    found = [
+        Method("scratch", PARSClassifier(None, **trained), "untrained"),
+        Method(untrained, PARSClassifier(None, **frozen), "untrained"),
+        Method(f"{name}, frozen", PARSClassifier(None, **frozen), twin=untrained, **own),
+        Method(f"{name}, all weights", PARSClassifier(None, **trained), twin="scratch", **own),
+        *(Method(n, estimator, "network") for n, estimator in further.items()),
     ]
+    return [method._replace(trains=True) for method in found]
 
 
 def _joined(*texts: str) -> str:
@@ -197,107 +258,112 @@ def numbers_of_people(corpus: Corpus, folds: Sequence[tuple], *, by_subject: boo
     return [n for n in (2, 4, 8, 16, 32, 64) if fewest <= n <= most] or [most]
 
 
+def people_of_networks(people: Sequence[int]) -> int:
+    """Return the number of labelled people that networks are fitted with: that next to four."""
+    return min(people, key=lambda n: abs(n - 4))
+
+
 def make_plan(
     corpus: Corpus,
     methods: Sequence[Method],
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     people: Sequence[int],
     *,
-    n_draws: int | None,
-    hours: float | None,
+    draws: int = DRAWS,
+    verbose: int = 0,
 ) -> pd.DataFrame:
-    """Time one fit of each method, and choose the draws and the networks that fit into the hours.
+    """Time each method on few windows and steps for a minute, and say how many fits it has.
 
-    Classifiers on features always run. Networks take what is left; without ``hours``, they run
-    where three draws of one number of people take two minutes at most. The table is described in
-    :class:`~braindecode_pars.evaluation.study.Planned`.
+    Networks have a quarter of the draws, three at least, and one number of people: that next to
+    four. The table is described in :class:`~braindecode_pars.evaluation.study.Planned`.
     """
-    seconds: dict[str, tuple[float, float]] = {}
-    refused: dict[str, str] = {}
-    with _silent():
-        for method in methods:
-            try:
-                seconds[method.name] = _seconds_of(method, corpus, folds[0], people)
-            except ValueError as error:  # such as windows too short, or a single channel
-                refused[method.name] = str(error)
-    if not seconds:
-        raise ValueError(f"No method can be fitted: {next(iter(refused.values()))}")
-
-    def total(method: Method, numbers: Sequence[int], n: int) -> float:
-        """Return the seconds of all fits; an untrained encoder is another one in each draw."""
-        once, each = seconds[method.name]
-        n_encoders = n if method.kind == "untrained" else 1
-        return once * len(corpus.y) * n_encoders + each * len(folds) * len(numbers) * n
-
-    timed = [m for m in methods if m.name in seconds]
-    on_features = [m for m in timed if not m.trains]
-    draws = n_draws or (DRAWS if hours is None else MOST_DRAWS)
-    needed = sum(total(m, people, draws) for m in on_features)
-    if n_draws is None and hours is not None and needed > 0.6 * 3600 * hours:
-        draws = max(5, int(draws * 0.6 * 3600 * hours / needed))
-        needed *= draws / MOST_DRAWS
-    rows = {m.name: (list(people), draws, "") for m in on_features}
-    # With hours, what features and controls leave
-    left = NETWORK_MINUTES * 60 if hours is None else hours * 3600 - 1.3 * needed
-    fewest = min(FEWEST_DRAWS, draws)
-    # A pretrained network and its untrained twin run both, or neither
-    networks = [m for m in timed if m.trains]
-    pair = [m for m in networks if m.kind != "network"]
-    for group in [pair, *([m] for m in networks if m not in pair)]:
-        of_draw = sum(len(folds) * seconds[m.name][1] for m in group)
-        numbers = list(people)
-        if hours is None or len(numbers) * of_draw * fewest > left:
-            numbers = [min(people, key=lambda n: abs(n - 4))]
-        most = fewest if hours is None else draws
-        n, why = int(min(left / max(of_draw * len(numbers), 1e-9), most)), ""
-        if n < fewest:
-            least = (1.3 * needed + fewest * of_draw) / 3600
-            why = f"its fits would take too long; --hours {least:.1f} takes it in"
-            numbers, n = [], 0
-        left -= n * len(numbers) * of_draw
-        rows |= {m.name: (numbers, n, why) for m in group}
-    rows |= {name: ([], 0, why) for name, why in refused.items()}
-    table = []
-    for m in methods:
-        numbers, n, why = rows[m.name]
-        minutes = total(m, numbers, n) / 60 if n else 0.0
-        size = dict(people=numbers, draws=n, fits=len(folds) * len(numbers) * n, minutes=minutes)
-        table.append(dict(method=m.name, kind=m.kind, given=m.given) | size | dict(left_out=why))
-    return pd.DataFrame(table)
+    few = [people_of_networks(people)]
+    bar = ProgressBar(methods, desc="timing", unit=" methods", disable=not verbose)
+    timed: dict[str, tuple[float, float, float]] = {}
+    table, begin = [], time.perf_counter()
+    for method in bar:
+        numbers, n_draws = list(people), draws
+        if method.trains:  # of two draws, an interval can be from 0 to 1
+            numbers, n_draws = few, min(draws, max(FEWEST_DRAWS, draws // 4))
+        minutes, why = 0.0, ""
+        try:
+            plain = timed.get(method.name.removesuffix(CENTRED))  # the centred ones come later
+            with _silent():
+                found = (0.0, 0.0, plain[2]) if plain else None
+                if time.perf_counter() - begin > _LONGEST:
+                    found = (math.nan,) * 3
+                once, features, fit = found or _seconds_of(method, corpus, folds[0], max(numbers))
+            timed[method.name] = once, features, fit
+            # An untrained encoder is another one in each draw, and an own one in each fold.
+            n_encoders = {"untrained": n_draws, "pretrained": len(folds) if method.own else 1}
+            fits = len(folds) * n_draws * sum(numbers) / max(numbers)
+            seconds = once * len(folds) + features * n_encoders.get(method.kind, 1) + fit * fits
+            minutes = seconds / 60
+        except Exception as error:  # such as windows too short
+            numbers, n_draws, why = [], 0, str(error)
+        row = dict(method=method.name, kind=method.kind, given=method.given, people=numbers)
+        row |= dict(draws=n_draws, fits=len(folds) * len(numbers) * n_draws, minutes=minutes)
+        table.append(row | dict(left_out=why))
+    plan = pd.DataFrame(table)
+    if (plan["left_out"] != "").all():
+        raise ValueError(f"No method can be fitted: {plan['left_out'].iloc[0]}")
+    return plan
 
 
 def _seconds_of(
-    method: Method, corpus: Corpus, fold: tuple[np.ndarray, np.ndarray], people: Sequence[int]
-) -> tuple[float, float]:
-    """Return the seconds for the features of a window, and for a fit without them."""
-    train, test = fold
+    method: Method, corpus: Corpus, fold: tuple[np.ndarray, np.ndarray], n: int
+) -> tuple[float, float, float]:
+    """Return the seconds of a pretraining, of the features of all windows, and of a fit on them.
+
+    The fit has the labels of ``n`` people. All are scaled up from few windows and epochs.
+    """
+    train, _ = fold
     labelled = train[corpus.labeled[train]]
     class_of = classes_of_subjects(corpus)
-    people_drawn = draw_subjects(corpus.subjects_of(labelled), max(people), 0, class_of)
-    drawn = np.intersect1d(labelled, corpus.windows_of(people_drawn))
-    tested = np.intersect1d(test, corpus.windows_of(corpus.groups[test[:1]].tolist()))
+    people = draw_subjects(corpus.subjects_of(labelled), n, 0, class_of)
+    drawn = np.intersect1d(labelled, corpus.windows_of(people))
+    # Classes take turns, so that few windows have all.
+    shuffled = np.random.default_rng(0).permutation(drawn)
+    turns = pd.Series(corpus.y[shuffled]).groupby(corpus.y[shuffled]).cumcount()
+    drawn = shuffled[np.argsort(turns, kind="stable")]
     X, y, estimator = corpus.X, corpus.y, with_seed(clone(method.estimator), 0)
     if method.trains:
-        return 0.0, _of_training(estimator, "finetune", X[drawn], y[drawn])
-    if method.own:  # trained once in a fold, for plain and centred features
-        if method.name != OWN:
-            return 0.0, 0.02
-        _, embedder = embedder_in(estimator)
-        return _of_training(embedder, "pretrain", X[train]) * N_FOLDS / len(corpus.y), 0.02
-    with features_computed_once():
-        first, again = (
-            _timed(lambda: clone(estimator).fit(X[drawn], y[drawn]).predict(X[tested]))
-            for _ in range(2)
-        )
-    return max(0.0, first - again) / (len(drawn) + len(tested)), again
+        steps = math.ceil(len(drawn) / estimator.finetune_batch_size)
+        epochs = estimator.finetune_epochs or default_epochs(EPOCHS, STEPS, steps, "")
+        return 0.0, 0.0, _of_training(estimator, "finetune", epochs, X[drawn], y[drawn])
+    once = 0.0
+    if method.own:
+        encoder = own_encoder(method.own, len(train))
+        once = _of_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
+    rows, points = drawn[:_FIRST], []
+    while True:
+        few = X[rows], y[rows]
+        with features_computed_once():
+            first, again = (_timed(_fit_and_predict, estimator, *few) for _ in range(2))
+        points.append((len(rows), first - again, again))
+        if len(rows) == len(drawn) or (first > _LONG and len(points) > 1):
+            break
+        rows = drawn[: 4 * len(rows)]
+    sizes, features, fits = (list(map(float, column[-2:])) for column in zip(*points, strict=True))
+    return once, _extended(sizes, features, len(y)), _extended(sizes, fits, len(drawn))
 
 
-def _of_training(estimator: BaseEstimator, phase: str, *data: Any) -> float:
-    """Return the seconds of a training, from those of four epochs."""
-    short = clone(estimator).set_params(**{f"{phase}_epochs": 4})
-    costs = [one.training_cost(*data) for one in (estimator, short)]
-    steps = [c.pretraining_steps if phase == "pretrain" else c.finetuning_steps for c in costs]
-    return _timed(lambda: short.fit(*data)) * steps[0] / steps[1]
+def _extended(sizes: list[float], seconds: list[float], size: int) -> float:
+    """Return the seconds for a larger size, along a line through the last two sizes."""
+    if len(sizes) == 1:
+        return max(0.0, seconds[0]) * size / sizes[0]
+    slope = max(0.0, seconds[1] - seconds[0]) / (sizes[1] - sizes[0])
+    return max(0.0, seconds[1]) + slope * (size - sizes[1])
+
+
+def _of_training(
+    estimator: BaseEstimator, phase: str, epochs: int, X: Windows, *y: np.ndarray
+) -> float:
+    """Return the seconds of a training, from those of one and of four epochs of few windows."""
+    few = [part[:_TIMED] for part in (X, *y)]
+    shorts = [clone(estimator).set_params(**{f"{phase}_epochs": n}) for n in (1, 1, 4)]
+    _, one, four = (_timed(short.fit, *few) for short in shorts)  # the first one warms up
+    return one + max(0.0, four - one) / 3 * epochs * len(X) / len(few[0])
 
 
 @contextmanager
@@ -313,7 +379,11 @@ def _silent() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _timed(run: Callable[[], Any]) -> float:
+def _fit_and_predict(estimator: BaseEstimator, X: Windows, y: np.ndarray) -> None:
+    clone(estimator).fit(X, y).predict(X)
+
+
+def _timed(run: Callable[..., Any], *given: Any) -> float:
     begin = time.perf_counter()
-    run()
+    run(*given)
     return time.perf_counter() - begin

@@ -21,6 +21,7 @@ from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.metrics import summarize
 from braindecode_pars.evaluation.study_answer import LEVEL, ahead_in, leading
+from braindecode_pars.evaluation.study_plan import OWN
 from braindecode_pars.plotting.style import draw_legend, write_page
 
 #: What the two kinds of tests ask.
@@ -80,8 +81,9 @@ def write_report(study: Any, path: str | Path) -> Path:
         metric=study.metric.replace("_", " "),
         level=LEVEL,
         left_out=[row for row in plan if row.left_out],
+        compared=len(study.scores) > 0,
     )
-    if len(study.scores):
+    if content["compared"]:
         content |= _of_scores(study)
     template = Path(__file__).with_suffix(".html")
     return write_page(file, template, content, shown=_shown, number=_number, p=_p, text=_text)
@@ -99,6 +101,7 @@ def _of_scores(study: Any) -> dict[str, Any]:
         sizes=_sizes(study),
         first=levels[is_first].iloc[0],
         first_tests=tests[of_largest & (tests["method_a"] == few[0])],
+        front=_front(study),
         curves=_curves(study),
         scores={title: _score_rows(study, panel) for panel, title in PANELS.items()},
         tests={
@@ -108,7 +111,8 @@ def _of_scores(study: Any) -> dict[str, Any]:
         other_tests=tests[~of_largest],
         gains=_gains(study),
         dots=_dots(study, few),
-        confusion=_confusion(study),
+        confusion=_confusion(study.confusion),
+        decided=None if study.people is None else _confusion(study.decided),
         ran=study.plan[study.plan["left_out"] == ""],
     )
 
@@ -170,8 +174,11 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     return list(dict.fromkeys(few))
 
 
-def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], str]]:
-    """Return method, scores by number of people and what it was given, the best method first."""
+def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], str, str]]:
+    """Return method, scores by number of people, what it was given and why it failed.
+
+    The best method is the first.
+    """
     sd = summarize(study.scores).set_index(["metric", "method", "n_train_subjects"])["sd"]
     given = study.plan.set_index("method")["given"]
     levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
@@ -191,7 +198,11 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
         rows = levels[levels["method"] == method].itertuples()
         cells = {row.n_train_subjects: cell(row) for row in rows}
         shown = method.removesuffix(CENTRED)
-        found.append((shown, [*map(cells.get, _sizes(study))], given.get(method, "")))
+        found.append((shown, [*map(cells.get, _sizes(study))], given.get(method, ""), ""))
+    failed = study.plan[study.plan["left_out"].str.startswith("failed")]
+    for row in failed[failed["method"].str.endswith(CENTRED) == panel].itertuples():
+        shown = str(row.method).removesuffix(CENTRED)
+        found.append((shown, [None] * len(_sizes(study)), "", str(row.left_out)))
     return found
 
 
@@ -219,18 +230,37 @@ def _rows_of(study: Any, methods: Sequence[str]) -> pd.DataFrame:
     return rows.assign(method=rows["method"].map(_shown))
 
 
+def _curve(study: Any, methods: Sequence[str]) -> Axes:
+    """Draw scores against numbers of labelled people."""
+    rows = _rows_of(study, methods)
+    if not study.check.by_subject:  # else subjects have one class, and no balance
+        rows = rows[rows["subject"] != POOLED]
+    ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
+    draw_legend(ax, methods, ncols=1, handlelength=3)
+    ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
+    return ax
+
+
+def _front(study: Any) -> Image | None:
+    """Draw the own pretraining, the best simple method and scratch, none of them centred."""
+    ran = study.plan[study.plan["left_out"] == ""].set_index("method")["kind"]
+    ran = ran[~ran.index.str.endswith(CENTRED)]
+    means = study.levels[study.levels["n_train_subjects"] == _sizes(study)[-1]]
+    means = means.set_index("method")["mean"]
+    simple = means[means.index.isin(ran.index[ran == "simple"])]
+    methods = [name for name in ran.index if name.endswith(OWN)][:1]
+    if not methods:
+        return None
+    methods += [str(simple.idxmax())] if len(simple) else []
+    methods += [name for name in ran.index if name == "scratch"]
+    alt = "Means by number of labelled people; the table of all methods has the numbers."
+    return _image(_curve(study, methods), alt)
+
+
 def _curves(study: Any) -> dict[str, Image]:
-    """Draw scores against numbers of labelled people, plain and centred, on the same scale."""
-    drawn = {}
-    for panel, title in PANELS.items():
-        if methods := _few(study, [panel]):
-            rows = _rows_of(study, methods)
-            if not study.check.by_subject:  # else subjects have one class, and no balance
-                rows = rows[rows["subject"] != POOLED]
-            ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
-            draw_legend(ax, methods, ncols=1, handlelength=3)
-            ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
-            drawn[title] = ax
+    """Draw the methods of the answer, plain and centred, on the same scale."""
+    few = {title: _few(study, [panel]) for panel, title in PANELS.items()}
+    drawn = {title: _curve(study, methods) for title, methods in few.items() if methods}
     low, high = zip(*(ax.get_ylim() for ax in drawn.values()), strict=True)
     for ax in drawn.values():
         ax.set_ylim(min(low), max(high))
@@ -246,8 +276,8 @@ def _dots(study: Any, methods: Sequence[str]) -> Image:
     return _image(ax, "A dot for each person under each method, and a bar at the mean.")
 
 
-def _confusion(study: Any) -> Image:
-    true, predicted = study.confusion["true"], study.confusion["predicted"]
+def _confusion(table: pd.DataFrame) -> Image:
+    true, predicted = table["true"], table["predicted"]
     ax = plotting.confusion_matrix(true, predicted)
     right = (true == predicted).groupby(true).mean().items()
     shares = ", ".join(f"{100 * share:.0f} % of {name}" for name, share in right)

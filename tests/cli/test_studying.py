@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from support import study_folders
 from typer.testing import CliRunner
@@ -44,15 +45,22 @@ def test_a_study_without_an_answer_ends_with_the_reason(tmp_path, make, reason):
 
 def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch):
     def seconds(method, *_):
-        return (0.0, 20.0 if method.trains else 0.01)
+        if method.name == "EEGNet":
+            raise ValueError("it is too short.")
+        return 0.0, 0.0, 0.01
 
     monkeypatch.setattr(study_plan, "_seconds_of", seconds)
     out = tmp_path / "study"
-    result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2)
+    tasks = ("--task", "mae", "--task", "pars", "--draws", 20)
+    result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2, *tasks)
     assert result.exit_code == 0, result.output
     assert "Warning: In all 24 subjects, the recordings come in the same order" in result.output
-    assert "Left out: EEGNet: its fits would take too long; --hours" in result.output
+    assert "Left out: EEGNet: it is too short.\n" in result.output
+    assert "MAE network, all weights" in result.output
+    assert "PARS, own pretraining" in result.output
     assert "Nothing was run" in result.output
+    rows = pd.DataFrame(json.loads((out / "plan.json").read_text())["plan"]).set_index("method")
+    assert rows["draws"][["band power", "scratch"]].tolist() == [20, 5]
     assert sorted(file.name for file in out.iterdir()) == ["plan.json", "study.json"]
 
 
@@ -61,3 +69,16 @@ def test_a_wrong_encoder_is_an_error_that_lists_the_known_ones(tmp_path):
     assert result.exit_code == 1
     assert "features-eegmmidb" in result.output
     assert not (tmp_path / "study").exists()
+
+
+def test_the_sample_of_sleep_is_named_like_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.01))
+    result = run("sleep", "--out", tmp_path / "study", "--plan-only")
+    assert result.exit_code == 0, result.output
+    assert "Tangent space was left out: it needs at least two channels." in result.output
+
+
+def test_an_unknown_task_is_an_error_that_lists_the_known_ones(tmp_path):
+    result = run("mental_arithmetic", "--out", tmp_path / "study", "--task", "guess")
+    assert result.exit_code == 1
+    assert "droppos" in result.output

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
+import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from braindecode_pars import PARSEmbedder, datasets
 from braindecode_pars.evaluation import study_plan
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.random_effects import mean_squares, variance_components
@@ -19,6 +23,7 @@ from braindecode_pars.evaluation.study import begin_study, study
 from braindecode_pars.evaluation.study_answer import answer_of
 from braindecode_pars.evaluation.study_plan import (
     OWN,
+    OWN_UNTRAINED,
     Method,
     channels_of_slow_voltages,
     folds_of,
@@ -29,6 +34,7 @@ from braindecode_pars.evaluation.study_plan import (
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.door import as_windows
 
+PARS = f"PARS{OWN}"
 #: The module, which the package hides behind the function of the same name.
 MODULE = importlib.import_module("braindecode_pars.evaluation.study")
 SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
@@ -55,19 +61,23 @@ def corpus_of(windows):
 def quick(monkeypatch):
     """Few methods, and a pretraining of an instant."""
 
-    def few(encoders, channels, *, centred, further):
-        methods = study_methods(encoders, channels, centred=centred, further=further)
-        kept = [m for m in methods if m.name in ("band power", "own, untrained", OWN)]
-        for method in kept[1:]:
-            params = method.estimator.get_params()
-            (name,) = (n for n in params if n.endswith("pretrain_epochs"))
-            prefix = name.removesuffix("pretrain_epochs")
-            method.estimator.set_params(**{prefix + key: value for key, value in QUICK.items()})
+    def few(encoders, windows, **given):
+        methods = study_methods(encoders, windows, **given)
+        kept = [m for m in methods if m.name in ("band power", OWN_UNTRAINED, PARS)]
+        kept += [Method(n, e, "simple") for n, e in given["further"].items()]
+        for method in kept[1:3]:
+            named = {f"transformer__{key}": value for key, value in QUICK.items()}
+            method.estimator.set_params(**named)
         return kept
 
+    def quick_encoder(task, n_windows):
+        return PARSEmbedder(task, random_state=0, verbose=0, **QUICK)
+
     monkeypatch.setattr(MODULE, "study_methods", few)
+    for module in (MODULE, study_plan):
+        monkeypatch.setattr(module, "own_encoder", quick_encoder)
     # Two draws are enough for a test of each difference.
-    return dict(encoders={}, n_draws=2, n_train_subjects=[2, 4], dataset="simulated")
+    return dict(encoders={}, draws=2, n_train_subjects=[2, 4], dataset="simulated", verbose=0)
 
 
 pytestmark = [
@@ -103,25 +113,26 @@ def test_people_without_labels_are_trained_on_in_every_fold():
 def test_numbers_of_people_double_as_far_as_there_are_people():
     corpus = corpus_of(simulated(n_subjects=24))
     folds = folds_of(corpus, by_subject=False)
-    assert numbers_of_people(corpus, folds, by_subject=False) == [2, 4, 8, 16]
-    assert numbers_of_people(corpus, folds, by_subject=True) == [4, 8, 16]
+    assert numbers_of_people(corpus, folds, by_subject=False) == [2, 4, 8]
+    assert numbers_of_people(corpus, folds, by_subject=True) == [4, 8]
 
 
 # The methods and the plan
 
 
 def test_every_pretrained_method_has_its_untrained_twin_of_the_same_size():
-    methods = {m.name: m for m in study_methods({"noise": "noise"}, centred=True, further={})}
+    windows = simulated()
+    found = study_methods({"noise": "noise"}, windows, centred=True, further={})
+    methods = {m.name: m for m in found}
     pretrained = [m for m in methods.values() if m.kind == "pretrained"]
-    assert len(pretrained) == 5  # noise and own, plain and centred, and a network
+    assert len(pretrained) == 8  # noise, PARS and features, plain and centred, and two networks
     for method in pretrained:
         twin = methods[method.twin]
         assert twin.kind == "untrained"
         assert twin.name.endswith("(transductive)") == method.name.endswith("(transductive)")
         assert method.given  # what the twin is not given is named
-    windows = simulated()
     for mark in ("", ", subject-centred (transductive)"):
-        probe, twin = (methods[name + mark].estimator for name in ("noise", "random encoder"))
+        probe, twin = (methods[name + mark].estimator for name in ("noise", "untrained as noise"))
         found = [_embedder(each).n_encoder_parameters(windows) for each in (probe, twin)]
         assert found[0] == found[1]
 
@@ -150,39 +161,60 @@ class Slow(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), int)
 
 
-@pytest.mark.parametrize(
-    ("hours", "seconds", "expected"),
-    [
-        (None, 1, ([4], 3)),  # three draws of one number: 4 folds x 2 methods x 3 s
-        (None, 10, None),
-        (1, 10, ([2, 4], 20)),  # 4 x 2 x 2 x 20 x 10 s are 53 minutes
-        (0.5, 10, ([2, 4], 11)),
-        (0.1, 10, ([4], 4)),
-        (0.05, 10, None),
-    ],
-)
-def test_networks_take_the_time_that_is_left(monkeypatch, hours, seconds, expected):
+def test_tasks_name_their_methods_and_a_single_channel_has_no_spatial_method():
+    windows = simulated()
+    found = study_methods({}, windows, tasks=("mae", "features"), centred=False, further={})
+    names = [method.name for method in found]
+    assert [n for n in names if n.endswith(OWN)] == [f"MAE{OWN}", f"features{OWN}"]
+    assert {"MAE network, frozen", "MAE network, all weights", "scratch"} <= set(names)
+    assert {"tangent space", "ShallowFBCSPNet", "EEGNet"} <= set(names)
+    signals = np.array(windows.read(range(len(windows))))[:, :1]
+    one = as_windows(signals, windows.y, windows.groups, sfreq=SFREQ)
+    single = {m.name for m in study_methods({}, one, centred=False, further={})}
+    assert single.isdisjoint({"tangent space", "ShallowFBCSPNet"})
+    assert "EEGNet" in single
+
+
+@pytest.mark.parametrize(("n_drawn", "epochs"), [(48, (None, 15)), (600, (6, 6))])
+def test_a_network_sees_a_bounded_number_of_windows(n_drawn, epochs):
+    """None is 30 epochs or more, which are 60 steps."""
+    found = study_methods({}, simulated(), n_drawn=n_drawn, centred=False, further={})
+    of = {m.name: m.estimator.finetune_epochs for m in found if m.trains}
+    assert (of["scratch"], of["EEGNet"]) == epochs
+
+
+def test_networks_have_a_quarter_of_the_draws_and_one_number_of_people(monkeypatch):
     corpus = corpus_of(simulated())
     folds = folds_of(corpus, by_subject=False)
-    methods = [
-        Method("simple", Slow(), "simple"),
-        Method("scratch", Slow(), "untrained", trains=True),
-        Method("network", Slow(), "pretrained", "scratch", trains=True),
-    ]
-    monkeypatch.setattr(
-        study_plan, "_seconds_of", lambda method, *_: (0.0, seconds if method.trains else 0.001)
-    )
-    plan = make_plan(corpus, methods, folds, [2, 4], n_draws=None, hours=hours)
-    rows = plan.set_index("method")
-    if expected is None:
-        assert rows["left_out"].str.contains("--hours").tolist() == [False, True, True]
-    else:
-        assert not rows["left_out"].any()
-        assert tuple(rows.loc["network", ["people", "draws"]]) == expected
-        assert rows["people"]["scratch"] == rows["people"]["network"]
-        if hours:
-            assert rows["minutes"].sum() <= hours * 60
-    assert rows["draws"]["simple"] == (8 if hours is None else 20)
+    methods = [Method("simple", Slow(), "simple"), Method("net", Slow(), "network", trains=True)]
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 60.0, 60.0))
+    plan = make_plan(corpus, methods, folds, [1, 2, 5], draws=12).set_index("method")
+    assert plan["people"].tolist() == [[1, 2, 5], [5]]
+    assert plan["draws"].tolist() == [12, 3]
+    assert plan["fits"].tolist() == [2 * 3 * 12, 2 * 3]
+    # A fit takes as long as its people: 8 of 5 here. Features are computed once.
+    assert plan["minutes"].tolist() == pytest.approx([1 + 2 * 12 * 8 / 5, 1 + 2 * 3])
+
+
+def test_seconds_are_scaled_from_few_windows_and_epochs():
+    """The clock of this network is what it is told to read."""
+
+    class Clock(Slow):
+        def __init__(self, finetune_epochs=20, finetune_batch_size=32):
+            self.finetune_epochs, self.finetune_batch_size = finetune_epochs, finetune_batch_size
+
+        def fit(self, X, y):
+            time.sleep(0.02 + 2e-4 * len(X) * self.finetune_epochs)
+            seen.append(len(X) * self.finetune_epochs)
+            return super().fit(X, y)
+
+    seen = []
+    corpus = corpus_of(simulated(n_subjects=30))
+    method = Method("clock", Clock(), "network", trains=True)
+    fold = folds_of(corpus, by_subject=False)[0]
+    _, _, seconds = study_plan._seconds_of(method, corpus, fold, 12)
+    assert sum(seen) <= 64 * 6  # not the 20 epochs of 144 windows
+    assert seconds == pytest.approx(2e-4 * 20 * 144, rel=0.5)
 
 
 def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
@@ -193,8 +225,17 @@ def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
     corpus = corpus_of(simulated())
     folds = folds_of(corpus, by_subject=False)
     methods = [Method("simple", Slow(), "simple"), Method("refuses", Refuses(), "simple")]
-    plan = make_plan(corpus, methods, folds, [2], n_draws=2, hours=None)
+    plan = make_plan(corpus, methods, folds, [2], draws=2)
     assert plan["left_out"].tolist() == ["", "it needs two channels"]
+
+
+def test_the_encoder_of_sleep_takes_part_for_long_windows_where_it_is_packaged(monkeypatch):
+    night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1)  # windows of 30 s
+    short, long = corpus_of(simulated()), Corpus.of(night, "night", -1)
+    for names, expected in (([], False), (["pars-sleep"], True)):
+        monkeypatch.setattr(MODULE, "packaged_names", lambda names=names: names)
+        assert ("pars-sleep" in MODULE._default_encoders(long)) is expected
+        assert list(MODULE._default_encoders(short)) == ["small", "noise"]
 
 
 def test_the_typical_variances_are_those_of_the_stored_scores(monkeypatch):
@@ -280,18 +321,18 @@ def test_a_score_below_chance_is_no_answer():
 def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subject):
     """With range(100), 96 and 95 of 100 did. Of 20, fewer than 17 would in one of 60 runs."""
 
-    def few(encoders, channels, *, centred, further):
-        methods = study_methods(encoders, channels, centred=centred, further=further)
-        return [m for m in methods if m.name in ("band power", "random encoder", "noise")]
+    def few(encoders, windows, **given):
+        methods = study_methods(encoders, windows, **given)
+        return [m for m in methods if m.name in ("band power", "untrained as noise", "noise")]
 
     monkeypatch.setattr(MODULE, "study_methods", few)
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
     n_subjects = 16 if by_subject else 10
     answers = [
         study(
             simulated(gain=0, by_subject=by_subject, n_subjects=n_subjects, seed=seed),
             encoders={"noise": "noise"},
-            n_draws=3,
+            draws=3,
             verbose=0,
         ).answer
         for seed in range(20)
@@ -301,8 +342,8 @@ def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subjec
 
 def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
     windows = simulated()
-    found = study(windows, out=tmp_path / "study", verbose=0, **quick)
-    assert set(found.scores["method"]) == {"band power", "own, untrained", OWN}
+    found = study(windows, out=tmp_path / "study", **quick)
+    assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED, PARS}
     counts = found.scores.groupby("method").size()
     assert counts.nunique() == 1  # 8 subjects, 2 numbers, 2 draws
     assert counts.iloc[0] == 32
@@ -320,11 +361,11 @@ def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
 
 def test_the_encoder_of_a_fold_has_not_seen_the_people_it_is_tested_on(quick, tmp_path):
     windows = simulated()
-    found = study(windows, out=tmp_path, verbose=0, **quick)
+    found = study(windows, out=tmp_path, **quick)
     corpus = corpus_of(windows)
     for k, (train, test) in enumerate(folds_of(corpus, by_subject=False)):
         # The digest keeps the encoders of other recordings apart.
-        folder = tmp_path / "encoders" / f"{found.about['digest']}-fold-{k}"
+        folder = tmp_path / "encoders" / f"{found.about['digest']}-pars-fold-{k}"
         seen = load_encoder(folder).card.subjects
         assert seen == corpus.subjects_of(train)
         assert not set(seen) & set(corpus.subjects_of(test))
@@ -332,7 +373,7 @@ def test_the_encoder_of_a_fold_has_not_seen_the_people_it_is_tested_on(quick, tm
 
 def test_an_interrupted_study_goes_on_and_ends_the_same(quick, tmp_path, monkeypatch):
     windows = simulated()
-    whole = study(windows, out=tmp_path / "whole", verbose=0, **quick)
+    whole = study(windows, out=tmp_path / "whole", **quick)
     from braindecode_pars.evaluation import folds
 
     run, calls = folds._run, []
@@ -346,7 +387,7 @@ def test_an_interrupted_study_goes_on_and_ends_the_same(quick, tmp_path, monkeyp
     monkeypatch.setattr(folds, "_run", interrupted)
     for _ in range(30):
         try:
-            again = study(windows, out=tmp_path / "parts", verbose=0, **quick)
+            again = study(windows, out=tmp_path / "parts", **quick)
             break
         except KeyboardInterrupt:
             continue
@@ -356,8 +397,93 @@ def test_an_interrupted_study_goes_on_and_ends_the_same(quick, tmp_path, monkeyp
     assert again.answer == whole.answer
     # The finished one is read, not computed.
     calls[:] = [None] * 6
-    study(windows, out=tmp_path / "parts", verbose=0, **quick)
+    study(windows, out=tmp_path / "parts", **quick)
     assert len(calls) == 6
+
+
+class Fails(Slow):
+    """Fails where it is trained on subject 0, which is in one of two folds."""
+
+    def fit(self, X, y):
+        if 0 in X.groups and len(X) > 2 * N_WINDOWS:
+            raise ValueError("channel A1 is missing")
+        return super().fit(X, y)
+
+
+def test_a_method_that_fails_is_named_and_the_others_go_on(quick, tmp_path, monkeypatch):
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
+    found = study(simulated(), {"bad": Fails()}, out=tmp_path, **quick)
+    assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED, PARS}
+    reason = "failed (ValueError: channel A1 is missing)"
+    assert found.plan.set_index("method")["left_out"]["bad"] == reason
+    assert "Failed, and without a score: bad." in found.answer
+    page = found.report(tmp_path).read_text()
+    assert page.count(reason) == 2  # in the table of scores and among what was left out
+    # The same command tries it again.
+    again = study(simulated(), {"bad": Slow()}, out=tmp_path / "again", **quick)
+    assert "bad" in set(again.scores["method"])
+
+
+def test_a_pretraining_that_fails_takes_its_methods_along(quick, monkeypatch):
+    def broken(task, n_windows):
+        return PARSEmbedder(task, pretrain_lr=-1.0)
+
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(MODULE, "own_encoder", broken)
+    found = study(simulated(), **quick)
+    assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED}
+    assert f"without a score: {PARS}" in found.answer
+
+
+def test_a_study_in_which_every_method_fails_ends_in_a_report(quick, tmp_path, monkeypatch):
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(MODULE, "study_methods", lambda *_, **__: [Method("x", Fails(), "simple")])
+    found = study(simulated(), out=tmp_path, **quick)
+    assert found.answer.startswith("There is no answer. Every method failed: ValueError: channel")
+    assert "failed (ValueError" in found.report(tmp_path).read_text()
+
+
+def test_log_lines_and_warnings_are_shown_once_with_their_number(caplog):
+    log = logging.getLogger("braindecode_pars.windows")
+    told = []
+
+    def speak():
+        with MODULE._said_once(told):
+            for n in range(3):
+                log.info("Channels %d are not used.", n)
+                warnings.warn(f"In 2 of 4 folds: it took {n} steps", UserWarning, stacklevel=1)
+            assert caplog.messages == []
+
+    caplog.set_level(logging.INFO)
+    with pytest.warns(UserWarning, match=r"^it took 0 steps \(6 times\)$"):
+        speak()
+    assert caplog.messages == ["Channels 0 are not used. (3 times)"]
+    assert told == ["it took 0 steps (6 times)"]
+
+
+def test_people_are_decided_by_the_mean_of_their_windows(quick):
+    """All people are told apart by the rhythm, and few windows are wrong."""
+    windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
+    found = study(windows, **{**quick, "n_train_subjects": [6]})
+    table = found.people.set_index("method")
+    assert set(table["people"]) == {12}
+    means = found.levels.set_index("method")["mean"]
+    assert table["balanced_accuracy"]["band power"] > means["band power"]
+    # A plain computation from what is decided.
+    right = (found.decided["true"] == found.decided["predicted"]).mean()
+    assert right * 12 == pytest.approx(table["right"].iloc[0])
+    assert "of 12 people are right" in found.answer
+    assert (found.levels[["ci_low", "ci_high"]].stack().between(0, 1)).all()
+
+
+def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick):
+    found = study(simulated(gain=5), **quick)
+    assert found.levels["mean"].max() > 0.95
+    rows = found.controls[found.controls["against"] == "chance level"]
+    rows = rows[rows["method"] == "band power"]
+    assert {"slow", "phase", "amplitude", "order"} <= set(rows["control"])
+    assert rows["gain"].between(0.4, 0.5).all()  # over chance level, in the draws of the controls
+    assert any("band power is ahead of chance level" in text for text in found.doubts)
 
 
 def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, monkeypatch):
@@ -369,7 +495,7 @@ def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, m
         return timed(method, *given)
 
     monkeypatch.setattr(study_plan, "_seconds_of", refuses)
-    found = study(simulated(), out=tmp_path / "study", verbose=0, **quick)
+    found = study(simulated(), out=tmp_path / "study", **quick)
     assert found.answer.startswith("No pretrained encoder took part.")
     assert found.plan["left_out"].tolist() == ["", "", "its windows are too short"]
     assert found.tests.empty
@@ -425,10 +551,10 @@ def test_an_encoder_that_knows_the_people_is_left_out(quick, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (dict(n_train_subjects=[4, 7]), "n_train_subjects is 7; use 1 to 6"),
+        (dict(n_train_subjects=[4, 7]), "n_train_subjects is 7; use 1 to 4"),
         (dict(n_train_subjects=[4, 4]), "n_train_subjects has an entry twice"),
         (dict(methods={"band power": Slow()}), "Two methods are called band power"),
-        (dict(n_draws=1), "n_draws"),
+        (dict(draws=1), "draws"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
@@ -452,8 +578,8 @@ def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
 def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, tmp_path):
     """The folder of an earlier plan has more of them."""
     windows = simulated()
-    study(windows, out=tmp_path, verbose=0, **{**quick, "n_draws": 3})
-    found = study(windows, out=tmp_path, verbose=0, **quick)
+    study(windows, out=tmp_path, **{**quick, "draws": 3})
+    found = study(windows, out=tmp_path, **quick)
     assert len(found.confusion) == 2 * len(windows)
 
 

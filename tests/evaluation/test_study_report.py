@@ -12,17 +12,20 @@ import pandas as pd
 import pytest
 
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation import control_gains, paired_tests
+from braindecode_pars.evaluation import control_gains, paired_tests, study_report
 from braindecode_pars.evaluation.study_report import write_report
 
+#: A task of the user's own may have any name.
+PARS = "PARS <&>, own pretraining"
 #: Mean of each method above chance level, and what it is compared with.
 METHODS = {
     "band power": (0.10, None),
-    "random encoder": (0.05, None),
-    "small <&>": (0.16, "random encoder"),
+    "untrained": (0.05, None),
+    PARS: (0.16, "untrained"),
+    "scratch": (0.02, None),
     f"band power{CENTRED}": (0.12, None),
-    f"random encoder{CENTRED}": (0.07, None),
-    f"small <&>{CENTRED}": (0.20, f"random encoder{CENTRED}"),
+    f"untrained{CENTRED}": (0.07, None),
+    f"{PARS}{CENTRED}": (0.20, f"untrained{CENTRED}"),
 }
 SECTIONS = "answer curves methods tests controls people confusion data cost left-out use made words"
 VOID = {"meta", "img", "br", "link", "input"}
@@ -39,6 +42,10 @@ def toy_scores(methods=METHODS, sizes=(2, 8)) -> pd.DataFrame:
         for subject in [*range(8), "all"]
         for seed in range(4)
     )  # fmt: skip
+
+
+def kind_of(name):
+    return "simple" if name.startswith("band power") else "untrained"
 
 
 def toy_check(**changes) -> SimpleNamespace:
@@ -74,11 +81,12 @@ def toy_study() -> SimpleNamespace:
         for control, list_of in [("none", METHODS), ("slow", dict.fromkeys(METHODS, (0.05, None)))]
     )
     plan = pd.DataFrame(
-        dict(method=name, kind="", given="unlabelled windows of the test subject", people=[2, 8],
-             draws=4, fits=32, minutes=1.25, left_out="")
+        dict(method=name, kind=kind_of(name), given="unlabelled windows of the test subject",
+             people=[2, 8], draws=4, fits=32, minutes=1.25, left_out="")
         for name in METHODS
     )  # fmt: skip
-    plan.loc[len(plan)] = ["EEGNet", "network", "", [], 0, 0, 0.0, "it would take 3 hours"]
+    plan.loc[len(plan)] = ["EEGNet", "network", "", [], 0, 0, 0.0, "it is too short"]
+    plan.loc[len(plan)] = ["few labels", "vote", "", [2], 4, 8, 0.1, "failed (ValueError: <no>)"]
     classes = ["rest", "task"]
     return SimpleNamespace(
         dataset="rest & <task>",
@@ -88,11 +96,13 @@ def toy_study() -> SimpleNamespace:
         scores=scores,
         tests=pd.concat(tests, ignore_index=True),
         levels=pd.concat(levels, ignore_index=True),
-        controls=control_gains(controlled, against="random encoder"),
+        controls=control_gains(controlled, against="untrained"),
         doubts=["The gain is slow.\nLook at the eyes."],
         answer="Yes, pretraining helps. With 8 labelled people, it does.",
-        best=f"small <&>{CENTRED}",
-        confusion=pd.DataFrame(dict(true=classes * 3, predicted=["rest"] * 3 + ["task"] * 3)),
+        best=f"{PARS}{CENTRED}",
+        confusion=(confusion := pd.DataFrame(dict(true=classes * 3, predicted=["rest"] * 6))),
+        people=None,
+        decided=confusion,
         about=dict(
             command="braindecode-pars study folder",
             versions={"torch": "2.11"},
@@ -123,6 +133,7 @@ def stopped(tmp_path_factory) -> str:
     study = SimpleNamespace(
         dataset="d", metric="balanced_accuracy", check=check, plan=empty, scores=empty,
         tests=empty, levels=empty, controls=None, doubts=[], best="", confusion=empty, about={},
+        people=None, decided=empty,
         answer=f"There is no answer. {stop.text}",
     )  # fmt: skip
     return write_report(study, tmp_path_factory.mktemp("stop") / "page.html").read_text("utf-8")
@@ -173,6 +184,8 @@ def test_the_table_has_means_spreads_and_marks(page, study):
     methods = section(page, "methods")
     assert f'<td class="best">{cell}<span class="marks">*†‡</span>' in methods
     assert methods.count("unlabelled windows of the test subject") == len(METHODS)
+    assert '<th scope="row">few labels</th>' in methods
+    assert "failed (ValueError: &lt;no&gt;)" in methods
     assert "chance level</th><td>0.500" in methods
 
 
@@ -188,8 +201,8 @@ def test_the_other_sections_have_what_the_study_found(page):
     for name, texts in {
         "controls": ["<p>The gain is slow.</p>", "<p>Look at the eyes.</p>", "<img"],
         "data": ["linked ears", "<td>72</td>", "Two recordings are &lt;equal&gt;."],
-        "cost": ["<td>192</td><td>7.5</td>"],
-        "left-out": ["EEGNet: it would take 3 hours", "One recording", "It was &lt;slow&gt;."],
+        "cost": ["<td>224</td><td>8.8</td>"],
+        "left-out": ["EEGNet: it is too short", "One recording", "It was &lt;slow&gt;."],
         "use": ["braindecode-pars predict STUDY/model RECORDING --out predictions"],
         "made": [
             "braindecode-pars study folder",
@@ -217,7 +230,7 @@ def test_the_page_is_well_formed_and_names_are_escaped(page):
     reader = Reader(page)
     assert reader.open == []
     assert "rest &amp; &lt;task&gt;" in page
-    assert "small &lt;&amp;&gt;, centred" in page
+    assert "PARS &lt;&amp;&gt;, own pretraining, centred" in page
     assert "<&>" not in page
 
 
@@ -233,7 +246,7 @@ def test_nothing_is_fetched_or_run(page):
 def test_readers_of_a_screen_and_in_the_dark(page):
     elements = Reader(page).elements
     images = [attributes for tag, attributes in elements if tag == "img"]
-    assert len(images) == 5
+    assert len(images) == 6
     assert all(len(image["alt"].split()) > 5 for image in images)
     assert ("html", {"lang": "en"}) in elements
     levels = [int(tag[1]) for tag, _ in elements if re.fullmatch(r"h\d", tag)]
@@ -248,3 +261,24 @@ def test_the_same_study_has_the_same_page(page, study, tmp_path):
     assert file == tmp_path / "new" / "page.html"
     assert file.read_text(encoding="utf-8") == page
     assert write_report(study, tmp_path) == tmp_path / "report.html"
+
+
+def test_where_each_person_has_one_class_the_page_tells_how_many_are_right(study, tmp_path):
+    people = pd.DataFrame(
+        [dict(method=study.best, right=36.5, people=40.0, balanced_accuracy=0.91, auroc=0.95)]
+    )
+    check = toy_check(by_subject=True)
+    of_people = SimpleNamespace(**vars(study) | dict(people=people, check=check))
+    page = section(write_report(of_people, tmp_path).read_text("utf-8"), "people")
+    assert "<td>36.5 of 40</td><td>0.910</td><td>0.950</td>" in page
+    assert page.count("<img") == 2
+
+
+def test_the_first_figure_has_the_own_pretraining_the_best_simple_method_and_scratch(
+    study, monkeypatch
+):
+    drawn = []
+    monkeypatch.setattr(study_report, "_curve", lambda _, methods: drawn.append(methods))
+    monkeypatch.setattr(study_report, "_image", lambda *_: None)
+    study_report._front(study)
+    assert drawn == [[PARS, "band power", "scratch"]]
