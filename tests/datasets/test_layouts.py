@@ -1,4 +1,4 @@
-"""Folders whose recordings have different channels: one choice before the average and any method."""
+"""Folders whose recordings have different channels: one choice before average and methods."""
 
 from __future__ import annotations
 
