@@ -145,7 +145,9 @@ def test_the_badges_of_an_example(page):
         r":bdg-(?:success:`(real recordings)`|info:`(simulated)`) :bdg-secondary:`(\d+) s`", badges
     )
     real, _, seconds = found.groups()
-    assert bool(real) == ("mental_arithmetic(" in text or "physionet_mi.load(" in text)
+    assert bool(real) == any(
+        call in text for call in ("mental_arithmetic(", "physionet_mi.load(", "datasets.sleep(")
+    )
     measured = pd.read_csv(ROOT / "docs/measured/gallery.csv", comment="#", index_col="page")
     took = measured["seconds"][page.stem.removeprefix("plot_")]
     assert took <= int(seconds) <= max(10, 2 * took)
@@ -191,12 +193,17 @@ def test_the_cluster_of_the_example_is_one_of_slurm():
     assert "--nthreads 1" in lines[-1]
 
 
-def test_the_readme_is_short_and_names_what_braindecode_has():
+def test_the_readme_is_short():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 120
+
+
+def test_the_questions_name_what_braindecode_has():
     from braindecode import models
 
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme.splitlines()) < 100
-    assert "braindecode 1.8 has LaBraM, BIOT, EEGPT, CBraMod" in readme
+    page = (GUIDE / "faq.rst").read_text(encoding="utf-8")
+    assert "braindecode 1.8 has LaBraM, BIOT, EEGPT, CBraMod" in page
     for model in (models.Labram, models.BIOT, models.EEGPT, models.CBraMod):
         assert "pre-trained weights available on the Hugging Face Hub" in model.__doc__
 
@@ -235,18 +242,18 @@ def test_the_answer_on_the_start_page_is_that_of_the_report():
 
 
 @pytest.mark.slow
-def test_the_code_of_the_readme_runs_and_prints(tmp_path, monkeypatch, capsys):
-    """With one short training each instead of the default ones."""
-    monkeypatch.chdir(tmp_path)
+def test_the_code_of_the_readme_runs_and_prints(capsys):
+    """With short trainings instead of the default ones."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert len(code.strip().splitlines()) <= 11
-    short = code.replace('encoder="small")', 'encoder="small", finetune_epochs=1)')
+    assert len(code.strip().splitlines()) <= 10
+    short = code.replace("PARSEmbedder()", "PARSEmbedder(pretrain_epochs=2)")
+    short = short.replace("encoder=pars)", "encoder=pars, finetune_epochs=2)")
+    assert short.count("epochs=2") == 2
     exec(short, {})
     labels, scores = re.findall(r"\[([^]]*)\]", capsys.readouterr().out)
-    assert (set(labels.split()), len(labels.split())) == ({"0", "1"}, 288)
-    assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 4
-    assert (tmp_path / "model").is_dir()
+    assert (set(labels.replace("...", "").split())) <= {"0", "1", "2"}
+    assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 6
 
 
 def test_subjects_of_each_seed_are_their_own(monkeypatch, tmp_path):

@@ -15,8 +15,8 @@ from braindecode_pars.evaluation.random_effects import crossed_mean
 from braindecode_pars.runs import RunConfig
 
 DOCS = Path(__file__).parents[1] / "docs"
-#: Tasks in the order of the README.
-README_TASKS = ("arithmetic", "imagery", "hands")
+#: Tasks in the order of the pages.
+TASKS = ("arithmetic", "imagery", "hands")
 NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
 
 
@@ -263,30 +263,54 @@ def test_a_stored_table_tells_its_origin(tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(file, comment="#"), numbers)
 
 
-def test_the_readme_has_the_stored_scores_of_few_labels():
-    from stored_few_labels import few_labels_scores
+def test_the_readme_has_the_stored_scores_of_sleep():
+    from stored_sleep import sleep_scores
 
     means = {}
-    for task in README_TASKS:
-        scores = few_labels_scores(task)
-        found = scores[scores["centred"]].groupby(["method", "n_train_subjects"])["value"].mean()
-        means |= {(method, task, n): value for (method, n), value in found.items()}
+    for question, n, networks in (
+        ("deep", 1, "networks_deep"),
+        ("deep", 4, "networks_deep"),
+        ("wake", 1, "networks_wake"),
+    ):
+        scores = pd.concat([sleep_scores(question), sleep_scores(networks)])
+        own = scores[scores["n_train_subjects"] == n]
+        means[question, n] = own.groupby("method")["value"].mean()
     lines = (DOCS.parent / "README.md").read_text(encoding="utf-8").splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("| labelled people | rest"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("| balanced accuracy"))
     shown = {}
     for line in lines[start + 2 : start + 9]:
         name, *cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
-        shown[name] = cells
-    named = {
-        "few labels": "`FewLabelsClassifier`** (a vote)",
-        "small": "encoder `small`, pretrained on 50 people without labels",
-        "noise": "encoder `noise`, which has seen no recording",
-        "classical features": "the 31 classical features that both learned to predict",
-    }
-    for method in (*named, "tangent space", "band power", "random encoder"):
-        places = [(method, task, n) for task in README_TASKS for n in (4, 8)]
-        expected = [f"{means[place]:.2f}".removeprefix("0") for place in places]
-        assert shown[named.get(method, method)] == expected, method
+        shown[name] = [float(cell) for cell in cells]
+    named = ("scratch", "untrained", "MAE", "MP3", "DropPos", "PARS", "classical features")
+    assert [*shown] == [*named]
+    for name in named:
+        assert shown[name] == [round(means[place][name], 2) for place in means], name
+
+
+def test_what_is_said_of_sleep_is_in_the_stored_scores():
+    """In the first lines of the page, and the limits of the README."""
+    from stored_sleep import loss_table, sleep_scores, sleep_tests
+
+    tests = sleep_tests("deep").set_index(["people", "against"])
+    page = _text(DOCS / "results" / "sleep.rst")
+    low, high = re.findall(r"[+-]\d\.\d+", tests.loc[("4", "untrained"), "difference (95 %)"])[1:]
+    gain = tests.loc[("4", "untrained"), "difference (95 %)"][1:6]
+    assert f"by {gain} ({low[1:]} to {high[1:]}), in all twelve people" in page
+    assert tests.loc[("4", "untrained"), "ahead in"] == "12 of 12"
+    assert float(tests.loc[("4", "untrained"), "p"]) < 0.05
+    leads = [tests.loc[("4", other), "difference (95 %)"][1:6] for other in ("MP3", "DropPos")]
+    assert f"by {leads[0]} to {leads[1]}" in page
+    assert min(float(tests.loc[("4", each), "p"]) for each in ("MAE", "MP3", "DropPos")) > 0.05
+    for n in (4, 8):
+        scores = sleep_scores("deep")
+        means = scores[scores["n_train_subjects"] == n].groupby("method")["value"].mean()
+        assert means.idxmax() == "PARS"
+    losses = loss_table().set_index(["method", "pairs"])
+    assert losses.loc[("PARS", "all"), "as it is"].startswith("0.84")
+    assert losses.loc[("PARS", "apart"), "as it is"].startswith("0.84")
+    assert losses.loc[("PARS", "all"), "phase"].startswith("0.97")
+    assert losses.loc[("PARS without overlap", "all"), "as it is"].startswith("0.95")
+    assert losses.loc[("PARS without overlap", "all"), "slow"].startswith("1.00")
 
 
 def test_the_page_on_few_labels_begins_with_the_stored_scores():
@@ -308,14 +332,14 @@ def test_the_page_on_few_labels_begins_with_the_stored_scores():
     for task, name in (("imagery", "imagery"), ("hands", "fists")):
         small, *others = shown(task, *methods)
         assert f"{small} on {name} ({', '.join(others)})" in page
-    votes = [shown(task, "few labels")[0] for task in README_TASKS]
+    votes = [shown(task, "few labels")[0] for task in TASKS]
     assert "the vote has {}, {} and {}.".format(*votes) in page
 
 
 def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
     from stored_few_labels import larger
 
-    tasks = {task: task for task in README_TASKS}
+    tasks = {task: task for task in TASKS}
     both = pd.concat(
         larger(tasks, centred=centred).assign(centred=centred) for centred in (False, True)
     )
@@ -336,28 +360,8 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
     assert f"by {low} to {high} when centred" in page
 
 
-def test_the_readme_has_the_stored_scores_of_the_network():
-    """Means of the encoder and from scratch with four people, and the p-values."""
-    from stored_few_labels import fine_tuned
-
-    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
-    (shown, p_values) = re.search(
-        r"With four, not centred, it has (.*?); each gain is significant in 20 draws \((.*?)\)\.",
-        readme,
-    ).groups()
-    numbers = re.findall(r"\.\d\d", shown)
-    rows = [fine_tuned(task).set_index("people").loc["4"] for task in README_TASKS]
-    pairs = [[float(mean) for mean in row["means"].split(", ")] for row in rows]
-    ours, scratch = (
-        [f"{mean:.2f}".removeprefix("0") for mean in of] for of in zip(*pairs, strict=True)
-    )
-    assert numbers == [*ours, *scratch]
-    assert p_values == "p < .001"
-    assert max(float(row["p"]) for row in rows) < 0.001
-
-
 def test_gains_of_fine_tuned_networks_are_the_stored_ones():
-    """In the README, and those of the first and of the later draws on the pages."""
+    """Those of the first and of the later draws on the pages."""
     from stored_scores import differences, result_scores
 
     def gain(task: str, method: str, seeds: range = range(20)) -> tuple[str, str, str, str]:
@@ -368,15 +372,7 @@ def test_gains_of_fine_tuned_networks_are_the_stored_ones():
         numbers = [*re.findall(r"[+-]?\d\.\d+", row["difference"]), row["detectable"]]
         return tuple(re.sub(r"^\+?(-?)0", r"\1", number) for number in numbers)
 
-    readme, pars, spectral = _text(DOCS.parent / "README.md"), "PARS without overlap", "SpectralMAE"
-    mean, low, high, _ = gain("hands", pars)
-    assert f"PARS gains {mean} on fists (p < .001)" in readme
-    assert f"{mean} (95 %: {low} to {high})" in _text(DOCS / "index.rst")
-    (mean, *_, first), (also, *_, second) = (gain(task, spectral) for task in README_TASKS[:2])
-    assert mean == also
-    told = f"SpectralMAE {mean} on arithmetic and imagery (detectable: {first}, {second})"
-    assert told in readme
-
+    pars, spectral = "PARS without overlap", "SpectralMAE"
     index, hands, arithmetic, tests = (
         _text(DOCS / "results" / f"{page}.rst")
         for page in ("index", "hands", "arithmetic", "tests")
@@ -458,21 +454,11 @@ def _text(path: Path) -> str:
 
 
 def test_what_the_gains_need_is_what_was_measured():
-    """In the README and in the first lines of the page on controls."""
+    """In the first lines of the page on controls."""
     from stored_controls import control_scores, gains
 
     keys = ["n_train_subjects", "method", "control"]
     means = control_scores("hands").groupby(keys)["value"].mean()
-
-    def two(method: str, control: str, join: str) -> str:
-        values = (means[n, method, control] for n in (4, 16))
-        return join.join(f"{value:.2f}".removeprefix("0") for value in values)
-
-    readme = _text(DOCS.parent / "README.md")
-    assert f"has {two('slow voltages', 'none', ' and ')} with 4 and 16 people" in readme
-    assert f"`small` {two('small', 'none', ' and ')}; from 7 Hz up" in readme
-    assert f"`small` has {two('small', 'slow', ' and ')}, as band power" in readme
-
     page = _text(DOCS / "results" / "controls.rst")
     table = gains("hands").set_index(["n_train_subjects", "method", "control"])
 
@@ -493,7 +479,7 @@ def test_what_the_gains_need_is_what_was_measured():
 
 
 def test_what_pretraining_needs_is_what_was_measured():
-    """In the first lines of the page, and "PARS adds nothing" as the README says."""
+    """In the first lines of the page, and "PARS adds nothing"."""
     from stored_pretraining import pretraining_table
 
     table = pretraining_table("hands", 16, centred=False).set_index("pretraining")

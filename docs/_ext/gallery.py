@@ -11,7 +11,7 @@ __all__ = ["ORDER", "PageOrder", "alternative_texts", "scrape"]
 #: Groups in the order of the gallery, and the pages of each in theirs.
 ORDER = {
     "start": ["arithmetic", "scikit_learn", "regression", "own_edf_folder"],
-    "sleep": ["sleep_staging", "seizures"],
+    "sleep": ["pars_on_sleep", "sleep_staging", "seizures"],
     "motor_imagery": ["motor_imagery", "label_efficiency", "transfer"],
     "inside": ["recording_to_tokens", "five_tasks", "inside_the_model"],
     "scale": ["folds_on_dask"],

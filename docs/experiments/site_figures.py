@@ -1,4 +1,4 @@
-"""Draw the figures of the README and of the start page: docs/images/{patches,hands}*.svg, cards.
+"""Draw the figures of the README and of the start page: docs/images/patches*.svg, cards.
 
     python docs/experiments/site_figures.py
 
@@ -44,7 +44,6 @@ def main() -> None:
         style |= {"font.family": "sans-serif", "font.size": 12}
         with plt.rc_context(style):
             _save(patches(ink, known, hidden).figure, f"patches-{theme}.svg")
-            _save(hands(ink).figure, f"hands-{theme}.svg")
     style = {"svg.hashsalt": "site", "lines.linewidth": 2.5, "axes.edgecolor": GREY}
     with plt.rc_context(style):
         for card in CARDS:
@@ -95,21 +94,6 @@ def patches(ink: str, known: str, hidden: str) -> Axes:
     ax.set(xlim=(0, SECONDS), ylim=(lowest - 2.4, 5), yticks=[])
     ax.set_xlabel("seconds", size=14)
     ax.spines[["left", "right", "top"]].set_visible(False)
-    return ax
-
-
-def hands(ink: str) -> Axes:
-    """Draw each of 20 held-out people, with four labelled people in training."""
-    means = _hands(4)
-    _, ax = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
-    ax.plot(range(len(METHODS)), means.T, color=ink, alpha=0.25, lw=0.8)
-    for column, (method, (_, color, marker)) in enumerate(METHODS.items()):
-        ax.plot(np.full(len(means), column), means[method], marker, color=color, markersize=6)
-        ax.hlines(means[method].mean(), column - 0.28, column + 0.28, color=ink, lw=2.5)
-    ax.axhline(0.5, color=ink, lw=0.8, ls=":")
-    ax.set_xticks(range(len(METHODS)), [name for name, *_ in METHODS.values()])
-    ax.set(ylabel="balanced accuracy", xlim=(-0.5, len(METHODS) - 0.5))
-    ax.spines[["right", "top"]].set_visible(False)
     return ax
 
 

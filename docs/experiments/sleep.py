@@ -88,7 +88,7 @@ EDGE = 4.0
 #: Methods that are scored in the controls.
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
 #: Numbers of labelled people, and draws, of networks.
-N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 5
+N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 3
 
 
 def read(eeg: Path) -> BaseConcatDataset:
@@ -276,7 +276,7 @@ def losses(out: Path, eeg: Path) -> None:
         X, _, _ = as_sklearn(BaseConcatDataset(unseen))
         signals = np.stack([X[i] for i in range(0, len(X), 2)]).astype(float)
         for control, change in changes.items():
-            x = torch.as_tensor(change(signals)[:, 0]).float()
+            x = torch.as_tensor(change(signals)[:, 0].copy()).float()
             torch.manual_seed(0)
             with torch.inference_mode():
                 predicted, target = map(torch.cat, zip(*map(task, x.split(128)), strict=True))

@@ -29,13 +29,14 @@ from stored_table import store_table
 from braindecode_pars import PARSEmbedder, as_sklearn
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import FOLDER
+from braindecode_pars.datasets.sample import STAGES
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder, save_encoder
 
 NAME, N_SEEDS = "pars-sleep", 3
 COMMAND = "python docs/experiments/sleep_encoder.py OUT --eeg FOLDER"
-#: Person and window whose shifts are stored.
-SHOWN = ("ucddb022", "4", 40)
+#: Person whose window of stage 4 with the median loss is stored.
+SHOWN = "ucddb022"
 
 ABOUT: dict[str, Any] = {
     "name": NAME,
@@ -145,16 +146,18 @@ def ship(folder: Path, seed: int) -> None:
 
 
 def store_shifts(folder: Path, windows: Any) -> None:
-    """Store predicted and true shifts of one window, patches in the order of time."""
+    """Store predicted and true shifts of a window, patches in the order of time."""
     task = PARS(3840, 128, encoder=load_encoder(folder).encoder, **TASKS["PARS"][1]).eval()
     task.load_state_dict(load_file(folder / "task.safetensors"))
-    person, stage, number = SHOWN
     X, y, people = as_sklearn(windows)
-    of_stage = np.flatnonzero((people == person) & (y == ("W", "3", "4").index(stage)))
+    rows = np.flatnonzero((people == SHOWN) & (y == STAGES.index("4")))
     torch.manual_seed(0)
     with torch.inference_mode():
-        x = torch.as_tensor(np.asarray(X[int(of_stage[number])])).float()
-        predicted, target = (shifts[0].numpy() for shifts in task(x))
+        x = torch.as_tensor(np.concatenate([X[i] for i in rows.tolist()]))
+        predicted, target = (shifts.numpy() for shifts in task(x))
+    losses = np.square(predicted - target).mean(axis=(1, 2))
+    middle = np.argsort(losses)[len(losses) // 2]
+    predicted, target = predicted[middle], target[middle]
     order = np.argsort(target[:, 0])
     table = pd.DataFrame(
         {

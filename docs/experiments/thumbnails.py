@@ -59,6 +59,18 @@ def own_edf_folder(fig: Figure) -> None:
     _traces(_axes(fig), _recording("Subject05"), seconds=4)
 
 
+def pars_on_sleep(fig: Figure) -> None:
+    """Ten seconds of deep sleep of a recording in the package, and two hidden patches."""
+    ax = _axes(fig)
+    window = datasets.sleep(["ucddb006"])[100][0][0, : 10 * 128]
+    seconds = np.arange(len(window)) / 128
+    ax.plot(seconds, window / np.abs(window).max(), color=INK, lw=2)
+    for start in (2, 7):
+        ax.axvspan(start, start + 1, color=ORANGE, alpha=0.6, lw=0)
+    ax.annotate("", (2.5, -1.3), (7.5, -1.3), arrowprops=dict(arrowstyle="<->", color=RED, lw=4))
+    ax.set(xlim=(0, 10), ylim=(-1.5, 1.1))
+
+
 def sleep_staging(fig: Figure) -> None:
     """The hypnogram of a simulated night, above bars of its stages."""
     stages = _night()
@@ -180,6 +192,7 @@ PAGES = (
     scikit_learn,
     regression,
     own_edf_folder,
+    pars_on_sleep,
     sleep_staging,
     seizures,
     motor_imagery,
