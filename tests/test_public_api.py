@@ -166,7 +166,6 @@ INTERNAL = {
     *("cli.main", "encoder.MultiHeadAttention", "encoder.TransformerBlock"),
     *("models.AmplitudeCode", "models.SpatialFilter"),
     *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
-    "pretext.pars.DistanceLoss",
     *(
         "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",

@@ -1,4 +1,4 @@
-"""The two decoders of PARS: they predict numbers for each ordered pair of patches."""
+"""The two decoders of PARS: they predict a number for each ordered pair of patches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braindecode_pars.encoder import MultiHeadAttention
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
 
 _RULES = dict(
-    **dict.fromkeys(("embed_dim", "hidden_dim", "n_outputs"), integer(1)),
+    **dict.fromkeys(("embed_dim", "hidden_dim"), integer(1)),
     method=choice("factorized", "literal"),
 )
 #: Smallest exact denominator of the factorised softmax: exp(-690).
@@ -23,7 +23,7 @@ class CrossAttentionDecoder(nn.Module):
     r"""Decoder in which each pair of patches attends to all patches (section 2.3, equation 2).
 
     The query of pair :math:`(j, k)` is :math:`A_Q [y_j; y_k]`. Standard multi-head attention
-    over all features follows, and then one linear layer. In the paper it has one output.
+    over all features follows, and then one linear layer with one output.
 
     Parameters
     ----------
@@ -31,14 +31,12 @@ class CrossAttentionDecoder(nn.Module):
         Size of a feature.
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
-    n_outputs : int
-        Number of outputs for each pair.
     method : "factorized" | "literal"
         Algorithm. Both algorithms have the same parameters and compute the same numbers.
         ``"literal"`` builds all ``n_masked ** 2`` queries. ``"factorized"`` builds none of them.
         :math:`A_Q` splits into :math:`A_1, A_2`, so the logit of key :math:`i` is a sum
         :math:`a_{ji} + b_{ki}`. All operations after the softmax are linear, so every key
-        contributes one scalar :math:`v_i` per head and output. Together, for each output:
+        contributes one scalar :math:`v_i` per head. Together:
 
         .. math::
             \hat\theta_{jk} = \sum_h
@@ -88,18 +86,16 @@ class CrossAttentionDecoder(nn.Module):
     True
     """
 
-    def __init__(
-        self, embed_dim: int, num_heads: int = 8, *, n_outputs: int = 1, method: str = "factorized"
-    ):
+    def __init__(self, embed_dim: int, num_heads: int = 8, *, method: str = "factorized"):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         self.method = method
         self.pair_query = nn.Linear(2 * embed_dim, embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
-        self.head = nn.Linear(embed_dim, n_outputs)
+        self.head = nn.Linear(embed_dim, 1)
 
     def forward(self, queries: Tensor, features: Tensor) -> Tensor:
-        """Return the predictions for each ordered pair of patches.
+        """Return the prediction for each ordered pair of patches.
 
         Parameters
         ----------
@@ -110,9 +106,8 @@ class CrossAttentionDecoder(nn.Module):
 
         Returns
         -------
-        Tensor, shape (batch, n_masked, n_masked) or (batch, n_masked, n_masked, n_outputs)
-            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``. There is no last axis for one
-            output.
+        Tensor, shape (batch, n_masked, n_masked)
+            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
         """
         with torch.autocast(queries.device.type, enabled=False):
             dtype = self.head.weight.dtype
@@ -156,27 +151,25 @@ class CrossAttentionDecoder(nn.Module):
         b = attention.split_heads(F.linear(queries, weight_2)) @ keys
         # a, b: (batch, num_heads, n_masked, n_patches)
 
-        # Merge W_V, W_O and the head: each key contributes one scalar v_i per head and output.
-        n_heads, n_outputs = attention.num_heads, self.head.out_features
-        read_out = (self.head.weight @ attention.output.weight).view(n_outputs, n_heads, -1)
-        read_out = read_out.transpose(0, 1)  # (num_heads, n_outputs, head_dim)
+        # Merge W_V, W_O and the head: each key contributes one scalar v_i per head.
+        n_heads = attention.num_heads
+        read_out = (self.head.weight @ attention.output.weight).view(n_heads, 1, -1)
+        # read_out: (num_heads, 1, head_dim)
         value_weight = read_out @ attention.value.weight.unflatten(0, (n_heads, -1))
-        # value_weight: (num_heads, n_outputs, embed_dim)
+        # value_weight: (num_heads, 1, embed_dim)
         value_bias = read_out @ attention.value.bias.view(n_heads, -1, 1)
-        # value_bias: (num_heads, n_outputs, 1)
-        values = F.linear(features, value_weight.flatten(0, 1), value_bias.flatten())
-        # values: (batch, n_patches, num_heads * n_outputs)
-        values = values.mT.unflatten(1, (n_heads, n_outputs))
-        # values: (batch, num_heads, n_outputs, n_patches)
-        constant = self.head(attention.output.bias)  # (n_outputs,)
+        # value_bias: (num_heads, 1, 1)
+        values = F.linear(features, value_weight.squeeze(1), value_bias.flatten())
+        # values: (batch, n_patches, num_heads) -> (batch, num_heads, 1, n_patches)
+        values = values.mT[:, :, None]
+        constant = self.head(attention.output.bias)  # (1,)
 
-        # Average the scalars with the softmax weights:
-        # (batch, num_heads, n_outputs, n_masked, n_masked).
+        # Average the scalars with the softmax weights: (batch, num_heads, n_masked, n_masked).
         if queries.device.type == "mps":
             # MPS has no float64. Build the logits of all pairs instead:
             # (batch, num_heads, n_masked, n_masked, n_patches).
             weights = (a[:, :, :, None] + b[:, :, None]).float().softmax(dim=-1)
-            ratio = torch.einsum("bhjki,bhoi->bhojk", weights, values)
+            ratio = (weights * values[:, :, None]).sum(dim=-1)
         else:
             # exp(a + b) = exp(a) exp(b), so the sums over keys are matrix products. The maxima
             # cancel in the ratio, so no gradient flows through them.
@@ -186,22 +179,17 @@ class CrossAttentionDecoder(nn.Module):
             # The denominator may underflow in float64, too. Such pairs become NaN. A branch to
             # the other formula would break torch.compile and make the CPU wait for the GPU.
             denominator = denominator.where(denominator >= SMALLEST, float("nan"))
-            weighted = e[:, :, None] * values[:, :, :, None]
-            # weighted: (batch, num_heads, n_outputs, n_masked, n_patches)
-            sums = (weighted.flatten(2, 3) @ g).unflatten(2, (n_outputs, -1))
-            ratio = sums / denominator[:, :, None]
+            ratio = ((e * values) @ g) / denominator
 
-        # Sum over the heads: (batch, n_masked, n_masked, n_outputs).
-        prediction = ratio.sum(dim=1).movedim(1, -1).to(queries.dtype) + constant
-        return prediction.squeeze(-1)
+        # Sum over the heads: (batch, n_masked, n_masked).
+        return ratio.sum(dim=1).to(queries.dtype) + constant
 
 
 class PairwiseMLPDecoder(nn.Module):
     """Decoder that sees only the two patches of a pair (appendix A.4, decoder architecture).
 
-    It computes ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, n_outputs)`` on
-    ``[y_j; y_k]``. The first layer is split into two parts, so it runs once for each patch and not
-    once for each pair.
+    It computes ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, 1)`` on ``[y_j; y_k]``. The
+    first layer is split into two parts, so it runs once for each patch and not once for each pair.
 
     Parameters
     ----------
@@ -209,8 +197,6 @@ class PairwiseMLPDecoder(nn.Module):
         Size F of a feature.
     hidden_dim : int
         Size of the hidden layer; 512 in the paper.
-    n_outputs : int
-        Number of outputs for each pair; 1 in the paper.
 
     Raises
     ------
@@ -226,14 +212,14 @@ class PairwiseMLPDecoder(nn.Module):
     torch.Size([2, 32, 32])
     """
 
-    def __init__(self, embed_dim: int, hidden_dim: int = 512, *, n_outputs: int = 1):
+    def __init__(self, embed_dim: int, hidden_dim: int = 512):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         self.hidden = nn.Linear(2 * embed_dim, hidden_dim)
-        self.head = nn.Linear(hidden_dim, n_outputs)
+        self.head = nn.Linear(hidden_dim, 1)
 
     def forward(self, queries: Tensor, features: Tensor) -> Tensor:
-        """Return the predictions for each ordered pair of patches.
+        """Return the prediction for each ordered pair of patches.
 
         Parameters
         ----------
@@ -244,9 +230,8 @@ class PairwiseMLPDecoder(nn.Module):
 
         Returns
         -------
-        Tensor, shape (batch, n_masked, n_masked) or (batch, n_masked, n_masked, n_outputs)
-            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``. There is no last axis for one
-            output.
+        Tensor, shape (batch, n_masked, n_masked)
+            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
         """
         weight_1, weight_2 = self.hidden.weight.chunk(2, dim=1)
         first = F.linear(queries, weight_1, self.hidden.bias)  # (batch, n_masked, hidden_dim)

@@ -113,7 +113,7 @@ def test_an_audit_is_written_onto_the_card_and_no_weight_changes(made):
     [
         {},
         dict(task="spectral", task_params={"mask_ratio": 0.4}, tokenizer="spectral", lr=2e-3),
-        dict(task_params={"target": "shift", "n_patches": 5}, exclude_subjects=["a b", "7"]),
+        dict(task_params={"sampling": "random", "n_patches": 5}, exclude_subjects=["a b", "7"]),
         dict(compile=True, micro_batch_size=4, precision="bfloat16", warmup=0.05, seed=3),
         dict(task="joint", task_params={"tasks": {"mae": 1.0}}, window_seconds=2.5),
     ],

@@ -74,9 +74,7 @@ KINDS = dict(
     **dict.fromkeys(("pooling", "method", "network", "dtype", "on_error", "device"), "choice"),
     **dict.fromkeys(("head", "features"), "choice"),
     **dict.fromkeys(("pretext_params", "task_params", "network_params"), "dict"),
-    n_bins="count",
     detrend="flag",
-    target="choice",
     random_state="seed",
     part="part",
 )

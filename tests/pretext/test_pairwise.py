@@ -23,11 +23,9 @@ def logits(decoder: CrossAttentionDecoder, features: torch.Tensor) -> list[torch
     return [attention.split_heads(queries @ part.T) @ keys for part in (first, second)]
 
 
-def decoder_with_spread(
-    spread: float, n_outputs: int = 1
-) -> tuple[CrossAttentionDecoder, torch.Tensor]:
+def decoder_with_spread(spread: float) -> tuple[CrossAttentionDecoder, torch.Tensor]:
     """A float64 decoder and features; the parts of the logits have the range ``spread``."""
-    decoder = CrossAttentionDecoder(FEATURES, 4, n_outputs=n_outputs).double()
+    decoder = CrossAttentionDecoder(FEATURES, 4).double()
     features = torch.randn(3, N_PATCHES, FEATURES, dtype=torch.float64)
     with torch.no_grad():
         widest = max((part.amax(-1) - part.amin(-1)).max() for part in logits(decoder, features))
@@ -55,14 +53,13 @@ def assert_close(found, expected, tolerance):
         assert error <= tolerance * scale, (name, error / scale)
 
 
-@pytest.mark.parametrize(("spread", "n_outputs"), [(2, 1), (30, 1), (30, 5), (100, 1), (300, 3)])
+@pytest.mark.parametrize("spread", [2, 30, 100, 300])
 @pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]
 )
-def test_factorized_equals_literal_in_float64(spread, n_outputs, compiled):
-    decoder, features = decoder_with_spread(spread, n_outputs)
-    last_axis = (n_outputs,) if n_outputs > 1 else ()
-    cotangent = torch.randn(3, N_MASKED, N_MASKED, *last_axis, dtype=torch.float64)
+def test_factorized_equals_literal_in_float64(spread, compiled):
+    decoder, features = decoder_with_spread(spread)
+    cotangent = torch.randn(3, N_MASKED, N_MASKED, dtype=torch.float64)
     literal = copy.deepcopy(decoder)
     literal.method = "literal"
     expected = run(literal, features, torch.float64, cotangent)
@@ -112,21 +109,6 @@ def test_both_methods_have_the_same_state_dict():
     y = torch.randn(2, 7, 32)
     torch.testing.assert_close(literal(y[:, :5], y), factorized(y[:, :5], y), atol=1e-5, rtol=1e-4)
     assert sum(p.numel() for p in CrossAttentionDecoder(512, 8).parameters()) == 1_575_937
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("decoder", [CrossAttentionDecoder, PairwiseMLPDecoder])
-def test_each_output_is_that_of_a_decoder_with_one(decoder):
-    several, single = decoder(32, n_outputs=3), decoder(32)
-    y = torch.randn(2, 7, 32)
-    predictions = several(y[:, :5], y)
-    assert predictions.shape == (2, 5, 5, 3)
-    weights = several.state_dict()
-    for output in range(3):
-        one = {f"head.{name}": weights[f"head.{name}"][[output]] for name in ("weight", "bias")}
-        single.load_state_dict({**weights, **one})
-        expected = single(y[:, :5], y)
-        torch.testing.assert_close(predictions[..., output], expected, atol=1e-6, rtol=1e-5)
 
 
 def test_the_denominator_underflows_in_float32():
@@ -180,7 +162,7 @@ def test_the_decoder_disables_autocast():
 
 
 def test_torch_export_of_the_decoder():
-    decoder = CrossAttentionDecoder(16, 2, n_outputs=3)
+    decoder = CrossAttentionDecoder(16, 2)
     y = torch.randn(2, 5, 16)
     exported = torch.export.export(decoder, (y[:, :3], y)).module()
     torch.testing.assert_close(exported(y[:, :3], y), decoder(y[:, :3], y))

@@ -28,31 +28,6 @@ class TestPARS(PretextContract):
         task.predict_shifts = lambda x, starts: torch.zeros(len(x), size, size)
 
 
-class TestPARSOnDistances(PretextContract):
-    """The other target, without drift."""
-
-    task = PARS
-    noise_arguments: ClassVar[dict] = dict(overlap=False, min_gap=5)
-    overfit_steps = 300
-
-    def make(self, *args, **arguments):
-        given = dict(target="distance", n_bins=4, detrend=True, **arguments)
-        return super().make(*args, **given)
-
-    def ignore_signal(self, task):
-        shape = task.n_masked, task.n_masked, task.n_bins + 1
-        guess = task.criterion().best_guess(task._simulated_shifts(8))
-        task.predict_shifts = lambda x, starts: guess.expand(len(x), *shape)
-
-    @pytest.mark.slow
-    def test_it_overfits_one_fixed_batch(self):
-        super().test_it_overfits_one_fixed_batch()
-
-    test_it_is_registered_and_usable_by_name_class_and_instance = None
-    # A night has little order; the positive control below is quicker.
-    test_it_beats_chance_on_held_out_simulated_eeg = None
-
-
 def chirps(n: int) -> torch.Tensor:
     """Ten seconds at 100 Hz whose frequency rises from 3 to 15 Hz, with noise.
 
@@ -63,28 +38,14 @@ def chirps(n: int) -> torch.Tensor:
     return (2 * math.pi * (3 * times + 0.6 * times**2) + phases).sin() + 0.5 * torch.randn(n, 1000)
 
 
-@pytest.mark.parametrize("target", ["shift", "distance"])
-def test_order_is_learned_where_there_is_order(target):
+def test_order_is_learned_where_there_is_order():
     """The positive control: without overlap, ends that touch or drift, the order of chirps."""
-    task = PARS(
-        1000,
-        100,
-        overlap=False,
-        min_gap=10,
-        detrend=True,
-        target=target,
-        n_bins=4,
-        tokenizer="spectral",
-        **SIZES,
-    )
+    options = dict(overlap=False, min_gap=10, detrend=True, tokenizer="spectral")
+    task = PARS(1000, 100, **options, **SIZES)
     PretextContract().train(task, chirps(3000), steps=100, batch_size=32)
     with torch.no_grad():
-        prediction, shifts = task(chirps(500))
-        loss = task.criterion()(prediction, shifts).item() / task.chance_loss()
-    assert loss < (0.3 if target == "shift" else 0.8)
-    if target == "distance":
-        is_right = (prediction[..., -1] > 0) == (shifts > 0)
-        assert is_right[shifts != 0].float().mean() > 0.8
+        loss = task.criterion()(*task(chirps(500))).item() / task.chance_loss()
+    assert loss < 0.3
 
 
 def test_published_sizes():
@@ -203,29 +164,6 @@ def test_chance_loss_is_the_mean_squared_shift(arguments):
     assert task.chance_loss() == pytest.approx(expected, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        dict(n_times=18_000, n_patches=40),
-        dict(overlap=False, min_gap=20),
-        dict(sampling="grid", min_gap=20),
-        dict(sampling="grid", n_times=400, n_bins=12),
-    ],
-)
-def test_chance_loss_of_distances_is_entropy_of_bins_and_order(arguments):
-    """Counted over many draws: the share of each bin, and of pairs that have an order."""
-    given = {"n_times": 3000, "n_bins": 6, **arguments}
-    task = PARS(patch_size=100, target="distance", **SIZES, **given)
-    starts = task.sample_starts(20_000)[:, : min(task.n_masked, 3)]
-    lags = (starts[:, 0] - starts[:, 1]).abs().numpy()
-    edges = np.geomspace(100, task.n_times - 100, task.n_bins + 1)[1:-1]
-    counts = np.bincount(np.digitize(lags, edges * (1 - 1e-6)), minlength=task.n_bins)
-    shares = counts[counts > 0] / counts.sum()
-    expected = -(shares * np.log(shares)).sum() + np.mean(lags > 0) * math.log(2)
-    assert task.chance_loss() == pytest.approx(expected, rel=0.02)
-
-
 def test_detrended_patches_reach_the_tokenizer():
     task = PARS(1000, 100, detrend=True, **SIZES)
     seen = []
@@ -306,9 +244,6 @@ def test_decoders_by_name():
         (dict(min_gap=10), "overlap=False"),
         (dict(sampling="grid", min_gap=10, n_patches=30), "28 patches"),
         (dict(sampling="grid", min_gap=6000), "masks 1"),
-        (dict(target="lag"), "'lag'"),
-        (dict(target="distance", n_bins=1), "n_bins"),
-        (dict(target="distance", n_times=400), "400 samples"),
         (dict(overlap=False, min_gap=-1), "min_gap"),
         (dict(decoder="gru"), "gru"),
     ],
