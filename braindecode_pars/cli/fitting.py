@@ -208,7 +208,7 @@ def _classifier(
     method: str, encoder: str | None, settings: Mapping[str, Any]
 ) -> FewLabelsClassifier | PARSClassifier:
     """Return the unfitted classifier."""
-    from braindecode_pars import FewLabelsClassifier
+    from braindecode_pars import FewLabelsClassifier, PARSClassifier
     from braindecode_pars.baselines import make_methods
 
     if method != "few-labels":

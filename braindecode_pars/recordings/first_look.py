@@ -80,7 +80,7 @@ def shared_channels(
     ...     for ch in info["chs"][:2]:
     ...         ch["kind"] = mne.io.constants.FIFF.FIFFV_EEG_CH
     >>> shared_channels(infos, verbose=0)
-    (['C3-LE', 'T3-LE'], False)
+    (['C3-LE', 'T3-LE'], True)
     """
     keys = channel_keys(*(info["ch_names"] for info in infos.values()))
     rows = [

@@ -85,7 +85,8 @@ SEVERAL = ("PARS", "DropPos", "MP3", "MAE")
 LINEAR = ", linear tokens"
 #: Lowest frequency in Hz that the control "slow" keeps: slow waves are below it.
 EDGE = 4.0
-#: Methods that are scored in the controls.
+#: Draws of the controls, and the methods, with their first seed.
+CONTROL_DRAWS = 10
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
 #: Numbers of labelled people, and draws, of networks.
 N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 3
@@ -252,10 +253,11 @@ def what_it_needs(out: Path, eeg: Path) -> None:
                 changed = ChangedSignals(control, edge=EDGE).transform(asked.windows)
             for half in range(2):
                 for method, source in sources(out, half, windows).items():
-                    if method.partition(", ")[0] not in CONTROLLED:
+                    variant, _, seed = method.partition(", seed ")
+                    if variant.removesuffix(LINEAR) not in CONTROLLED or seed not in ("", "0"):
                         continue
                     features = source.fit(changed).transform(changed)
-                    for row in scored(asked, half, features, [4], N_DRAWS):
+                    for row in scored(asked, half, features, [4], CONTROL_DRAWS):
                         rows.append(dict(question=name, method=method, control=control, **row))
             print(name, control, flush=True)
     keys = ["question", "method", "control", "n_train_subjects", "seed"]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation, paper
 from braindecode_pars._common.tables import SCORES
-from braindecode_pars.baselines import CENTRED, make_methods
+from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
 from braindecode_pars.cli import app
 from braindecode_pars.cli import evaluation_report as report
 from braindecode_pars.cli.evaluation_report import (
@@ -377,17 +377,16 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
         *("--against", "scratch", "--out", tmp_path),
     )
     scores = pd.read_csv(tmp_path / "scores.csv")
-    assert set(scores["method"]) == {"scratch", "PARS", "MAE"}
-    assert "p-values after Holm's correction for 2 pairs" in one_line(output)
-    assert "PARS and scratch" in one_line(output)
+    given = [f"{name}{mark}" for mark in (FROZEN, ALL_WEIGHTS) for name in ("PARS", "MAE")]
+    assert set(scores["method"]) == {"scratch", f"scratch{FROZEN}", *given}
+    assert "p-values after Holm's correction for 5 pairs" in one_line(output)
+    assert "PARS, all weights and scratch" in one_line(output)
     # What is printed as a table is written, too.
     assert "differences in kappa, with intervals of 95 %" in output
     assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
-    assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
-        ["PARS", "scratch"],
-        ["MAE", "scratch"],
-    ]
+    pairs = tests[["method_a", "method_b"]].to_numpy().tolist()
+    assert pairs == [[name, "scratch"] for name in (f"scratch{FROZEN}", *given)]
     assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
     assert tests[["p", "p_holm", "df", "detectable"]].notna().all(axis=None)
 
@@ -433,8 +432,9 @@ def test_names_of_encoders(tmp_path):
 
 def test_named_encoders_replace_pretraining_in_every_fold():
     methods = methods_of("compare", None, ["PARS=small"], {})
-    assert list(methods) == ["scratch", "band power", "tangent space", "PARS"]
-    assert "PARS" in methods_of("compare", None, ["small"], {})
+    networks = [f"{name}{FROZEN}" for name in ("scratch", "PARS")] + [f"PARS{ALL_WEIGHTS}"]
+    assert list(methods) == ["scratch", "band power", "tangent space", *networks]
+    assert f"pretrained{FROZEN}" in methods_of("compare", None, ["small"], {})
 
 
 def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):

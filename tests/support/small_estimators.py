@@ -21,7 +21,8 @@ FAST = dict(
 
 
 def classifier(**arguments) -> PARSClassifier:
-    return PARSClassifier(**{**FAST, **arguments})
+    # The head of the paper, also where electrodes are known: arrays have no names of channels.
+    return PARSClassifier(**{**FAST, "head": "attention", **arguments})
 
 
 def embedder(**arguments) -> PARSEmbedder:

@@ -41,7 +41,7 @@ def test_rows_are_selected_as_those_of_an_array(nights):
     for key in (slice(3, 40, 9), np.arange(96) % 7 == 2, [5, -1], (np.array([8, 2]), ...)):
         chosen = np.arange(96)[key[0] if isinstance(key, tuple) else key]
         part = X[key]
-        assert part.shape == chosen.shape
+        assert part.shape == (len(chosen), 3, 3000)
         assert part.windows.index.tolist() == chosen.tolist()
         np.testing.assert_array_equal(part[-1], nights[int(chosen[-1])][0])
     np.testing.assert_array_equal(X[np.int64(-1)], nights[95][0])
