@@ -394,7 +394,7 @@ def reproduce(
 
     Each task pretrains on half of the people without labels, in equal steps. With the labels of
     four people, its frozen encoder is tested on the other half; then the halves change places. The
-    minutes that this takes are printed first. The same command resumes.
+    numbers of pretrainings and fits are printed first. The same command resumes.
 
     Options
     -------

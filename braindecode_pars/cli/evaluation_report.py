@@ -27,6 +27,7 @@ from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_method
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated, sleep
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
+from braindecode_pars.evaluation.reproduce import TASKS
 from braindecode_pars.evaluation.splitting import validates_by_split
 from braindecode_pars.plotting.style import save_figure as save
 from braindecode_pars.signal_store import SignalStore
@@ -211,7 +212,10 @@ def ablation(
 
 def reproduce(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
-    scores = evaluation.reproduce(load(dataset, None, {}), out, **arguments)
+    windows, n_halves = load(dataset, None, {}), 2 * len(arguments["seeds"])
+    n_encoders, n_fits = n_halves * len(TASKS), 2 * n_halves * (len(TASKS) + 2)
+    show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
+    scores = evaluation.reproduce(windows, out, **arguments)
     by = [name for name in SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index().assign(subject=POOLED)
     table = score_table(means, "seeds").droplevel(["dataset", "n_train_subjects"])

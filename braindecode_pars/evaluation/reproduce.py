@@ -5,7 +5,6 @@ Frozen encoders of four tasks, pretrained in equal steps, against an untrained o
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -24,13 +23,8 @@ from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.protocols import label_efficiency
 from braindecode_pars.pretrained import load_encoder
 
-log = logging.getLogger(__name__)
-
 #: Pretext tasks of table 1, in its order.
 TASKS = {"MAE": "mae", "MP3": "mp3", "DropPos": "droppos", "PARS": "pars"}
-#: Epochs of PARS that take as long as one epoch of all tasks, and as the fits of one half: on the
-#: sample of sleep, with the defaults.
-_ALL_TASKS, _FITS = 2.5, 60
 
 
 def reproduce(
@@ -99,16 +93,6 @@ def reproduce(
     content = describe_corpus(corpus), epochs, sorted(settings.items())
     cache = place / "reproduction" / digest(*content)
 
-    def pretrained(task: str, seen: list, **own: Any) -> Any:
-        with quiet():  # of losses, which are in the table
-            windows = corpus.X[corpus.windows_of(seen)]
-            return PARSClassifier(task, **own, **settings).pretrained(windows)
-
-    if verbose:
-        trial = pretrained("pars", people[::2], pretrain_epochs=2)
-        seconds = (_ALL_TASKS * epochs + _FITS) * trial.pretraining_history_[-1]["dur"]
-        minutes = 2 * len(seeds) * seconds / 60
-        log.info("About %.0f min here, from the beginning.", max(minutes, 1))
     tables = []
     for seed, half in product(map(int, seeds), (0, 1)):
         run = f"half{half}-seed{seed}"
@@ -120,7 +104,10 @@ def reproduce(
         for name, task in ProgressBar(TASKS.items(), f"pretraining {run}", disable=not verbose):
             folder = cache / f"{task}-{run}"
             if not (folder / "encoder.json").exists():
-                pretrained(task, seen, pretrain_epochs=epochs, random_state=seed).save(folder)
+                given = dict(pretrain_epochs=epochs, random_state=seed, **settings)
+                with quiet():  # of losses, which are in the table
+                    windows = corpus.X[corpus.windows_of(seen)]
+                    PARSClassifier(task, **given).pretrained(windows).save(folder)
             losses[f"{name}, frozen"] = load_encoder(folder).card.loss_relative
             methods[f"{name}, frozen"] = PARSClassifier(encoder=str(folder), **frozen)
         tests = [corpus.windows_of(part) for part in (unseen[::2], unseen[1::2])]
