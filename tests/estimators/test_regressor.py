@@ -273,7 +273,8 @@ def test_recentring_by_subject(nights):
 
 def test_the_cost_is_that_of_a_classifier_of_two_classes(nights):
     X, y, _ = as_sklearn(nights)
-    number, classes = regressor().training_cost(X, y), classifier().training_cost(X, y > 1)
+    number = regressor(head="attention").training_cost(X, y)
+    classes = classifier().training_cost(X, y > 1)
     assert number.finetuning_steps == classes.finetuning_steps
     assert number.parameters == classes.parameters - (FAST["embed_dim"] + 1)
 
