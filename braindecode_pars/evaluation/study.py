@@ -716,7 +716,7 @@ def _said_once(told: list[str]) -> Iterator[None]:
     records: list[logging.LogRecord] = []
     warned: list[tuple] = []
     keeper = logging.Handler()
-    keeper.emit = records.append  # type: ignore[method-assign]
+    keeper.emit = records.append  # type: ignore[assignment, method-assign]
     before = log.handlers, log.propagate
     log.handlers, log.propagate = [keeper], False
     try:

@@ -334,6 +334,7 @@ def _seconds_of(
     once = 0.0
     if method.own:
         encoder = own_encoder(method.own, len(train))
+        assert encoder.pretrain_epochs is not None
         once = _of_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
     rows, points = drawn[:_FIRST], []
     while True:
@@ -360,7 +361,7 @@ def _of_training(
     estimator: BaseEstimator, phase: str, epochs: int, X: Windows, *y: np.ndarray
 ) -> float:
     """Return the seconds of a training, from those of one and of four epochs of few windows."""
-    few = [part[:_TIMED] for part in (X, *y)]
+    few = [X[:_TIMED], *(labels[:_TIMED] for labels in y)]
     shorts = [clone(estimator).set_params(**{f"{phase}_epochs": n}) for n in (1, 1, 4)]
     _, one, four = (_timed(short.fit, *few) for short in shorts)  # the first one warms up
     return one + max(0.0, four - one) / 3 * epochs * len(X) / len(few[0])

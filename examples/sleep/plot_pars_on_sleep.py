@@ -4,8 +4,8 @@ What does PARS learn from real sleep?
 
 It learns roughly how far apart patches of a night are, without a label: in 40 seconds of training
 its loss falls to .92 of chance. That is too short for better features than those of an untrained
-encoder; :doc:`/results/sleep` has the longer trainings that give them. The page pretrains on six people of
-the sample in the package, and scores six others with the labels of one and of four of them.
+encoder; :doc:`/results/sleep` has the longer trainings that give them. The page pretrains on six
+people of the sample in the package, and scores six others with few labels.
 
 :bdg-success:`real recordings` :bdg-secondary:`70 s`
 """
