@@ -5,8 +5,8 @@
 It pretrains three seeds with the defaults of PARSEmbedder on all windows, and writes the one with
 the middle loss into the package. OUT has the encoders of ``sleep.py``, for the loss on unseen
 people: ``docs/measured/sleep/losses.csv``. Shifts that the task predicts in one window go to
-``docs/measured/sleep/shifts.csv``, and the losses of the three seeds to ``seeds.csv``. Then
-``audit.py`` measures what the features hold, and writes that onto the card.
+``docs/measured/sleep/shifts.csv``, the losses of the three seeds to ``seeds.csv``, and what the
+features hold, of the sample of rest and arithmetic, to ``audit.csv`` and onto the card.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from audit import store_on_card, stored_audits
 from safetensors.torch import load_file, save_file
 from sleep import MEASURED, TASKS, read
 from stored_table import store_table
 
-from braindecode_pars import PARSEmbedder, as_sklearn
+from braindecode_pars import PARSEmbedder, as_sklearn, datasets
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import FOLDER
+from braindecode_pars.cli.auditing import recordings_text
 from braindecode_pars.datasets.sample import STAGES
+from braindecode_pars.evaluation import audit_encoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder, save_encoder
 
@@ -110,6 +113,11 @@ def main() -> None:
     middle = int(losses.sort_values("loss_relative")["seed"].iloc[N_SEEDS // 2])
     store_shifts(folders[middle], windows)
     ship(folders[middle], middle)
+    audit = audit_encoder({NAME: FOLDER / NAME}, datasets.mental_arithmetic())
+    title = "Rest and mental arithmetic (EEGMAT)"
+    audit.insert(0, "recordings", recordings_text(title, audit, 10.0))
+    store_table(audit, MEASURED / "audit.csv", COMMAND, index=False, float_format="%.4f")
+    store_on_card(FOLDER / NAME, stored_audits(NAME, MEASURED / "audit.csv"))
 
 
 def ship(folder: Path, seed: int) -> None:
