@@ -36,7 +36,6 @@ from stored_scores import (
 from stored_settings import settings_table
 from stored_sleep import FOLDER as SLEEP
 from stored_sleep import (
-    ablation_table,
     control_table,
     loss_table,
     network_table,
@@ -257,7 +256,7 @@ class Sleep(_Computed):
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(networks_deep=network_table, losses=loss_table, ablation=ablation_table)
+            tables = dict(networks_deep=network_table, losses=loss_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])

@@ -11,7 +11,7 @@ from stored_scores import MEASURED
 from braindecode_pars import plotting
 
 __all__ = [
-    *("FOLDER", "ablation_table", "control_table", "loss_table", "network_table"),
+    *("FOLDER", "control_table", "loss_table", "network_table"),
     *("shift_figure", "sleep_figure", "sleep_scores", "sleep_table", "sleep_tests"),
 ]
 
@@ -118,24 +118,6 @@ def sleep_figure() -> Figure:
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure
-
-
-def ablation_table() -> pd.DataFrame:
-    """Return loss and balanced accuracy of each setting of PARS."""
-    stored = pd.read_csv(FOLDER / "ablation.csv", comment="#", keep_default_na=False)
-    spread = [
-        f"{mean:.3f} ± {sd:.3f}"
-        for mean, sd in zip(stored["balanced_accuracy"], stored["sd_over_draws"], strict=True)
-    ]
-    return pd.DataFrame(
-        {
-            "patches": stored["n_patches"].astype(str).replace("", "30 (grid)"),
-            "position mask ratio": stored["position_mask_ratio"].map("{:g}".format),
-            "decoder": stored["decoder"].replace({"cross_attention": "attention", "mlp": "MLP"}),
-            "loss, 1 is chance": stored["loss"].map("{:.2f}".format),
-            "balanced accuracy": spread,
-        }
-    )
 
 
 def shift_figure() -> Figure:
