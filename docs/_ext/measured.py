@@ -242,7 +242,7 @@ class Controls(_Computed):
 
 
 class Sleep(_Computed):
-    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks, controls, losses, ablation."""
+    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks, controls, losses."""
 
     required_arguments = 1
 
