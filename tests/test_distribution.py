@@ -28,7 +28,7 @@ DATA = {
     "braindecode_pars/evaluation/study_report.html",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
-        for name in ("features-eegmmidb", "features-noise")
+        for name in ("features-eegmmidb", "features-noise", "pars-sleep")
         for file in ("README.md", "encoder.json", "encoder.safetensors")
     ),
 }

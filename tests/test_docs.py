@@ -375,7 +375,7 @@ def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
 
 #: What the code of a page should have found.
 CHECKS = {
-    "braindecode.rst": [lambda names: len(names["X"]) == 288],
+    "braindecode.rst": [lambda names: names["X"].shape == (12, 8, 1280)],
     "comparing.rst": [
         lambda names: len(names["methods"]) == 4,
         lambda names: names["drawn"]["n_train_subjects"].isin([2, 4]).all(),
