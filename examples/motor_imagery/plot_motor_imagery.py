@@ -144,7 +144,9 @@ print(accuracies(eyes, X1, y, X1_test)["mean"].round(2).to_string())
 without_slow = prepared | dict(low=7, tmin=1, tmax=4)
 X7, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELLED, **without_slow))
 X7_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **without_slow))
-again = {name: clone(methods[name]) for name in ("small", "band power", "slow voltages")}
+again = {
+    name: clone(methods[name]) for name in ("small, all weights", "band power", "slow voltages")
+}
 print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 
 # %%
