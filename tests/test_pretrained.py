@@ -132,7 +132,9 @@ def test_facts_are_saved_and_stay_with_the_encoder_that_they_describe(encoder, t
     save_encoder(encoder, EncoderCard(subjects=[1], about=facts), tmp_path / "one")
     before = load_encoder(tmp_path / "one").card
     assert before.about == facts
+    before.finetune_subjects = [7]
     after = EncoderCard(subjects=[2]).continues(before)
+    assert {1, 2, 7} <= set(after.seen_subjects)  # none of them can test the encoder
     assert after.about == {}
     assert after.continued_from["about"] == facts
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.small_runs import make_store
+from braindecode.datasets import BaseConcatDataset
+from support.small_runs import make_store, noise
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
 from braindecode_pars.runs import planning
+from braindecode_pars.signal_store import SignalStore
 
 runner = CliRunner()
 SMALL = [*("--window-seconds", 3, "--patch-seconds", 0.5, "--device", "cpu", "--batch-size", 8)]
@@ -61,6 +63,17 @@ def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
     excluded = plan(store.path, *SMALL, "--exclude-subject", "subject-0")
     assert "50: 50 epochs of 1 steps" in excluded
+
+
+def test_held_out_recordings_are_not_counted(tmp_path):
+    """As pretrain leaves them out: 20 s of subject 0 are half of the windows."""
+    recordings = noise()
+    for number, part in enumerate(recordings.datasets):
+        part.description["split"] = "test" if number == 0 else "train"
+    store = SignalStore.create(
+        tmp_path / "store", BaseConcatDataset(recordings.datasets), dtype="float32", verbose=0
+    )
+    assert "50: 50 epochs of 1 steps" in plan(store.path, *SMALL)
 
 
 @pytest.mark.parametrize(

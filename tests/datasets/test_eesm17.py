@@ -213,3 +213,13 @@ def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, m
 
 def test_a_store_has_the_same_labelled_windows(corpus, tmp_path):
     check_same_windows(eesm17, corpus, tmp_path / "store")
+
+
+@pytest.mark.parametrize("duration", ["0", "10", "30"])
+def test_an_epoch_that_is_shorter_than_a_window_is_one_window(tmp_path, duration):
+    file = write(tmp_path, "001", scoring=None)
+    events = file.with_name(file.name.replace("_eeg.set", "_events.tsv"))
+    rows = f"60\t{duration}\tN2\n90\t{duration}\tN3\n"
+    events.write_text(f"onset\tduration\ttrial_type\n50\t0\tLights Off\n{rows}")
+    (night,) = eesm17.load(tmp_path, verbose=0).datasets
+    assert night.metadata["target"].tolist() == [2, 3]

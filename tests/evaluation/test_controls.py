@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -161,7 +163,7 @@ def test_scores_are_those_of_the_protocols():
 
 
 def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
-    fits = []
+    fits: ClassVar[list[tuple]] = []
     fit = LogisticRegression.fit
     monkeypatch.setattr(
         LogisticRegression, "fit", lambda self, *a, **k: fits.append(1) or fit(self, *a, **k)
@@ -347,3 +349,62 @@ def test_each_kind_of_result_has_its_sentence(row, sentence):
     text = describe_controls(pd.DataFrame([row]))
     assert sentence in text
     assert ("does not prove that it is the eyes" in text) == ("not there" in text)
+
+
+class Remembers(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps what it was fitted on."""
+
+    fits: ClassVar[list[tuple]] = []
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.fits.append((np.array(X.groups).astype(int), np.array(y), np.array(list(X))))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    monkeypatch.setattr(Remembers, "fits", [])
+    return Remembers.fits
+
+
+def test_labels_are_permuted_within_each_subject(fits):
+    """Subject s has s + 1 windows of class 1 of its 20, with the real labels and the permuted."""
+    windows = simulated("drift")
+    y = (np.arange(len(windows)) % N_WINDOWS <= np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)) * 1
+    controls(
+        {"m": Remembers(), "chance": METHODS["chance"]},
+        windows.with_labels(y),
+        controls=["labels"],
+        **TESTED,
+    )
+    plain, permuted = fits[: len(fits) // 2], fits[len(fits) // 2 :]
+    assert len(plain) == len(permuted) > 0
+    for (people, labels, _), (people_, labels_, _) in zip(plain, permuted, strict=True):
+        assert sorted(people) == sorted(people_)
+        for subject in set(people):
+            assert labels_[people_ == subject].sum() == subject + 1
+        assert (labels != labels_).any()
+
+
+def test_slow_voltages_end_at_the_given_edge(fits):
+    """A sine of 15 Hz is left by the default of 7 Hz, and taken by an edge of 25."""
+    rng, times = np.random.default_rng(0), np.arange(3 * SFREQ) / SFREQ
+    y, groups = np.tile([0, 1], 24), np.repeat(np.arange(12), 4)
+    sine = 1e-5 * np.sin(2 * np.pi * 15 * times) + 1e-8 * rng.normal(size=(48, 2, len(times)))
+    windows = as_windows(sine, y, groups, sfreq=SFREQ)
+    left = {}
+    for edge in (7.0, 25.0):
+        controls(
+            {"m": Remembers(), "chance": METHODS["chance"]},
+            windows,
+            controls=["slow"],
+            edge=edge,
+            **TESTED,
+        )
+        left[edge] = fits[-1][2].std() / fits[0][2].std()
+    assert left[7.0] > 0.9
+    assert left[25.0] < 0.1

@@ -113,3 +113,11 @@ def test_every_token_is_classified_into_its_place():
     assert (logits.grad.abs().sum(dim=1) > 0).all()
     by_hand = -logits.log_softmax(dim=1)[:, torch.arange(10), torch.arange(10)].mean()
     torch.testing.assert_close(task.criterion()(logits, places), by_hand)
+
+
+def test_the_masked_patches_are_those_that_are_no_keys():
+    """Three of twelve: half of them would look the same the other way round."""
+    task, keys = MP3(600, 50, mask_ratio=0.25, embed_dim=8, num_heads=2, mlp_dim=8), []
+    task.classify = lambda patches, is_key: keys.append(is_key) or torch.zeros(2, 12, 12)
+    task(torch.randn(2, 600))
+    assert keys[0].sum(dim=1).tolist() == [9, 9]

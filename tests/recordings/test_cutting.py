@@ -18,6 +18,7 @@ from braindecode_pars.recordings.cutting import (
     fixed_windows,
     name_classes,
     split_at_gaps,
+    usable_stretches,
 )
 from braindecode_pars.windows.door import as_windows
 
@@ -236,3 +237,18 @@ def test_event_windows_leave_bad_times_out():
     assert [omission[2:] for omission in omissions] == [(4, 8, True)]
     # They stay marked, for a store of the whole recording.
     assert set(MARKS) <= set(windows.raw.annotations.description)
+
+
+def test_an_onset_is_the_nearest_sample():
+    """0.29 s at 100 Hz is sample 29, though 0.29 * 100 is 28.999999999999996."""
+    raw = recording(np.arange(1000.0), 100.0)
+    raw.set_annotations(mne.Annotations([0.29, 4.576], [2, 2], ["W", "W"]))
+    windows = event_windows(raw, {"W": 0}, 1.0)
+    assert windows.metadata["i_start_in_trial"].tolist() == [29, 129, 458, 558]
+
+
+def test_a_bad_moment_is_one_sample():
+    info = mne.create_info(["C3"], 100.0, "eeg")
+    raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
+    raw.set_annotations(mne.Annotations([2.0], [0.0], ["BAD_jump"]))
+    assert usable_stretches(raw, ["C3"]) == [(0, 200), (201, 1000)]

@@ -74,7 +74,7 @@ def test_the_sections_of_a_classifier():
         "- Notch: unknown",
         "- Channels: C3, C4",
         "- Windows: 30 s",
-        "| PARS | kappa\\|x | 0.612 |",
+        "| method | metric | mean |\n| --- | --- | --- |\n| PARS | kappa\\|x | 0.612 |",
         "relative to chance: 0.812.",
         "the hashes are no anonymisation",
         "## Licence\n\nNot stated: ask the authors before you use the model.\nIts encoder: ODC-BY",

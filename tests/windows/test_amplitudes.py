@@ -14,6 +14,7 @@ from braindecode_pars.windows.amplitudes import (
     amplitude_range,
     spread_out,
     warn_of_amplitudes,
+    warn_of_another_unit,
 )
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.once import features_computed_once
@@ -147,3 +148,17 @@ def test_many_are_from_the_first_to_the_last_without_repetition(n):
     assert (len(found), found[0], found[-1]) == (5, 0, n - 1)
     assert np.diff(found).min() >= 1
     assert np.ptp(np.diff(found)) <= 1
+
+
+@pytest.mark.parametrize("factor", [1e-6, 0.1, 10, 1e6])
+def test_another_unit_is_told_in_both_directions(factor):
+    """Volts after microvolts, and microvolts after volts."""
+    usual = amplitude_range(as_windows(NOISE))
+    with pytest.warns(UserWarning, match="far outside that of the training"):
+        warn_of_another_unit(as_windows(factor * NOISE), usual)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1, 2])
+def test_the_same_unit_is_no_warning(factor, recwarn):
+    warn_of_another_unit(as_windows(factor * NOISE), amplitude_range(as_windows(NOISE)))
+    assert recwarn.list == []

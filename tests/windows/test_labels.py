@@ -216,3 +216,8 @@ def test_names_of_classes(labels, by_name, expected):
 def test_a_name_that_is_the_label_of_another_class_names_none():
     assert class_names(np.array([0, 1]), {"1": 0}) is None
     assert class_names(np.array([0, 1]), {"1": 0, "2": 1}) == {0: "1", 1: "2"}
+
+
+def test_a_given_weight_counts_only_for_a_class_with_windows():
+    weights = cross_entropy_weights(np.array([0, 0, 2]), np.arange(3), {1: 9.0, 2: 4.0})
+    assert weights.tolist() == [1.0, 1.0, 4.0]
