@@ -68,6 +68,8 @@ def roads(draw):
         if "electrode_position" in model.get_params():
             # "auto" uses the names of channels, which only some of the roads know.
             model.set_params(electrode_position=False)
+        if "head" in model.get_params():
+            model.set_params(head="attention")  # "auto" asks for names, too
         return model.fit(X, small.targets_of(windows))
 
     def act(folder):
