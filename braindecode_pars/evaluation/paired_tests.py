@@ -359,9 +359,11 @@ def _not_significant(pair: pd.Series) -> str:
     names = f"{pair['method_a']} and {pair['method_b']}{pair['at']}"
     if math.isnan(pair["p_holm"]):
         return f"{names} (not tested)"
+    detectable = pair["detectable"]  # not defined where all subjects differ by the same
     return (
         f"{names} ({pair['mean_difference']:+.3f}, 95 % interval {pair['ci_low']:+.3f} to "
-        f"{pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}, detectable {pair['detectable']:.3f})"
+        f"{pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}"
+        f"{'' if math.isnan(detectable) else f', detectable {detectable:.3f}'})"
     )
 
 

@@ -221,6 +221,8 @@ def test_significant_and_other_differences_are_described():
     )
     assert "The test takes subjects and draws of labelled people as random." in description
     assert "p-values after Holm's correction for 2 pairs." in description
+    equal = describe_differences(paired_tests(table(A=base, B=base)))
+    assert "A and B (+0.000, 95 % interval +0.000 to +0.000, p = 1)." in equal
 
 
 def test_the_better_method_is_named_first():
