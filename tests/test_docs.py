@@ -228,11 +228,11 @@ def test_the_answer_on_the_start_page_is_that_of_the_report():
     score, gain, ahead = re.findall(r'<dd class="value">(\S+)</dd>', report)
     _, (low, high), _ = re.findall(r'<dd class="more">95 % interval (\S+) to (\S+);', report)
     text = " ".join((ROOT / "docs" / "index.rst").read_text(encoding="utf-8").split())
-    gain_, low, high = (number.removeprefix("+").removeprefix("0") for number in (gain, low, high))
-    assert (
-        f"by {gain_} in balanced accuracy with 16 labelled people (95 %: {low} to {high})" in text
-    )
-    shown = f"{score}, {gain} from a random encoder, {ahead} from".replace("\N{MINUS SIGN}", "-")
+    gain_, low, high = (number.removeprefix("+") for number in (gain, low, high))
+    assert f"gains {gain_} in balanced accuracy over an untrained one" in text
+    assert f"(95 %: {low} to {high})" in text
+    assert f"Band power is {ahead.removeprefix('+')} below it" in text
+    shown = f"{score}, {gain} from an untrained encoder, {ahead} from band power"
     assert text.count(shown) == 4
     # Another page has the whole answer.
     page = (ROOT / "docs" / "install.rst").read_text(encoding="utf-8")

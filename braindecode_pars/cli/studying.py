@@ -24,7 +24,7 @@ def study(
     out: Path,
     encoder: list[str] | None = None,
     task: list[str] | None = None,
-    draws: int = 8,
+    draws: int = 6,
     plan_only: bool = False,
     given: dict[str, Any],
 ) -> None:

@@ -54,6 +54,7 @@ from braindecode_pars.windows.labels import (
     class_names,
     where_labelled,
 )
+from braindecode_pars.windows.once import checked_once
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows.table import Windows
 
@@ -215,7 +216,7 @@ def read_labelled(
 
 def remember_windows(estimator: Any, windows: Windows) -> None:
     """Check the windows of ``fit``, and set their shape and channels."""
-    estimator.n_chans_, estimator.n_times_ = windows.check()
+    estimator.n_chans_, estimator.n_times_ = checked_once(windows)
     estimator.chs_info_ = windows.chs_info
     warn_of_amplitudes(windows)
     _warn_of_bad_times(windows)

@@ -52,7 +52,6 @@ from braindecode_pars.evaluation.study_plan import (
     BOUNDS,
     CENTRING_NEEDS,
     DRAWS,
-    SPATIAL,
     TASKS,
     TYPICAL,
     Method,
@@ -63,6 +62,7 @@ from braindecode_pars.evaluation.study_plan import (
     own_encoder,
     people_of_networks,
     study_methods,
+    unusable,
 )
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.labels import class_names
@@ -293,8 +293,8 @@ def begin_study(
     given: dict[str, Any] = dict(tasks=tasks, n_drawn=n_drawn, centred=may_centre)
     found_methods = study_methods(known, corpus.X, **given, further=methods or {})
     names = [method.name for method in found_methods]
-    spatial = SPATIAL.values() if len(corpus.X[0]) == 1 else ()
-    reasons += [f"{name} was left out: it needs at least two channels." for name in spatial]
+    cannot = unusable(len(corpus.X[0]), n_drawn)
+    reasons += [f"The method {name} was left out: {why}." for name, why in cannot.items()]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"Two methods are called {listed(twice)}; give one of them another name.")
     if not may_centre:

@@ -96,3 +96,17 @@ def computed_once(
             rows[places[i]] = {name: values[n] for name, values in found.items()}
         alive.append(windows)  # while it is, no other window can have its place
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}
+
+
+def checked_once(windows: Windows) -> tuple[int, int]:
+    """Check windows as ``Windows.check`` does; in the context, each is read for that once."""
+    channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+
+    def compute(those: Windows) -> Features:
+        return {"shape": np.tile(those.check(), (len(those), 1))}
+
+    shapes = computed_once(lambda: ("shape", channels), windows, compute)["shape"]
+    if (shapes != shapes[0]).any():
+        return windows.check()  # names the window
+    n_chans, n_times = shapes[0].tolist()
+    return n_chans, n_times

@@ -75,7 +75,10 @@ def test_the_sample_of_sleep_is_named_like_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.01))
     result = run("sleep", "--out", tmp_path / "study", "--plan-only")
     assert result.exit_code == 0, result.output
-    assert "Tangent space was left out: it needs at least two channels." in result.output
+    assert "The method tangent-space was left out: it needs at least two channels." in result.output
+    assert "eegnet was left out: its 15 epochs would see more than 3,000" in result.output
+    plan = json.loads((tmp_path / "study" / "plan.json").read_text())["plan"]
+    assert plan[0]["draws"] == study_plan.DRAWS  # the default of the command is that of Python
 
 
 def test_an_unknown_task_is_an_error_that_lists_the_known_ones(tmp_path):

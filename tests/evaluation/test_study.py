@@ -14,12 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from support.study_folders import one_odd_recording, two_layouts, two_references
 
 from braindecode_pars import PARSEmbedder, datasets
+from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation import study_plan
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.random_effects import mean_squares, variance_components
-from braindecode_pars.evaluation.study import begin_study, study
+from braindecode_pars.evaluation.study import METRIC, begin_study, study
 from braindecode_pars.evaluation.study_answer import answer_of
 from braindecode_pars.evaluation.study_plan import (
     OWN,
@@ -30,6 +32,7 @@ from braindecode_pars.evaluation.study_plan import (
     make_plan,
     numbers_of_people,
     study_methods,
+    unusable,
 )
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.door import as_windows
@@ -175,12 +178,18 @@ def test_tasks_name_their_methods_and_a_single_channel_has_no_spatial_method():
     assert "EEGNet" in single
 
 
-@pytest.mark.parametrize(("n_drawn", "epochs"), [(48, (None, 15)), (600, (6, 6))])
-def test_a_network_sees_a_bounded_number_of_windows(n_drawn, epochs):
-    """None is 30 epochs or more, which are 60 steps."""
-    found = study_methods({}, simulated(), n_drawn=n_drawn, centred=False, further={})
-    of = {m.name: m.estimator.finetune_epochs for m in found if m.trains}
-    assert (of["scratch"], of["EEGNet"]) == epochs
+def test_a_network_sees_a_bounded_number_of_windows():
+    """None is 30 epochs or more, which are 60 steps; published networks need their 15 epochs."""
+    for n_drawn, own, published in ((48, None, {15}), (200, 15, {15}), (600, 5, set())):
+        found = study_methods({}, simulated(), n_drawn=n_drawn, centred=False, further={})
+        epochs = {m.name: m.estimator.finetune_epochs for m in found if m.trains}
+        assert epochs["scratch"] == epochs["PARS network, all weights"] == own
+        assert {epochs.get(n) for n in ("EEGNet", "ShallowFBCSPNet")} - {None} == published
+    assert unusable(4, 200) == {}
+    assert "15 epochs would see more than 3,000 windows" in unusable(1, 201)["eegnet"]
+    # An encoder of whom "scratch" is the twin is trained as scratch is.
+    estimator = {m.name: m.estimator for m in found}["PARS network, all weights"]
+    assert (estimator.head_epochs, estimator.encoder_lr_factor) == (0, 1.0)
 
 
 def test_networks_have_a_quarter_of_the_draws_and_one_number_of_people(monkeypatch):
@@ -502,6 +511,28 @@ def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, m
     assert found.report(tmp_path / "study").is_file()
 
 
+def test_a_centred_method_is_compared_with_centred_ones_only(quick):
+    """Also where a method that is not centred has the highest score."""
+    begun = begin_study(simulated(), **quick)
+    centred = [f"{name}{CENTRED}" for name in ("simple", "pretrained")]
+    means = dict(zip(("simple", "pretrained", *centred), (0.9, 0.6, 0.5, 0.7), strict=True))
+    begun.methods = {name: Method(name, None, name.split(",")[0]) for name in means}
+    rows = [
+        (name, str(subject), seed, 4, mean + 0.01 * ((subject + seed) % 3))
+        for name, mean in means.items()
+        for subject in range(8)
+        for seed in range(2)
+    ]
+    columns = ["method", "subject", "seed", "n_train_subjects", "value"]
+    scores = pd.DataFrame(rows, columns=columns).assign(metric=METRIC)
+    scores = scores.assign(dataset="simulated", protocol="label efficiency")
+    pairs = begun._judged(scores).tests[["method_a", "method_b"]]
+    assert [set(pair) for pair in pairs.to_numpy().tolist()] == [
+        {"pretrained", "simple"},
+        set(centred),
+    ]
+
+
 def test_where_each_subject_has_one_class_every_class_counts_the_same(quick):
     """Twice as many subjects of one class do not make its score count twice."""
     windows = simulated(by_subject=True, n_subjects=12)
@@ -526,6 +557,18 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
     assert "3" in found.answer
     assert len(found.scores) == 0
     assert found.report(tmp_path).is_file()
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")
+@pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
+def test_a_folder_of_a_laboratory_ends_in_a_report(quick, tmp_path, write):
+    """Half of the files with more inputs, two references in the names, one odd recording."""
+    loading = write(tmp_path / "recordings")
+    windows = datasets.folder.load(tmp_path / "recordings", **loading)
+    found = study(windows, **{**quick, "n_train_subjects": [4]})
+    assert found.scores["value"].between(0, 1).all()
+    assert len(found.check.facts["channels"].split(", ")) == 4
+    assert "PARS" in found.report(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick):

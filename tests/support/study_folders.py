@@ -1,4 +1,4 @@
-"""Four folders of small EEG recordings: good, and with what makes an answer doubtful or impossible.
+"""Folders of small EEG recordings: good, and with what makes an answer doubtful or impossible.
 
 Each function writes a minute of four channels for each subject, and returns the arguments with
 which :func:`braindecode_pars.datasets.folder.load` reads the folder.
@@ -78,3 +78,38 @@ def mixed_files(root: Path) -> dict[str, Any]:
             raw.set_eeg_reference("average", verbose="error")
         _save(root, subject, raw)
     return LOADING
+
+
+def two_layouts(root: Path) -> dict[str, Any]:
+    """Write patients and healthy people; most of these have two loud inputs more."""
+    labels = []
+    for subject in range(12):
+        is_patient = subject % 2 == 1
+        raw = recording(subject, 7.0 if is_patient else 10.0)
+        if not is_patient and subject < 8:
+            inputs = raw.copy().pick(CHANNELS[:2]).apply_function(lambda x: 15 * x)
+            inputs.rename_channels({"Fz": "EEG 23A-23R", "C3": "EEG 24A-24R"})
+            raw.add_channels([inputs])
+        labels.append((f"sub-{subject:02d}", "patient" if is_patient else "healthy"))
+        _save(root, subject, raw)
+    table = pd.DataFrame(labels, columns=["participant_id", "diagnosis"])
+    table.to_csv(root / "participants.tsv", sep="\t", index=False)
+    how = dict(labels="participants.tsv", label_column="diagnosis", reference="average")
+    return LOADING | how
+
+
+def two_references(root: Path) -> dict[str, Any]:
+    """Write subjects whose channels end in -LE or -REF, in two orders."""
+    for subject in range(12):
+        raw, end = blocks(subject), ("-LE", "-REF")[subject % 2]
+        raw.rename_channels({name: f"EEG {name}{end}" for name in CHANNELS})
+        _save(root, subject, raw.reorder_channels(raw.ch_names[:: 1 - 2 * (subject % 2)]))
+    return LOADING | dict(reference="average")
+
+
+def one_odd_recording(root: Path) -> dict[str, Any]:
+    """Write subjects with eyes open and closed, one of them with a single channel."""
+    for subject in range(12):
+        raw = blocks(subject)
+        _save(root, subject, raw.pick(CHANNELS[:1]) if subject == 5 else raw)
+    return LOADING | dict(reference="average", on_error="warn")
