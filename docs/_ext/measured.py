@@ -36,6 +36,7 @@ from stored_scores import (
 from stored_settings import settings_table
 from stored_sleep import FOLDER as SLEEP
 from stored_sleep import (
+    ablation_table,
     control_table,
     loss_table,
     network_table,
@@ -242,7 +243,7 @@ class Controls(_Computed):
 
 
 class Sleep(_Computed):
-    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks, controls, losses."""
+    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks_deep, ablation, ..."""
 
     required_arguments = 1
 
@@ -256,7 +257,7 @@ class Sleep(_Computed):
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(networks_deep=network_table, losses=loss_table)
+            tables = dict(networks_deep=network_table, losses=loss_table, ablation=ablation_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])

@@ -11,7 +11,7 @@ from stored_scores import MEASURED
 from braindecode_pars import plotting
 
 __all__ = [
-    *("FOLDER", "control_table", "loss_table", "network_table"),
+    *("FOLDER", "ablation_table", "control_table", "loss_table", "network_table"),
     *("shift_figure", "sleep_figure", "sleep_scores", "sleep_table", "sleep_tests"),
 ]
 
@@ -91,6 +91,25 @@ def loss_table() -> pd.DataFrame:
         lambda losses: f"{losses.mean():.2f} ({losses.min():.2f} to {losses.max():.2f})"
     )
     return text.unstack(sort=False).reset_index()
+
+
+def ablation_table() -> pd.DataFrame:
+    """Return loss and balanced accuracy of each setting of PARS, means of both halves."""
+    stored = pd.read_csv(FOLDER / "ablation.csv", comment="#")
+    people = [column for column in stored if column.startswith("ucddb")]
+    stored = stored.assign(value=stored[people].mean(axis=1))
+    settings = ["n_patches", "position_mask_ratio", "sampling", "decoder"]
+    found = stored.groupby(settings, sort=False).mean(numeric_only=True).reset_index()
+    losses = zip(found["loss_0"], found["loss_1"], strict=True)
+    return pd.DataFrame(
+        {
+            "patches": found["n_patches"].astype(str).replace("0", "30, one beside the other"),
+            "position mask ratio": found["position_mask_ratio"].map("{:g}".format),
+            "decoder": found["decoder"].replace({"cross_attention": "attention", "mlp": "MLP"}),
+            "loss, 1 is chance": [f"{first:.2f}, {second:.2f}" for first, second in losses],
+            "balanced accuracy": found["value"].map("{:.3f}".format),
+        }
+    )
 
 
 def sleep_figure() -> Figure:
