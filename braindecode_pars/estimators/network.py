@@ -75,9 +75,6 @@ class NetworkClassifier(LogitClassifier):
         Whether the weights stay as they are, and the last layer alone is trained; and number of
         epochs at the beginning in which they do. ``"auto"`` freezes them, unless ``head_epochs``
         is given. Frozen layers are in evaluation mode, without dropout.
-    lora : int | None
-        Rank of LoRA adapters in the linear layers, which are trained with the last layer while the
-        weights are frozen. Needs ``peft``, the extra ``lora``.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -125,7 +122,6 @@ verbose
     preparation: Preparation | None = None
     freeze_encoder: bool | str = AUTO
     head_epochs: int | str = AUTO
-    lora: int | None = None
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
         """Train on the labelled windows.
@@ -150,7 +146,7 @@ verbose
         FileNotFoundError
             When there are no such weights.
         ImportError
-            When ``lora`` or a download needs a package that is not installed.
+            When a download needs a package that is not installed.
         KeyboardInterrupt
             After Ctrl-C. The weights trained so far are kept.
 
@@ -171,8 +167,6 @@ verbose
         network = _model_class(self.network)
         if self.weights is not None:
             foundation.preparation_of(network, self.preparation)
-        if self.lora and not (self.weights and self.freeze_encoder and not self._head_epochs):
-            raise ValueError("lora needs frozen weights: no freeze_encoder=False, no head_epochs.")
 
     @property
     def _head_epochs(self) -> int:
@@ -255,9 +249,7 @@ verbose
                 "windows is unknown.",
                 *(network.__name__, self.weights, self.load_report_, prepare, preparation.corpus),
             )
-        if self.lora is not None:
-            module.adapt(self.lora)
-        elif self.freeze_encoder or self._head_epochs:
+        if self.freeze_encoder or self._head_epochs:
             own = {name for name, p in module.network.named_parameters() if p.requires_grad}
             module.freeze(name for name in self.load_report_.loaded if name in own)
         return module
@@ -315,8 +307,6 @@ class ScaledNetwork(nn.Module):
         Divisor of the signals.
     prepare : Prepare | None
         What is done to the signals then.
-    lora : int | None
-        Rank of the adapters of :meth:`adapt`.
     """
 
     def __init__(
@@ -325,7 +315,6 @@ class ScaledNetwork(nn.Module):
         arguments: dict[str, Any],
         scale: float,
         prepare: Prepare | None = None,
-        lora: int | None = None,
     ):
         super().__init__()
         self.constructor_arguments = (model_class, arguments, scale, prepare)
@@ -338,10 +327,7 @@ class ScaledNetwork(nn.Module):
         self.register_buffer("scale", torch.tensor(scale))
         self.prepare = prepare
         self._takes_names = "ch_names" in inspect.signature(self.network.forward).parameters
-        self.lora: int | None = None
         self.frozen: tuple[str, ...] = ()
-        if lora is not None:
-            self.adapt(lora)
 
     def freeze(self, names: Iterable[str], frozen: bool = True) -> None:
         """Stop the training of some parameters of the network, and the dropout of their layers."""
@@ -349,16 +335,11 @@ class ScaledNetwork(nn.Module):
         for name in self.frozen:
             self.network.get_parameter(name).requires_grad_(not frozen)
 
-    def adapt(self, rank: int) -> None:
-        """Add LoRA adapters to the network; they are trained with the last layer."""
-        foundation.add_lora(self.network, rank)
-        self.lora = rank
-
     def train(self, mode: bool = True) -> ScaledNetwork:
         """Set the mode of training; frozen layers stay in evaluation mode."""
         super().train(mode)
         still = self.frozen and not self.network.get_parameter(self.frozen[0]).requires_grad
-        if mode and (still or self.lora is not None):
+        if mode and still:
             self.network.eval()
             self.network.get_submodule(foundation.HEAD).train()
         return self
@@ -372,8 +353,7 @@ class ScaledNetwork(nn.Module):
         return self.network(self.prepare(x), **names)
 
     def __reduce__(self) -> tuple:
-        arguments = (*self.constructor_arguments, self.lora)
-        return _rebuild, (arguments, self.state_dict(), self.training)
+        return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)
 
 
 def _rebuild(

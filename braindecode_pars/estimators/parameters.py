@@ -78,7 +78,6 @@ RULES = {
     ),
     "weights": optional(instance("a path, or the name of a model", str, os.PathLike)),
     "preparation": optional(instance("a Preparation", Preparation)),
-    "lora": optional(integer(1)),
     "preprocessing": optional(instance("a Preprocessing, or a dict", Preprocessing, dict)),
     "channels": optional(instance("a list of channel names", list, tuple)),
     "tokenizer": choice(*TOKENIZERS),

@@ -1,4 +1,4 @@
-"""Foundation models of braindecode: the input of each, its published weights, and LoRA.
+"""Foundation models of braindecode: the input of each, and its published weights.
 
 What a model was pretrained on is in a table with sources. Windows are brought to it inside the
 network: channels, reference, sampling rate and scale. What cannot be brought to it is an error.
@@ -421,39 +421,3 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
             "pretraining head, pass the network_params of the file."
         )
     return report
-
-
-def add_lora(network: nn.Module, rank: int) -> None:
-    """Add trainable LoRA adapters to the linear layers before the last layer, and freeze the rest.
-
-    Parameters
-    ----------
-    network : nn.Module
-        Model of braindecode, which is changed.
-    rank : int
-        Rank of the adapters. Their scale is 2, as in open-eeg-bench.
-
-    Raises
-    ------
-    ImportError
-        When ``peft`` is not installed: ``pip install 'braindecode_pars[lora]'``.
-    ValueError
-        When the network has no linear layer that can have an adapter.
-    """
-    from peft import LoraConfig, inject_adapter_in_model
-
-    layers = dict(network.named_modules())
-    linear = [
-        name
-        for name, layer in layers.items()
-        if isinstance(layer, nn.Linear) and name.partition(".")[0] != HEAD
-        # The attention of torch reads the weight of its output layer without calling the layer.
-        if not isinstance(layers[name.rpartition(".")[0]], nn.MultiheadAttention)
-    ]
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear)
-    inject_adapter_in_model(config, network)
-    network.get_submodule(HEAD).requires_grad_(True)
-    for layer in layers.values():
-        if isinstance(layer, nn.TransformerEncoderLayer):
-            # Else torch predicts by a fast path that reads the weights without the adapters.
-            layer.activation_relu_or_gelu = 0
