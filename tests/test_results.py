@@ -548,3 +548,18 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured():
     )
     names = ("EEGNet, 15 epochs", "scratch", "PARS without overlap", "ShallowFBCSPNet, 15 epochs")
     assert told.groups() == tuple(f"{means[name]:.3f}".lstrip("0") for name in names)
+
+
+def test_what_is_said_of_the_settings_of_pars_was_measured():
+    """Patches side by side, an MLP, 20 patches and no position at all are worse; 30 and 0.4 not."""
+    from stored_sleep import ablation_table
+
+    table = ablation_table()
+    keys = table["patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
+    p = pd.to_numeric(table.set_index(keys)["p"])
+    worse = table.set_index(keys).filter(like="from the").iloc[:, 0].str.startswith("-")
+    significant = {"30, side by side 0.8 attention", "40 0.8 MLP", "20 0.8 attention"}
+    significant |= {f"{n} 1 attention" for n in (20, 30, 40)}
+    assert set(p.index[p < 0.05]) == significant
+    assert worse[list(significant)].all()
+    assert p[["30 0.4 attention", "30 0.8 attention", "40 0.4 attention"]].min() > 0.5

@@ -9,6 +9,7 @@ from stored_few_labels import _shown, _test, long_scores, score_cell
 from stored_scores import MEASURED
 
 from braindecode_pars import plotting
+from braindecode_pars.evaluation import paired_tests
 
 __all__ = [
     *("FOLDER", "ablation_table", "control_table", "loss_table", "network_table"),
@@ -93,23 +94,43 @@ def loss_table() -> pd.DataFrame:
     return text.unstack(sort=False).reset_index()
 
 
+#: Columns of the ablation that name a setting of PARS, and the one of the paper.
+_SETTING = ["n_patches", "position_mask_ratio", "sampling", "decoder"]
+_OF_PAPER = "(40, 0.8, 'random', 'cross_attention')"
+
+
 def ablation_table() -> pd.DataFrame:
-    """Return loss and balanced accuracy of each setting of PARS, means of both halves."""
+    """Compare each setting of PARS with the paper's, in the same draws; two halves of people."""
     stored = pd.read_csv(FOLDER / "ablation.csv", comment="#")
     people = [column for column in stored if column.startswith("ucddb")]
-    stored = stored.assign(value=stored[people].mean(axis=1))
-    settings = ["n_patches", "position_mask_ratio", "sampling", "decoder"]
-    found = stored.groupby(settings, sort=False).mean(numeric_only=True).reset_index()
-    losses = zip(found["loss_0"], found["loss_1"], strict=True)
-    return pd.DataFrame(
-        {
-            "patches": found["n_patches"].astype(str).replace("0", "30, one beside the other"),
-            "position mask ratio": found["position_mask_ratio"].map("{:g}".format),
-            "decoder": found["decoder"].replace({"cross_attention": "attention", "mlp": "MLP"}),
-            "loss, 1 is chance": [f"{first:.2f}, {second:.2f}" for first, second in losses],
-            "balanced accuracy": found["value"].map("{:.3f}".format),
-        }
+    method = stored[_SETTING].apply(lambda row: str(tuple(row)), axis=1)
+    scores = stored.assign(method=method).melt(
+        ["method", "seed", "n_train_subjects"], people, var_name="subject"
     )
+    scores = scores.assign(protocol="label_efficiency", dataset="deep", metric="balanced_accuracy")
+    tests = paired_tests(scores, "balanced_accuracy", against=_OF_PAPER).set_index("method_a")
+    means = scores.groupby("method")["value"].mean()
+    rows = []
+    for setting, own in stored.groupby(_SETTING, sort=False):
+        name = str(tuple(setting))
+        n_patches, ratio, sampling, decoder = setting
+        row = {
+            "patches": "30, side by side" if sampling == "grid" else str(n_patches),
+            "position mask ratio": f"{ratio:g}",
+            "decoder": {"cross_attention": "attention", "mlp": "MLP"}[decoder],
+            "loss, 1 is chance": f"{own['loss_0'].iloc[0]:.2f}, {own['loss_1'].iloc[0]:.2f}",
+            "balanced accuracy": f"{means[name]:.3f}",
+            "from the paper's setting (95 %)": "",
+            "p": "",
+        }
+        if name != _OF_PAPER:
+            test = tests.loc[name]
+            row["from the paper's setting (95 %)"] = (
+                f"{test['mean_difference']:+.3f} ({test['ci_low']:+.3f} to {test['ci_high']:+.3f})"
+            )
+            row["p"] = f"{test['p_holm']:.2g}"
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def sleep_figure() -> Figure:
