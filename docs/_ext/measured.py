@@ -15,6 +15,8 @@ from stored_audits import audit_rows
 from stored_controls import FOLDER as CONTROLS
 from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
+from stored_networks import FOLDER as NETWORKS
+from stored_networks import networks_table
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
@@ -48,9 +50,7 @@ from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
     *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
-    *("FewLabelsTuned", "FineTuning", "Gain"),
-    "InShort",
-    "Measured",
+    *("FewLabelsTuned", "FineTuning", "Gain", "InShort", "Measured", "Networks"),
     *("Pretrainings", "Score", "SettingsTable", "Sleep", "TemporalCue", "TestRates", "Variants"),
 ]
 
@@ -242,6 +242,17 @@ class Controls(_Computed):
         return self.parse([*lines, *_origin(file)], [file])
 
 
+class Networks(_Computed):
+    """Show ``networks/RESULT.csv``: ``.. networks:: RESULT``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = NETWORKS / f"{name}.csv"
+        return self.parse([*_list_table(networks_table(name)), "", *_origin(file)], [file])
+
+
 class Sleep(_Computed):
     """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks_deep, ablation, ..."""
 
@@ -373,6 +384,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("few-labels-larger", FewLabelsLarger)
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
+    app.add_directive("networks", Networks)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)

@@ -89,7 +89,7 @@ EDGE = 4.0
 CONTROL_DRAWS = 10
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
 #: Numbers of labelled people, and draws, of networks.
-N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 6
+N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 3
 
 
 def read(eeg: Path) -> BaseConcatDataset:
