@@ -160,7 +160,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
 
 
 def _check_places(windows: Windows) -> None:
-    if (windows.windows["stop"] < 0).any():
+    if (windows.table["stop"] < 0).any():
         raise ValueError(
             "HMMSmoothing needs the place of every window in its recording, which arrays, lists "
             "and Epochs do not have; pass a dataset of braindecode, or the X of as_sklearn."
@@ -170,7 +170,7 @@ def _check_places(windows: Windows) -> None:
 def _runs(windows: Windows) -> list[np.ndarray]:
     """Return the positions of windows that follow each other, in the order of time."""
     _check_places(windows)
-    table = windows.windows[["recording", "start", "stop"]].reset_index(drop=True)
+    table = windows.table[["recording", "start", "stop"]].reset_index(drop=True)
     table = table.sort_values(["recording", "start"])
     gaps = table["start"] - table["stop"].shift()
     gaps[table["recording"].diff() != 0] = np.inf

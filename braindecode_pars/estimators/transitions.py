@@ -89,7 +89,7 @@ class Transitions:
         Transitions | None
             None when no two windows touch in time.
         """
-        codes, table = windows.labels, windows.windows
+        codes, table = windows.labels, windows.table
         known = table["stop"] >= 0
         places = table[["recording"]].assign(
             code=codes,

@@ -228,7 +228,7 @@ def _warn_of_bad_times(windows: Windows) -> None:
     for number, reader in enumerate(windows.recordings["reader"]):
         raw = getattr(getattr(reader, "source", None), "raw", None)
         if isinstance(raw, mne.io.BaseRaw) and any(map(is_bad, raw.annotations.description)):
-            own = windows.windows[windows.windows["recording"] == number]
+            own = windows.table[windows.table["recording"] == number]
             n_bad += int(np.sum(~are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy())))
     if n_bad:
         warn_user(

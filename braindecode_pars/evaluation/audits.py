@@ -265,7 +265,7 @@ def _questions(signals: _Signals) -> Iterator[tuple[str, _Question]]:
     """Yield what is told apart; subjects first, and the others where several subjects have each."""
     windows = signals.windows
     subjects = pd.factorize(windows.groups)[0]
-    blocks, held_out = _blocks(subjects, windows.windows["recording"].to_numpy(), signals.of_window)
+    blocks, held_out = _blocks(subjects, windows.table["recording"].to_numpy(), signals.of_window)
     yield "subject", _Question(subjects, list(PredefinedSplit(blocks).split()), held_out)
     for name, labels in (
         ("session", windows.column("session")),

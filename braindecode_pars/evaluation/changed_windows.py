@@ -199,7 +199,7 @@ def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> I
         whole = whole_recording(windows, row)
         return None if whole is None else change(whole[None])[0]
 
-    places = windows.windows[["recording", "start", "stop"]].to_numpy().tolist()
+    places = windows.table[["recording", "start", "stop"]].to_numpy().tolist()
     for window, (row, start, stop) in zip(windows, places, strict=True):
         recording = changed(row)
         if recording is None:
@@ -211,7 +211,7 @@ def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> I
 def _without_eyes(windows: Windows) -> Iterator[np.ndarray]:
     """Yield windows without what the eyes' channels predict."""
     eyes = [eye_signals(montage) for montage in windows.montages]
-    recordings = windows.windows["recording"].to_numpy()
+    recordings = windows.table["recording"].to_numpy()
     people = recordings if windows.people is None else windows.people
     # One regression for each subject and montage
     numbers, _ = divided([people, windows.montage_numbers])

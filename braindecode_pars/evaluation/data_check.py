@@ -233,7 +233,7 @@ def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
     classes = np.array(sorted(set(labels), key=lambda one: (str(type(one)), one)), object)
     names = class_names(classes, windows.label_names) or {}
     texts = [str(names.get(label, label)) for label in classes]
-    table = windows.windows[["recording", "start"]].iloc[labels.index]
+    table = windows.table[["recording", "start"]].iloc[labels.index]
     return table.assign(
         **{
             "window": labels.index,

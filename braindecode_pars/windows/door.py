@@ -134,7 +134,7 @@ def _part_of(X: Any) -> _Part:
     """Return what is known of the windows of a source."""
     match X:
         case Windows():
-            columns = {str(name): X.windows[name].to_numpy() for name in X.windows}
+            columns = {str(name): X.table[name].to_numpy() for name in X.table}
             labels = {} if X.y is None else {"label": X.y}
             return _Part(X.recordings.to_dict("records"), columns | labels, X.label_names)
         case np.ndarray() | torch.Tensor():

@@ -83,7 +83,7 @@ def computed_once(
         return compute(windows)
     rows_of, alive = known
     rows = rows_of.setdefault(make_key(), {})
-    lengths = (windows.windows["stop"] - windows.windows["start"]).tolist()
+    lengths = (windows.table["stop"] - windows.table["start"]).tolist()
     places = list(zip(windows.places(), lengths, strict=True))
     missing = [i for i, place in enumerate(places) if place not in rows]
     if missing:

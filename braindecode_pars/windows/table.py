@@ -159,7 +159,7 @@ class Windows(Sequence):
         unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN where
         unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (None where unknown),
         ``reader``, and ``base``, the number of the recording in its reader.
-    windows : pandas.DataFrame
+    table : pandas.DataFrame
         One row a window: ``recording`` (row of ``recordings``), ``item`` (its number in the
         reader), ``start`` and ``stop`` in samples of the recording (-1 where unknown), ``label``
         where there are any, and other metadata as they came.
@@ -174,12 +174,12 @@ class Windows(Sequence):
     >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2))
     >>> X.shape, X[0].shape, X[groups == 2].shape
     ((24, 2, 3000), (2, 3000), (12, 2, 3000))
-    >>> X.recordings["subject"].tolist(), X.windows.loc[1, ["start", "stop"]].tolist()
+    >>> X.recordings["subject"].tolist(), X.table.loc[1, ["start", "stop"]].tolist()
     ([1, 2], [3000, 6000])
     """
 
     recordings: pd.DataFrame
-    windows: pd.DataFrame
+    table: pd.DataFrame
     label_dtype: np.dtype | None = None
     label_names: Mapping[str, Any] | None = None
 
@@ -187,7 +187,7 @@ class Windows(Sequence):
         return f"Windows(n_windows={len(self)}, n_recordings={len(self._used[0])})"
 
     def __len__(self) -> int:
-        return len(self.windows)
+        return len(self.table)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ class Windows(Sequence):
 
         It is (n_windows,) where windows differ in their shape, or it is unknown before reading.
         """
-        lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
+        lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
         return (len(self), *sizes) if len(sizes) == 2 and min(sizes) > 0 else (len(self),)
 
@@ -221,13 +221,13 @@ class Windows(Sequence):
 
     def take(self, positions: Any) -> Windows:
         """Return the windows at the given positions, in the given order."""
-        return replace(self, windows=self.windows.iloc[np.asarray(positions)])
+        return replace(self, table=self.table.iloc[np.asarray(positions)])
 
     # Columns -----------------------------------------------------------------------------------
 
     @cached_property
     def _recording(self) -> np.ndarray:
-        return self.windows["recording"].to_numpy()
+        return self.table["recording"].to_numpy()
 
     @cached_property
     def _used(self) -> tuple[np.ndarray, np.ndarray]:
@@ -239,7 +239,7 @@ class Windows(Sequence):
         """Yield where each window is read: windows with the same place have the same samples."""
         keys = object_array([reader.key for reader in self.recordings["reader"]])
         of_window = keys[self._recording].tolist()
-        items = self.windows["item"].tolist()
+        items = self.table["item"].tolist()
         return zip(of_window, self.column("base").tolist(), items, strict=True)
 
     def column(self, name: str) -> np.ndarray:
@@ -255,9 +255,9 @@ class Windows(Sequence):
     @cached_property
     def y(self) -> np.ndarray | None:
         """Labels, shape (n_windows,); None without any."""
-        if "label" not in self.windows:
+        if "label" not in self.table:
             return None
-        labels = self.windows["label"].to_numpy(copy=True)  # columns are read-only, unlike labels
+        labels = self.table["label"].to_numpy(copy=True)  # columns are read-only, unlike labels
         return labels if self.label_dtype is None else labels.astype(self.label_dtype)
 
     @property
@@ -304,15 +304,15 @@ class Windows(Sequence):
     def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Windows:
         """Return the windows with other labels, and with the label of each name."""
         column, dtype = label_column(y)
-        table = self.windows.assign(label=column)
-        return replace(self, windows=table, label_dtype=dtype, label_names=names)
+        table = self.table.assign(label=column)
+        return replace(self, table=table, label_dtype=dtype, label_names=names)
 
     def with_subjects(self, subjects: np.ndarray) -> Windows:
         """Return the windows with other subjects; a recording of several has a row for each."""
         numbers, first = divided([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
         recordings = recordings.assign(subject=objects(subjects[first].tolist()))
-        return replace(self, recordings=recordings, windows=self.windows.assign(recording=numbers))
+        return replace(self, recordings=recordings, table=self.table.assign(recording=numbers))
 
     # Channels ----------------------------------------------------------------------------------
 
@@ -365,16 +365,16 @@ class Windows(Sequence):
         if not all(reader.checked for reader in self.recordings["reader"].iloc[self._used[0]]):
             return None
         n_chans = np.array([montage.n_chans for montage in self.montages], dtype=int)
-        lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
+        lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         return np.column_stack([n_chans[self.montage_numbers], lengths])
 
     @cached_property
     def _where(self) -> tuple[np.ndarray, ...]:
         """Reader, base, item and length of each window; windows of one number are read at once."""
-        lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
+        lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         of_recording, _ = pd.factorize(self.recordings["reader"].to_numpy())
         numbers, _ = divided([of_recording[self._recording], self.montage_numbers, lengths])
-        items = self.windows["item"].to_numpy()
+        items = self.table["item"].to_numpy()
         return self.column("reader"), self.column("base"), items, lengths, numbers
 
     def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
@@ -473,8 +473,8 @@ class Windows(Sequence):
         picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
         readers = objects([ItemReader(source)] * len(self.recordings))
         recordings = self.with_montages(picked).recordings.assign(reader=readers)
-        windows = self.windows.assign(item=np.arange(len(self)))
-        return replace(self, recordings=recordings, windows=windows)
+        table = self.table.assign(item=np.arange(len(self)))
+        return replace(self, recordings=recordings, table=table)
 
     def check_not_empty(self) -> None:
         """Raise a ValueError when there is no window."""

@@ -145,7 +145,7 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
         source = dataset(sessions=sessions, corpora=("a", "b"), n_windows=10)
         signals = audits._drawn(source, 1000, np.random.default_rng(0))
         subjects = signals.windows.groups
-        recordings = signals.windows.windows["recording"].to_numpy()
+        recordings = signals.windows.table["recording"].to_numpy()
         units = {"recording": recordings, "window": signals.of_window}[unit]
         found = dict(audits._questions(signals))
         assert list(found) == [name for name in QUESTIONS if name != "session" or len(sessions) > 1]

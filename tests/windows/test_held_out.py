@@ -119,7 +119,7 @@ def test_windows_that_are_held_out_are_dropped_from_the_same_source():
     given = windows([0, 1] * 10)
     train, valid = hold_out(given, 0.2, seed=0)
     kept = drop_held_out(given, train, valid)
-    assert set(kept.windows["item"]) == set(train.windows["item"])
+    assert set(kept.table["item"]) == set(train.table["item"])
 
 
 def test_an_empty_name_is_no_subject():
@@ -142,7 +142,7 @@ def test_the_validation_windows_of_a_split_are_held_out():
     given = of_splits(splits, ["a", "a", "b", "c", "c"]).with_labels(np.array([0, 1, 2, 0, 1]))
     for seed in (0, 1):
         train, valid = hold_out(given, "split", seed)
-        assert (train.windows["item"].tolist(), valid.windows["item"].tolist()) == (
+        assert (train.table["item"].tolist(), valid.table["item"].tolist()) == (
             [0, 1, 3, 4],
             [2],
         )
@@ -150,7 +150,7 @@ def test_the_validation_windows_of_a_split_are_held_out():
 
 def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on():
     given = of_splits(["train", "valid", "test", None])
-    assert without_held_out_splits(given, "split").windows["item"].tolist() == [0, 3]
+    assert without_held_out_splits(given, "split").table["item"].tolist() == [0, 3]
     assert without_held_out_splits(given, 0.2) is given
     assert without_held_out_splits(given.take([1, 2]), "split") is None
 

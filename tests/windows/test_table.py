@@ -42,7 +42,7 @@ def test_rows_are_selected_as_those_of_an_array(nights):
         chosen = np.arange(96)[key[0] if isinstance(key, tuple) else key]
         part = X[key]
         assert part.shape == (len(chosen), 3, 3000)
-        assert part.windows.index.tolist() == chosen.tolist()
+        assert part.table.index.tolist() == chosen.tolist()
         np.testing.assert_array_equal(part[-1], nights[int(chosen[-1])][0])
     np.testing.assert_array_equal(X[np.int64(-1)], nights[95][0])
     assert np.asarray(X[:2]).shape == (2, 3, 3000)
@@ -58,9 +58,9 @@ def test_the_tables_show_what_is_known(nights):
     assert X.recordings["subject"].tolist() == [1, 2]
     assert X.recordings["session"].tolist() == [None, "b"]
     assert X.recordings["sfreq"].tolist() == [100.0, 100.0]
-    row = X.windows.iloc[25]
+    row = X.table.iloc[25]
     assert row[["recording", "start", "stop"]].tolist() == [1, 3000, 6000]
-    assert pd.isna(X.windows["quality"].iloc[0])
+    assert pd.isna(X.table["quality"].iloc[0])
     assert row["quality"] == 0.5
     again = pickle.loads(pickle.dumps(X[[30, 3]]))
     np.testing.assert_array_equal(again[0], nights[30][0])
@@ -78,7 +78,7 @@ def test_labels_keep_their_type(y):
 def test_subjects_divide_a_recording():
     X = as_windows(np.arange(5.0).reshape(5, 1, 1), groups=["b", "a", "b", "a", "a"])
     assert X.recordings["subject"].tolist() == ["b", "a"]
-    assert X.windows["recording"].tolist() == [0, 1, 0, 1, 1]
+    assert X.table["recording"].tolist() == [0, 1, 0, 1, 1]
     assert X[np.array([False, True, True, False, False])].groups.tolist() == ["a", "b"]
 
 
