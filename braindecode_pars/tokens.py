@@ -11,7 +11,7 @@ __all__ = [
     "LogPowerSpectrum",
     "PatchEmbedding",
     "SpectralPatchEmbedding",
-    "detrended",
+    "detrended_patches",
     "extract_patches",
     "grid_patches",
     "instance_norm",
@@ -119,7 +119,7 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
     return x.unfold(-1, patch_size, 1)[examples, starts]
 
 
-def detrended(patches: Tensor) -> Tensor:
+def detrended_patches(patches: Tensor) -> Tensor:
     """Return patches without their mean and their linear trend.
 
     A slow drift changes mean and slope of the patches over a window, so that these two numbers
@@ -138,8 +138,8 @@ def detrended(patches: Tensor) -> Tensor:
     Examples
     --------
     >>> import torch
-    >>> from braindecode_pars.tokens import detrended
-    >>> detrended(torch.tensor([[3.0, 5.0, 7.0], [0.0, 3.0, 0.0]]))
+    >>> from braindecode_pars.tokens import detrended_patches
+    >>> detrended_patches(torch.tensor([[3.0, 5.0, 7.0], [0.0, 3.0, 0.0]]))
     tensor([[ 0.,  0.,  0.],
             [-1.,  2., -1.]])
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from graphlib import TopologicalSorter
 
@@ -109,3 +110,23 @@ def test_estimators_read_windows_without_importing_the_store():
 def test_no_module_is_named_utils_or_the_like():
     stems = {path.stem for path in MODULES.values()}
     assert stems.isdisjoint({"utils", "util", "helpers", "misc", "common", "tools"})
+
+
+#: Names that several modules have, and why each has one meaning all the same.
+SHARED_NAMES = {
+    "a recipe of a corpus has these": {"CARD", "Settings", "cut", "load", "prepare", "recordings"},
+    "a command has the name of the function it calls": {"plan", "pretrain", "reproduce", "study"},
+    "a figure has the name of what it shows": {"control_gains", "label_efficiency"},
+    "both return nights of sleep": {"sleep"},
+}
+
+
+def test_a_public_name_has_one_meaning():
+    """No two functions or classes of the package share a name, but for these."""
+    of_name: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                of_name.setdefault(node.name, set()).add(module)
+    twice = {name for name, modules in of_name.items() if len(modules) > 1}
+    assert twice - set().union(*SHARED_NAMES.values()) == set()

@@ -172,7 +172,7 @@ INTERNAL = {
         "pretext.spectral.frequency_bands",
     ),
     "pretraining.RelativeLoss",
-    *("tokens.LogPowerSpectrum", "tokens.detrended"),
+    *("tokens.LogPowerSpectrum", "tokens.detrended_patches"),
 }
 
 

@@ -13,7 +13,7 @@ from braindecode_pars.tokens import (
     LogPowerSpectrum,
     PatchEmbedding,
     SpectralPatchEmbedding,
-    detrended,
+    detrended_patches,
     extract_patches,
     grid_patches,
     instance_norm,
@@ -108,9 +108,9 @@ def test_patches_that_do_not_fit_raise_with_the_largest_number():
 def test_detrended_is_scipys(dtype):
     patches = torch.randn(3, 4, 50, dtype=dtype).cumsum(dim=-1) + 5
     expected = signal.detrend(patches.numpy(), axis=-1)
-    np.testing.assert_allclose(detrended(patches).numpy(), expected, atol=1e-4)
-    assert detrended(patches).dtype == dtype
-    assert detrended(patches.bfloat16()).dtype == torch.bfloat16
+    np.testing.assert_allclose(detrended_patches(patches).numpy(), expected, atol=1e-4)
+    assert detrended_patches(patches).dtype == dtype
+    assert detrended_patches(patches.bfloat16()).dtype == torch.bfloat16
 
 
 def test_shuffled_permutes_every_row_independently():

@@ -360,7 +360,7 @@ def _checksum_of(content: Mapping[str, Any]) -> str:
     return checksum_of(to_json(content).encode())
 
 
-def differences(
+def changed_settings(
     before: Mapping[str, Any], now: Mapping[str, Any], *, ignore: Collection[str] = ()
 ) -> list[str]:
     """Return the differences between two sets of settings as phrases for a message.
@@ -381,9 +381,9 @@ def differences(
 
     Examples
     --------
-    >>> from braindecode_pars._common.files import differences
-    >>> differences({"lr": 0.1, "task": {"name": "pars"}}, {"lr": 0.2, "task": {"name": "mae"}})
-    ['lr is 0.2, was 0.1', "task.name is 'mae', was 'pars'"]
+    >>> from braindecode_pars._common.files import changed_settings
+    >>> changed_settings({"lr": 0.1, "task": {"name": "pars"}}, {"lr": 0.2, "task": {"name": "x"}})
+    ['lr is 0.2, was 0.1', "task.name is 'x', was 'pars'"]
     """
     # Both as JSON values, so that tuples equal lists and NumPy numbers equal Python numbers.
     before, now = (

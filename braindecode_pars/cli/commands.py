@@ -413,7 +413,7 @@ def reproduce(
         from braindecode_pars.cli import evaluation_report as report
 
         given = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
-        report.reproduce(dataset, out, given)
+        report.show_reproduction(dataset, out, given)
 
 
 @documented

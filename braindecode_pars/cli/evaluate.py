@@ -149,7 +149,7 @@ def evaluate(
         from braindecode_pars.cli import evaluation_report as report
 
         is_ablation = protocol == "ablation"
-        classifier = report.settings_of(
+        classifier = report.classifier_settings(
             settings, published=published, dataset=dataset, pretrains=is_ablation
         )
         arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=report.title(dataset))
@@ -158,7 +158,7 @@ def evaluate(
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
             # An unknown method ends the command before the corpus is read.
             methods = report.methods_of(protocol, method, encoder, classifier)
-        windows = report.load(dataset, data, values(load, "--load"))
+        windows = report.load_windows(dataset, data, values(load, "--load"))
         if seeds is None and protocol == "controls" and not n:
             seeds = 1
         given = dict(
@@ -166,14 +166,14 @@ def evaluate(
             seeds=seeds and range(seeds),
             n_train_subjects=n[-1] if n and is_ablation else n,
             controls=control,
-            test_subjects=report.subjects_of(windows, test_subject),
+            test_subjects=report.given_subjects(windows, test_subject),
         )
         # What is not given is the protocol's default.
         arguments |= {name: value for name, value in given.items() if value}
         if is_ablation:
-            report.ablation(classifier, windows, grid or [], **arguments)
+            report.show_ablation(classifier, windows, grid or [], **arguments)
         elif protocol == "controls":
-            report.controls(methods, windows, against=against, **arguments)
+            report.show_controls(methods, windows, against=against, **arguments)
         else:
             report.run(protocol, methods, windows, against=against, **arguments)
 

@@ -92,7 +92,7 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
     return by_name
 
 
-def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
+def given_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
     """Return the corpus' own values for subjects given as text; None if no subjects are given.
 
     A name may have the corpus in front, as in stores and cards: "tuab:aaaaaaab".
@@ -134,7 +134,7 @@ def run(
     show_costs(methods, windows, scores, out)
 
 
-def controls(
+def show_controls(
     methods: Mapping[str, BaseEstimator],
     windows: BaseConcatDataset,
     *,
@@ -181,7 +181,7 @@ def method_called(name: str, methods: Iterable[str]) -> str:
     raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
 
 
-def ablation(
+def show_ablation(
     settings: Mapping[str, Any],
     windows: BaseConcatDataset,
     grid: list[str],
@@ -210,9 +210,9 @@ def ablation(
     _report(scores, out, draw)
 
 
-def reproduce(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
+def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
-    windows, n_halves = load(dataset, None, {}), 2 * len(arguments["seeds"])
+    windows, n_halves = load_windows(dataset, None, {}), 2 * len(arguments["seeds"])
     n_encoders, n_fits = n_halves * len(TASKS), 2 * n_halves * (len(TASKS) + 2)
     show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
     scores = evaluation.reproduce(windows, out, **arguments)
@@ -330,7 +330,9 @@ def title(dataset: str) -> str:
     return Path(dataset).resolve().stem if Path(dataset).exists() else dataset
 
 
-def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseConcatDataset:
+def load_windows(
+    dataset: str, data: Path | None, arguments: Mapping[str, Any]
+) -> BaseConcatDataset:
     """Read a corpus, own recordings or the recordings in the package, or simulate nights of sleep.
 
     Parameters
@@ -388,7 +390,7 @@ def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDa
     )
 
 
-def settings_of(
+def classifier_settings(
     options: list[str] | None, *, published: bool, dataset: str = "", pretrains: bool = False
 ) -> dict[str, Any]:
     """Return arguments of PARSClassifier; options win over the paper.

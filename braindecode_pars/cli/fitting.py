@@ -152,8 +152,8 @@ def _fit(
 ) -> None:
     """Read, train, save, and print what was done and what to do next."""
     from braindecode_pars._common.model_files import check_may_save, kinds_in
-    from braindecode_pars.cli.evaluation_report import load
-    from braindecode_pars.estimators.parameters import check_parameters
+    from braindecode_pars.cli.evaluation_report import load_windows
+    from braindecode_pars.estimators.parameters import check_estimator
     from braindecode_pars.signal_store.index import is_store
 
     is_folder = Path(folder).is_dir() and not is_store(folder)
@@ -161,7 +161,7 @@ def _fit(
         settings = {**settings, "channels": reading.pop("channels")}
     clf = _classifier(method, encoder, settings)
     # Before hours of reading and training.
-    check_parameters(clf)
+    check_estimator(clf)
     kind, place = type(clf).__name__, out.expanduser()
     check_may_save(place, kind)
     if kinds_in(place) and not overwrite:
@@ -170,7 +170,7 @@ def _fit(
         )
     if clf.encoder is not None and is_folder:
         reading = as_encoder(clf.encoder) | reading
-    windows = load(folder, None, reading)
+    windows = load_windows(folder, None, reading)
     n_subjects = _describe(folder, windows)
     began = time.perf_counter()
     clf.fit(windows)
@@ -235,7 +235,7 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
 
     from braindecode_pars.evaluation.data_check import check_origin
     from braindecode_pars.windows.door import as_windows
-    from braindecode_pars.windows.labels import class_names
+    from braindecode_pars.windows.labels import names_of_classes
 
     read = as_windows(windows)
     table = pd.DataFrame({"class": read.labels, "subject": read.groups})
@@ -246,7 +246,7 @@ def _describe(folder: str, windows: BaseConcatDataset) -> int:
         f"windows of {n_times / read.sfreq:g} s, {n_chans} channels at {read.sfreq:g} Hz."
     )
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
-    names = class_names(counts.index.to_numpy(), read.label_names) or {}
+    names = names_of_classes(counts.index.to_numpy(), read.label_names) or {}
     print_frame(counts.rename(index=names).reset_index())
     for finding in check_origin(windows):
         show(f"Warning: {finding.text}")

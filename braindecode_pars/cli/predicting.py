@@ -21,9 +21,9 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, p
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import (
     as_read,
+    changed_settings,
     check_may_write,
     checksum_of_file,
-    differences,
     locked,
     plain,
     read_checked,
@@ -241,7 +241,7 @@ class Results:
         if record is not None and "row" not in record:  # killed while the files were moved
             return False
         is_whole = record is not None and len(there) == len(self.files)
-        changes = differences(record.get("of", {}), state) if record else []
+        changes = changed_settings(record.get("of", {}), state) if record else []
         if is_whole and not changes:
             return True
         if there and not overwrite:

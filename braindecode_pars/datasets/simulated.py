@@ -27,7 +27,7 @@ from scipy import signal
 from braindecode_pars._common.checks import checked, integer, number, optional, positive
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 
-__all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
+__all__ = ["CARD", "STAGES", "sleep", "stages_of_a_night"]
 
 #: Stage names; a window's target is the index.
 STAGES = ("W", "N1", "N2", "N3", "R")
@@ -70,7 +70,7 @@ _LATE = np.array(
 )
 
 
-def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
+def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
     """Draw the sleep stages of one night from a Markov chain.
 
     The night starts in wake. Within each 90-minute cycle, and over the night, N3 becomes less
@@ -91,8 +91,8 @@ def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.datasets.simulated import STAGES, hypnogram
-    >>> stages = hypnogram(960, np.random.default_rng(0))  # eight hours
+    >>> from braindecode_pars.datasets.simulated import STAGES, stages_of_a_night
+    >>> stages = stages_of_a_night(960, np.random.default_rng(0))  # eight hours
     >>> STAGES[stages[0]], sorted({STAGES[stage] for stage in stages})
     ('W', ['N1', 'N2', 'N3', 'R', 'W'])
     """
@@ -176,7 +176,7 @@ def sleep(
 def _recording(
     subject: int, n_windows: int, n_chans: int, sfreq: float, rng: Generator
 ) -> EEGWindowsDataset:
-    stages = hypnogram(n_windows, rng)
+    stages = stages_of_a_night(n_windows, rng)
     window_size = round(WINDOW_SECONDS * sfreq)
 
     # From sources to electrodes; gains of the subject and of each channel, in volts.

@@ -37,7 +37,7 @@ from braindecode_pars.estimators.windows_estimator import (
     without_training,
 )
 from braindecode_pars.models import foundation
-from braindecode_pars.models.foundation import Preparation, Prepare
+from braindecode_pars.models.foundation import InputFormat, Prepare
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.held_out import hold_out
@@ -68,7 +68,7 @@ class NetworkClassifier(LogitClassifier):
         tensors), a folder of ``save_pretrained``, or a model of the Hugging Face Hub:
         ``"hf://owner/name"`` downloads it, ``"owner/name"`` uses an earlier download. The last
         layer is new.
-    preparation : Preparation | None
+    input_format : InputFormat | None
         The input that the weights were trained on. None takes that of
         :data:`~braindecode_pars.models.FOUNDATION_MODELS`; other networks need one.
     freeze_encoder, head_epochs : bool | "auto", int | "auto"
@@ -119,7 +119,7 @@ verbose
     network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
     weights: str | Path | None = None
-    preparation: Preparation | None = None
+    input_format: InputFormat | None = None
     freeze_encoder: bool | str = AUTO
     head_epochs: int | str = AUTO
 
@@ -166,7 +166,7 @@ verbose
         super()._check()
         network = _model_class(self.network)
         if self.weights is not None:
-            foundation.preparation_of(network, self.preparation)
+            foundation.input_format_of(network, self.input_format)
 
     @property
     def _head_epochs(self) -> int:
@@ -235,19 +235,19 @@ verbose
         """Return the network with the weights of the file, for windows like those of ``fit``."""
         network, scale = _model_class(self.network), self.preprocessing_.scale or 1.0
         tensors, architecture = foundation.read_weights(self.weights or "", network)
-        preparation = foundation.preparation_of(network, self.preparation, tensors)
+        wanted = foundation.input_format_of(network, self.input_format, tensors)
         foundation.check_volts(amplitude_range(train), scale)
-        prepare = Prepare(preparation, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()])
+        prepare = Prepare(wanted, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()])
         signal = prepare.signal(self.n_chans_, self.n_times_)
-        params = {**architecture, **preparation.network_params, **self._params(preparation.sfreq)}
-        module = self._network(signal, params, preparation.volts * scale, prepare)
+        params = {**architecture, **wanted.network_params, **self._params(wanted.sfreq)}
+        module = self._network(signal, params, wanted.volts * scale, prepare)
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = unknown_card(self)
         if self.verbose:
             log.info(
                 "%s from %s: %s. Windows: %s. It was pretrained on %s; whether on people of these "
                 "windows is unknown.",
-                *(network.__name__, self.weights, self.load_report_, prepare, preparation.corpus),
+                *(network.__name__, self.weights, self.load_report_, prepare, wanted.corpus),
             )
         if self.freeze_encoder or self._head_epochs:
             own = {name for name, p in module.network.named_parameters() if p.requires_grad}

@@ -26,7 +26,7 @@ from braindecode_pars._common.checks import (
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.models import parsnet
-from braindecode_pars.models.foundation import Preparation
+from braindecode_pars.models.foundation import InputFormat
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.held_out import SPLIT
@@ -77,7 +77,7 @@ RULES = {
         instance("a dict of arguments, or a function of the sampling rate", dict, FunctionType)
     ),
     "weights": optional(instance("a path, or the name of a model", str, os.PathLike)),
-    "preparation": optional(instance("a Preparation", Preparation)),
+    "input_format": optional(instance("an InputFormat", InputFormat)),
     "preprocessing": optional(instance("a Preprocessing, or a dict", Preprocessing, dict)),
     "channels": optional(instance("a list of channel names", list, tuple)),
     "tokenizer": choice(*TOKENIZERS),
@@ -122,7 +122,7 @@ RULES = {
 }
 
 
-def check_parameters(estimator: BaseEstimator) -> None:
+def check_estimator(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator, before windows are read or a net is trained.
 
     Raises

@@ -428,7 +428,7 @@ def _with_reference(
     return (derivations if failed else [after for after in changed if after]), failed
 
 
-class Finding(NamedTuple):
+class Remark(NamedTuple):
     """A value that JSON supports, and a warning; nothing was found if the value is false."""
 
     name: str
@@ -490,9 +490,9 @@ def recording_findings(
     return {finding.name: finding.value for finding in findings}
 
 
-def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
+def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Remark]:
     """Yield what is different about the channels of the recording, and about their reference."""
-    yield Finding("missing_channels", recording.missing)  # the prediction itself warns
+    yield Remark("missing_channels", recording.missing)  # the prediction itself warns
     others = {
         each.name: each.formula
         for each in recording.found
@@ -507,7 +507,7 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
     texts = [
         f"{name} ({had})" if used == name else f"{used} for {name}" for name, used in others.items()
     ]
-    yield Finding(
+    yield Remark(
         "other_reference",
         others,
         f"The recording has another reference than the model was trained with"
@@ -521,7 +521,7 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
     chs_info = (clf.chs_info_ or []) if is_averaged else []
     absent = [ch["ch_name"] for ch in chs_info if is_eeg_by_type(ch)]
     absent = [name for name in absent if name in recording.missing]
-    yield Finding(
+    yield Remark(
         "average_without",
         absent,
         f"The average reference of the recording lacks {listed(absent)}, which it had in training, "
@@ -530,7 +530,7 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Finding]:
     )
 
 
-def _of_preprocessing(recording: RecordingToPredict) -> Finding:
+def _of_preprocessing(recording: RecordingToPredict) -> Remark:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
@@ -541,7 +541,7 @@ def _of_preprocessing(recording: RecordingToPredict) -> Finding:
         )
     elif all(each.repair is None for each in differing):
         advice = "Start from the original recording, if there is one: this cannot be repaired here."
-    return Finding(
+    return Remark(
         "prepared_otherwise",
         {each.name: str(each) for each in differing},
         "The recording was prepared otherwise than those of the training: "
@@ -549,7 +549,7 @@ def _of_preprocessing(recording: RecordingToPredict) -> Finding:
     )
 
 
-def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Finding]:
+def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Remark]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
     It must be much of the recording, and at least a window.
@@ -561,7 +561,7 @@ def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Find
         seconds = {n: time for n, time in seconds.items() if time >= max(_SHARE * duration, window)}
         much = [f"{name} for {time:.0f} of {duration:.0f} s" for name, time in seconds.items()]
         has_whole = any(time >= 0.99 * duration for time in seconds.values())
-        yield Finding(
+        yield Remark(
             f"{how}_channels",
             seconds,
             f"Channels are {how}: {listed(much, most=3)}. Mark such a channel in raw.info['bads'], "
@@ -614,11 +614,11 @@ def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
     }
 
 
-def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
+def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Remark:
     """Return the channels whose amplitude is a factor of five or more outside the training's."""
     usual = clf.amplitudes_
     if usual is None:
-        return Finding("unusual_amplitudes", None)
+        return Remark("unusual_amplitudes", None)
     amplitudes = _amplitudes(recording, clf.n_times_)
     odd = {
         name: amplitude
@@ -627,7 +627,7 @@ def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
         if FAR <= usual.times_outside(amplitude) < _FLAT
     }
     shown = listed([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
-    return Finding(
+    return Remark(
         "unusual_amplitudes",
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
@@ -643,7 +643,7 @@ _MAY_BE_REFERENCE = (
 )
 
 
-def _of_subject(subjects: Sequence, clf: Any) -> Finding:
+def _of_subject(subjects: Sequence, clf: Any) -> Remark:
     """Return the name by which the subject was in the training, if it is known to have been.
 
     People of a published corpus are numbered there, so that a name alone does not tell them.
@@ -652,7 +652,7 @@ def _of_subject(subjects: Sequence, clf: Any) -> Finding:
     known = card.seen_subjects if card is not None else ()
     seen = SubjectKeys(name for name in known if not is_of_corpus(name))
     name = next((str(name) for name in subjects if name in seen), None)
-    return Finding(
+    return Remark(
         "subject_in_training",
         name,
         f"The model was trained on a subject called {name}: if this is the same person, its "

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.channel_names import match_channels, odd_first
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars.estimators.parameters import check_parameters
+from braindecode_pars.estimators.parameters import check_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
 from braindecode_pars.windows.door import as_windows
@@ -74,7 +74,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             When a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
-        check_parameters(self)
+        check_estimator(self)
         self._remember(as_windows(X, sfreq=self.sfreq))
         return self
 
@@ -107,7 +107,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             unknown, windows differ in shape or are too short, a window contains NaN, or a channel
             of :meth:`fit` is missing.
         """
-        check_parameters(self)
+        check_estimator(self)
         windows = as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         if windows.chs_info is not None or self.channels is not None:

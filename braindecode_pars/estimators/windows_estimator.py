@@ -31,7 +31,7 @@ from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import random_stream, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame
-from braindecode_pars.estimators.parameters import check_parameters
+from braindecode_pars.estimators.parameters import check_estimator
 from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.models import PARSNet
@@ -51,7 +51,7 @@ from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import (
     check_class_labels,
     check_weights,
-    class_names,
+    names_of_classes,
     where_labelled,
 )
 from braindecode_pars.windows.once import checked_once
@@ -70,7 +70,7 @@ class WindowsEstimator(BaseEstimator):
 
     def _check(self) -> None:
         """Check the parameters, before windows are read or a network is built."""
-        check_parameters(self)
+        check_estimator(self)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -206,7 +206,7 @@ def read_labelled(
     if len(estimator.classes_) < 2:
         # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
-    estimator.class_names_ = class_names(estimator.classes_, windows.label_names)
+    estimator.class_names_ = names_of_classes(estimator.classes_, windows.label_names)
     windows = windows.with_labels(codes)
     estimator.transitions_ = Transitions.of(
         windows[codes >= 0], estimator.classes_, estimator.class_weight

@@ -38,10 +38,10 @@ from torch import nn
 import braindecode_pars
 from braindecode_pars._common.files import (
     as_read,
+    changed_settings,
     check_may_write,
     checksum_of,
     checksum_of_file,
-    differences,
     locked,
     read_json,
     replace_file,
@@ -140,7 +140,7 @@ def _grown(file: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
     before = read_json(file)
     grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
     again = {group: {name: grown[group][name] for name in before[group]} for group in _GROWING}
-    if found := differences(before, {**wanted, **again}):
+    if found := changed_settings(before, {**wanted, **again}):
         raise ValueError(
             f"{file.parent} contains results of other settings or data: {'; '.join(found[:3])}. "
             "Use another folder, or restore them to resume this one."

@@ -22,7 +22,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.labels import class_names
+from braindecode_pars.windows.labels import names_of_classes
 from braindecode_pars.windows.table import Windows, is_name
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
@@ -231,7 +231,7 @@ def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
         labels = labels.mask(labels == -1)
     labels = labels.dropna()
     classes = np.array(sorted(set(labels), key=lambda one: (str(type(one)), one)), object)
-    names = class_names(classes, windows.label_names) or {}
+    names = names_of_classes(classes, windows.label_names) or {}
     texts = [str(names.get(label, label)) for label in classes]
     table = windows.table[["recording", "start"]].iloc[labels.index]
     return table.assign(

@@ -65,7 +65,7 @@ from braindecode_pars.evaluation.study_plan import (
     unusable,
 )
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.windows.labels import class_names
+from braindecode_pars.windows.labels import names_of_classes
 from braindecode_pars.windows.once import features_computed_once
 
 #: Draws of the controls: each is a comparison of its own.
@@ -651,7 +651,7 @@ class Planned:
 
     def _named(self, table: pd.DataFrame) -> pd.DataFrame:
         labels = np.unique(self.corpus.y[self.corpus.labeled])
-        names = class_names(labels, self.corpus.X.label_names) or {}
+        names = names_of_classes(labels, self.corpus.X.label_names) or {}
         names = {str(label): str(name) for label, name in names.items()}
         return table.map(lambda label: names.get(str(label), str(label)))
 

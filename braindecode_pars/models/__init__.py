@@ -7,14 +7,14 @@ from braindecode_pars.models.electrodes import (
     electrode_positions,
     relative_amplitude,
 )
-from braindecode_pars.models.foundation import FOUNDATION_MODELS, Preparation
+from braindecode_pars.models.foundation import FOUNDATION_MODELS, InputFormat
 from braindecode_pars.models.parsnet import PARSNet, embed_signals, patch_size_for, recentred
 
 __all__ = [
     "FOUNDATION_MODELS",
     "AmplitudeCode",
+    "InputFormat",
     "PARSNet",
-    "Preparation",
     "SpatialFilter",
     "electrode_positions",
     "embed_signals",

@@ -44,7 +44,7 @@ HEAD = "final_layer"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preparation:
+class InputFormat:
     """The input that a network was pretrained on, to which windows are brought.
 
     Parameters
@@ -76,8 +76,8 @@ class Preparation:
 
     Examples
     --------
-    >>> from braindecode_pars.models import FOUNDATION_MODELS, Preparation
-    >>> own = Preparation(sfreq=100.0, volts=1e-6, corpus="our nights")
+    >>> from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
+    >>> own = InputFormat(sfreq=100.0, volts=1e-6, corpus="our nights")
     >>> FOUNDATION_MODELS["CBraMod"].sfreq
     200.0
     """
@@ -104,7 +104,7 @@ _LEE2019 = (  # noqa: SIM905
 ).split()
 #: Model of braindecode -> the input of its published weights.
 FOUNDATION_MODELS = {
-    "BIOT": Preparation(
+    "BIOT": InputFormat(
         sfreq=200.0,
         volts=1e-6,
         percentile=95.0,
@@ -114,14 +114,14 @@ FOUNDATION_MODELS = {
         corpus="PREST, and some files on SHHS, TUAB, TUEV, CHB-MIT and IIIC too",
         source="github.com/ycq091044/BIOT: README.md, utils.py",
     ),
-    "CBraMod": Preparation(
+    "CBraMod": InputFormat(
         sfreq=200.0,
         volts=1e-4,
         multiple=200,
         corpus="TUEG",
         source="arXiv:2412.07236; open-eeg-bench 0.6.0: default_configs/backbones.py",
     ),
-    "EEGPT": Preparation(
+    "EEGPT": InputFormat(
         sfreq=256.0,
         volts=1e-3,
         average_reference=True,
@@ -131,7 +131,7 @@ FOUNDATION_MODELS = {
         corpus="EEGMMIDB (PhysioNet MI), HGD, TSU, SEED and M3CV",
         source="github.com/BINE022/EEGPT: datasets/pretrain/prepare_pretrain_dataset.py",
     ),
-    "Labram": Preparation(
+    "Labram": InputFormat(
         sfreq=200.0,
         volts=1e-4,
         multiple=200,
@@ -140,7 +140,7 @@ FOUNDATION_MODELS = {
         corpus="about 20 data sets",
         source="github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py",
     ),
-    "SignalJEPA_Contextual": Preparation(
+    "SignalJEPA_Contextual": InputFormat(
         sfreq=128.0,
         volts=1e-6,
         shortest=152,
@@ -152,9 +152,9 @@ FOUNDATION_MODELS = {
 }
 
 
-def preparation_of(
-    network: type[nn.Module], given: Preparation | None, tensors: Mapping[str, Tensor] | None = None
-) -> Preparation:
+def input_format_of(
+    network: type[nn.Module], given: InputFormat | None, tensors: Mapping[str, Tensor] | None = None
+) -> InputFormat:
     """Return the input of a pretrained network: the given one, or that of the table.
 
     ``tensors`` are those of the file: the files of BIOT are for 16 or for 18 channels.
@@ -168,7 +168,7 @@ def preparation_of(
     if found is None:
         raise ValueError(
             f"The input of pretrained weights is known for {', '.join(FOUNDATION_MODELS)}. For "
-            f"{network.__name__}, pass preparation=Preparation(sfreq=..., volts=...)."
+            f"{network.__name__}, pass input_format=InputFormat(sfreq=..., volts=...)."
         )
     if found.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
         n_inputs = len(tensors["encoder.channel_tokens.weight"])
@@ -181,7 +181,7 @@ class Prepare(nn.Module):
 
     Parameters
     ----------
-    preparation : Preparation
+    input_format : InputFormat
         Input of the network.
     sfreq : float | None
         Sampling rate of the windows in Hz.
@@ -195,13 +195,13 @@ class Prepare(nn.Module):
         when it needs others.
     """
 
-    def __init__(self, preparation: Preparation, sfreq: float | None, names: Sequence[str]):
+    def __init__(self, input_format: InputFormat, sfreq: float | None, names: Sequence[str]):
         super().__init__()
         if sfreq is None:
             raise ValueError("Pretrained weights need the rate of the windows; pass sfreq=, in Hz.")
-        self.preparation, self.sfreq = preparation, sfreq
-        self.ratio = (Fraction(preparation.sfreq) / Fraction(sfreq)).limit_denominator(10_000)
-        channels, is_fixed = preparation.channels, preparation.all_channels
+        self.input_format, self.sfreq = input_format, sfreq
+        self.ratio = (Fraction(input_format.sfreq) / Fraction(sfreq)).limit_denominator(10_000)
+        channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError("The network knows channels by name, and these windows have none.")
         self.names = [] if channels is None or is_fixed else _known(names, channels)
@@ -217,7 +217,7 @@ class Prepare(nn.Module):
         ValueError
             When the network does not accept windows of this length.
         """
-        wanted, numerator, denominator = self.preparation, *self.ratio.as_integer_ratio()
+        wanted, numerator, denominator = self.input_format, *self.ratio.as_integer_ratio()
         length = -(-n_times * numerator // denominator)  # as torchaudio rounds it
         low, high = max(wanted.shortest, wanted.multiple), wanted.longest or length
         if length % wanted.multiple or not low <= length <= high:
@@ -235,20 +235,20 @@ class Prepare(nn.Module):
         """Prepare windows: (batch, n_chans, n_times) -> (batch, n_inputs, n_new)."""
         if self.weights is not None:
             x = self.weights @ x
-        if self.preparation.average_reference:
+        if self.input_format.average_reference:
             x = x - x.mean(dim=1, keepdim=True)
         if self.ratio != 1:
             x = torchaudio.functional.resample(x, self.ratio.denominator, self.ratio.numerator)
-        if self.preparation.percentile is not None:
+        if self.input_format.percentile is not None:
             # torch.quantile refuses large batches.
             ordered = x.abs().sort(dim=-1).values
-            place = self.preparation.percentile / 100 * (x.shape[-1] - 1)
+            place = self.input_format.percentile / 100 * (x.shape[-1] - 1)
             low, high = ordered[..., int(place)], ordered[..., math.ceil(place)]
             x = x / (torch.lerp(low, high, place % 1)[..., None] + 1e-8)
         return x
 
     def __str__(self) -> str:
-        wanted = self.preparation
+        wanted = self.input_format
         steps = [f"{self.sfreq:g} Hz -> {wanted.sfreq:g} Hz", f"1 stands for {wanted.volts:g} V"]
         steps += [f"channels {', '.join(self.names)}"] if self.names else []
         steps += [f"{len(self.weights)} derivations"] if self.weights is not None else []

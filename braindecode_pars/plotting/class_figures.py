@@ -73,14 +73,14 @@ def confusion_matrix(
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting
         >>> rng = np.random.default_rng(1)
-        >>> true = datasets.simulated.hypnogram(720, rng)
+        >>> true = datasets.simulated.stages_of_a_night(720, rng)
         >>> predicted = np.where(rng.random(720) < 0.25, 2, true)
         >>> ax = plotting.confusion_matrix(true, predicted, datasets.simulated.STAGES)
 
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    labels = [labels_of("true", true), labels_of("predicted", predicted)]
+    labels = [label_list("true", true), label_list("predicted", predicted)]
     if len(labels[0]) != len(labels[1]):
         raise ValueError(
             f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
@@ -128,7 +128,7 @@ _STAGE_COLORS = {
 }
 
 
-def labels_of(name: str, labels: ArrayLike) -> list:
+def label_list(name: str, labels: ArrayLike) -> list:
     """Return labels, shape (n_windows,), as a list; any other shape raises ValueError."""
     found = np.asarray(labels)
     if found.ndim != 1:
@@ -161,7 +161,7 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     ValueError
         When a label that is not missing has no entry.
     """
-    found = labels_of("labels", labels)
+    found = label_list("labels", labels)
     absent = {label for label in found if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(

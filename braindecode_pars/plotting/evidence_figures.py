@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import check_table, with_numbers
-from braindecode_pars.plotting.score_figures import in_order
+from braindecode_pars.plotting.score_figures import sorted_values
 from braindecode_pars.plotting.style import (
     axes_for,
     draw_cells,
@@ -91,7 +91,7 @@ def control_gains(
     rows = gains[gains["method"] != gains["against"]]
     styles = {name: number for number, name in enumerate(dict.fromkeys(rows["method"]))}
     controls = list(dict.fromkeys(rows["control"]))
-    numbers = in_order(rows["n_train_subjects"])
+    numbers = sorted_values(rows["n_train_subjects"])
     height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(styles))
     panels = axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
     name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")

@@ -106,7 +106,7 @@ def label_efficiency(
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
     draw_chance(ax, _chance(rows, metric) if chance is None else chance)
-    _set_ticks(ax, in_order(rows["n_train_subjects"]))
+    _set_ticks(ax, sorted_values(rows["n_train_subjects"]))
     ax.set_xlabel("training subjects")
     draw_legend(ax, list(styles), handlelength=3)
     return ax
@@ -231,7 +231,7 @@ def subject_dots(
         )
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
-    sizes = in_order(rows["n_train_subjects"])
+    sizes = sorted_values(rows["n_train_subjects"])
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
 
     # One column for each method, and a gap after each group
@@ -342,9 +342,9 @@ def ablation_lines(
     if rows.empty:
         raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
     summary = over_seeds(rows, [lines, x])
-    positions = in_order(rows[x])
+    positions = sorted_values(rows[x])
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
-    numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
+    numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
     draw_chance(ax, _chance(rows, metric))
     ax.set_xticks(positions)
@@ -376,7 +376,7 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     rows = of_metric(scores, metric, ("metric", "value", *columns))
     for column in ("dataset", "protocol"):
         if column in rows and rows[column].nunique() > 1:
-            found = ", ".join(map(str, in_order(rows[column])))
+            found = ", ".join(map(str, sorted_values(rows[column])))
             raise ValueError(
                 f"scores have several values of {column} ({found}), which would be averaged; "
                 f"select one, as in scores[scores[{column!r}] == ...]."
@@ -410,7 +410,7 @@ def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[st
     return {name: found.index(name) for name in names}
 
 
-def in_order(values: pd.Series) -> list:
+def sorted_values(values: pd.Series) -> list:
     """Return the unique values: numbers in ascending order, others in order of appearance."""
     found = list(dict.fromkeys(values.dropna()))
     numeric = pd.api.types.is_numeric_dtype(pd.Series(found).infer_objects())

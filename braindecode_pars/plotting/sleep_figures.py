@@ -18,7 +18,7 @@ from braindecode_pars.plotting.class_figures import (
     entries,
     in_figure_order,
     is_unknown,
-    labels_of,
+    label_list,
     names_by_label,
 )
 from braindecode_pars.plotting.style import COLORS, axes_for, draw_legend, remove_frame, time_unit
@@ -79,7 +79,7 @@ def hypnogram(
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting
         >>> rng = np.random.default_rng(1)
-        >>> true = datasets.simulated.hypnogram(720, rng)  # six hours
+        >>> true = datasets.simulated.stages_of_a_night(720, rng)  # six hours
         >>> predicted = np.where(rng.random(720) < 0.1, 2, true)
         >>> ax = plotting.hypnogram(true, predicted, datasets.simulated.STAGES)
 
@@ -89,9 +89,9 @@ def hypnogram(
     >>> ax.get_title("left")
     'agreement 75 % of 4 windows'
     """
-    given = {"true": np.asarray(labels_of("true", true))}
+    given = {"true": np.asarray(label_list("true", true))}
     if predicted is not None:
-        given["predicted"] = np.asarray(labels_of("predicted", predicted))
+        given["predicted"] = np.asarray(label_list("predicted", predicted))
     for name, stages in given.items():
         if stages.shape != (len(given["true"]),) or len(stages) == 0:
             raise ValueError(
@@ -175,7 +175,7 @@ def hypnodensity(
         >>> import pandas as pd
         >>> from braindecode_pars import datasets, plotting
         >>> rng = np.random.default_rng(1)
-        >>> true = datasets.simulated.hypnogram(720, rng)  # six hours
+        >>> true = datasets.simulated.stages_of_a_night(720, rng)  # six hours
         >>> strength = rng.gamma(0.5, size=(720, 5)) + 1.5 * np.eye(5)[true]
         >>> probabilities = strength / strength.sum(axis=1, keepdims=True)
         >>> columns = [f"probability_{name}" for name in datasets.simulated.STAGES]

@@ -13,7 +13,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.tokens import (
-    detrended,
+    detrended_patches,
     extract_patches,
     nonoverlapping_starts,
     random_starts,
@@ -258,7 +258,7 @@ class PARS(PretextTask):
         """
         patches = extract_patches(self.normalized(x), starts, self.patch_size)
         if self.detrend:
-            patches = detrended(patches)
+            patches = detrended_patches(patches)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
 
         # The mask token or the position, in units of patches, for each token.

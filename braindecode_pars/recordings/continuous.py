@@ -118,7 +118,7 @@ class ContinuousCorpus:
         UserWarning
             When the corpus has subjects of others, and none is excluded.
         """
-        finding, preparing = divided(recipe, recipe.prepare, settings)
+        finding, preparing = divided_settings(recipe, recipe.prepare, settings)
         found = recipe.recordings(path, **finding)
         held_out = [r for r in found if r.description.get("split") in HELD_OUT]
         kept = [r for r in found if r.description.get("split") not in HELD_OUT]
@@ -202,7 +202,7 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 HELD_OUT = ("valid", "test")
 
 
-def divided(
+def divided_settings(
     recipe: ModuleType, read: Callable[..., Any], settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide settings into arguments of a recipe's ``recordings`` and of its reading function.

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, TypeVar
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.recordings.continuous import ContinuousCorpus, divided
+from braindecode_pars.recordings.continuous import ContinuousCorpus, divided_settings
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 
 #: Split of recordings whose labels are not published, such as the test set of YSYW's challenge.
@@ -93,7 +93,7 @@ class LabelledCorpus(ContinuousCorpus):
                 f"{recipe.CARD['name']} has no labels: its recipe has no function cut. Store it "
                 "without labels, for pretraining."
             )
-        finding, cutting = divided(recipe, recipe.cut, settings)
+        finding, cutting = divided_settings(recipe, recipe.cut, settings)
         found = choose_subjects(recipe.recordings(path, **finding), subjects, path)
         labelled = [r for r in found if r.description.get("split") != _UNLABELED]
         classes = _class_names(recipe, cutting)

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import (
+    changed_settings,
     check_may_write,
     checksum_of,
-    differences,
     locked,
     parse_json,
     read_json,
@@ -102,7 +102,7 @@ class RunFolder:
                 | {text: run["store"].get(name) for text, name in names.items()}
                 for run in (before, described)
             )
-            if found := differences(*settings, ignore=_MAY_DIFFER):
+            if found := changed_settings(*settings, ignore=_MAY_DIFFER):
                 raise ValueError(
                     f"{self.path} has a run with another configuration: {'; '.join(found)}. Resume "
                     "it with the same, or name another folder. (The default of micro_batch_size "

@@ -399,7 +399,9 @@ def read_labels(
 UNLABELED = -1
 
 
-def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> pd.DataFrame | None:
+def label_rows(
+    windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()
+) -> pd.DataFrame | None:
     """Return the windows and labels of a recording of a braindecode dataset.
 
     Parameters

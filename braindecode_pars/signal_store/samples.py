@@ -23,7 +23,7 @@ from braindecode_pars.signal_store.index import (
     labels_of_pieces,
     resampled_labels,
 )
-from braindecode_pars.signal_store.sources import Preparation, SkippedError, Source
+from braindecode_pars.signal_store.sources import SkippedError, Source, StoredForm
 from braindecode_pars.windows.amplitudes import N_WINDOWS, amplitude_problem, spread_out
 
 #: Largest number in int16; -32768 is not used, so that the range is symmetric.
@@ -228,7 +228,7 @@ class Unusable(NamedTuple):
 
 
 def read_all(
-    sources: list[Source], preparation: Preparation, dtype: str, n_jobs: int
+    sources: list[Source], preparation: StoredForm, dtype: str, n_jobs: int
 ) -> Generator[list[Encoded | Unusable], None, None]:
     """Yield the pieces of each source, in the order of the sources; one piece without gaps."""
     # Without max_nbytes=None, joblib would write large arrays to temporary files.
@@ -247,7 +247,7 @@ def read_all(
                 results.close()
 
 
-def _read(source: Source, preparation: Preparation, dtype: str) -> list[Encoded | Unusable]:
+def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded | Unusable]:
     try:
         raw, labels = source.open()
         pieces = split_at_gaps(raw)
@@ -285,7 +285,7 @@ def _encoded(
     name: str,
     piece: mne.io.BaseRaw,
     labels: pd.DataFrame | None,
-    preparation: Preparation,
+    preparation: StoredForm,
     dtype: str,
 ) -> Encoded:
     signals, ch_names, sfreq = preparation.apply(piece)

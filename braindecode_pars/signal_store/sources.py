@@ -33,7 +33,7 @@ from braindecode_pars.recordings.search import (
     subject_finder,
     why_unreadable,
 )
-from braindecode_pars.signal_store.index import UNLABELED, labels_of
+from braindecode_pars.signal_store.index import UNLABELED, label_rows
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
@@ -45,7 +45,7 @@ _PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
 
 
 @dataclass(frozen=True)
-class Preparation:
+class StoredForm:
     """Preparation of every recording before it is stored.
 
     Attributes
@@ -231,7 +231,7 @@ class Source:
         read = self.read()
         if read is None:
             raise SkippedError("it has no labelled window.")
-        return (read.raw, labels_of(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
+        return (read.raw, label_rows(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
 
 
 def name_without_piece(name: str) -> str:
@@ -352,7 +352,7 @@ def _of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]
     if dataset.transform is not None:
         raise ValueError(f"{name} has a transform, which a store cannot keep; remove it.")
     try:
-        labels = labels_of(dataset, transforms)
+        labels = label_rows(dataset, transforms)
     except ValueError as error:
         raise ValueError(f"{name} cannot be used: {error}") from error
     raw = dataset.raw

@@ -41,7 +41,7 @@ from braindecode_pars.signal_store.index import (
     check_labels,
     read_labels,
 )
-from braindecode_pars.signal_store.sources import Preparation
+from braindecode_pars.signal_store.sources import StoredForm
 from braindecode_pars.signal_store.stored_windows import StoredRaw, info_of
 from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
@@ -245,7 +245,7 @@ class SignalStore:
             raise TypeError(f"channels is {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
-        preparation = Preparation(sfreq, low, high, mains, channels, reference)
+        preparation = StoredForm(sfreq, low, high, mains, channels, reference)
         create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
         return cls.open(path)
 

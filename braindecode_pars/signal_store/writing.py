@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 
 from braindecode_pars._common.checks import instance, is_same_rate, listed, positive, warn_user
-from braindecode_pars._common.files import check_may_write, differences, locked, remove_abandoned
+from braindecode_pars._common.files import (
+    changed_settings,
+    check_may_write,
+    locked,
+    remove_abandoned,
+)
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars.recordings.continuous import without_left_out
 from braindecode_pars.recordings.loading import skipped_message
@@ -23,8 +28,8 @@ from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
 from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all
 from braindecode_pars.signal_store.sources import (
-    Preparation,
     Source,
+    StoredForm,
     corpora_of,
     find_sources,
     name_without_piece,
@@ -49,7 +54,7 @@ def create(
     folder: Path,
     recordings: Any,
     subject: Subject,
-    preparation: Preparation,
+    preparation: StoredForm,
     dtype: str,
     shares: Mapping[str, float],
     **reading: Any,
@@ -199,7 +204,7 @@ class _Writer:
 def _store(
     writer: _Writer,
     sources: list[Source],
-    preparation: Preparation,
+    preparation: StoredForm,
     *,
     n_jobs: int,
     on_error: str,
@@ -213,8 +218,8 @@ def _store(
         Writer of the store.
     sources : list of Source
         Recordings to read.
-    preparation : Preparation
-        Preparation of the recordings.
+    preparation : StoredForm
+        StoredForm of the recordings.
     n_jobs, on_error, verbose
         As in :meth:`SignalStore.create`.
     """
@@ -306,7 +311,7 @@ def _not_stored(
         {name: value for name, value in each.items() if value not in (None, {})}
         for each in (index.settings, settings)
     )
-    if found := differences(before, now):
+    if found := changed_settings(before, now):
         raise ValueError(f"The settings of {folder} differ: {'; '.join(found)}.")
     stored = {name_without_piece(recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}

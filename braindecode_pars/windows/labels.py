@@ -243,7 +243,7 @@ def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
     return weights
 
 
-def class_names(
+def names_of_classes(
     classes: np.ndarray, labels_of_names: Mapping[str, Any] | None
 ) -> dict[Any, str] | None:
     """Return the name of each class; None if none of them has one, or two would have the same.

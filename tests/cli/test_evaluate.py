@@ -20,12 +20,12 @@ from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_method
 from braindecode_pars.cli import app
 from braindecode_pars.cli import evaluation_report as report
 from braindecode_pars.cli.evaluation_report import (
+    classifier_settings,
     encoders_of,
+    given_subjects,
     methods_of,
-    settings_of,
     show_costs,
     show_scores,
-    subjects_of,
 )
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower, cost_table
@@ -279,7 +279,7 @@ def test_values_of_a_grid_are_read_and_combined(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "_report", lambda *_: None)
     given = ["overlap", "n_patches=10,20", "decoder=mlp,cross_attention", "detrend=true,null"]
     with pytest.raises(TypeError):  # of a table that is not there
-        report.ablation({}, None, given, out=tmp_path)
+        report.show_ablation({}, None, given, out=tmp_path)
     assert grids == [
         {
             "overlap": (True, False),
@@ -413,9 +413,9 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
 def test_test_subjects_may_have_their_corpus_in_front(nights):
     windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
-    assert subjects_of(windows, ["2", "clinic:1"]) == [2, 1]
+    assert given_subjects(windows, ["2", "clinic:1"]) == [2, 1]
     with pytest.raises(ValueError, match="home:1; known are 1, clinic:1"):
-        subjects_of(windows, ["home:1"])
+        given_subjects(windows, ["home:1"])
 
 
 def test_names_of_encoders(tmp_path):
@@ -449,7 +449,7 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(evaluation, "ablation", scored)
     monkeypatch.setattr(report, "save", lambda ax, *a, **o: figures.append(ax))
-    report.ablation({}, None, ["decoder"], out=tmp_path)
+    report.show_ablation({}, None, ["decoder"], out=tmp_path)
     legend = figures[0].get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"
@@ -468,19 +468,19 @@ def test_a_method_is_called_by_either_of_its_names():
 def test_options_win_over_the_paper():
     augmentation = [{"name": "GaussianNoise", "std": 0.2}, "SignFlip"]
     options = ["label_smoothing=0.3", f"augmentation={json.dumps(augmentation)}"]
-    found = settings_of(options, published=True)
+    found = classifier_settings(options, published=True)
     assert found == {**paper.FINE_TUNING, "label_smoothing": 0.3, "augmentation": augmentation}
-    assert settings_of(None, published=False) == {}
+    assert classifier_settings(None, published=False) == {}
 
 
 def test_eesm17_has_its_noise_in_the_paper():
-    found = settings_of(None, published=True, dataset="eesm17")
+    found = classifier_settings(None, published=True, dataset="eesm17")
     assert found == {**paper.FINE_TUNING, "augmentation": "ChannelNoise"}
-    assert settings_of(None, published=False, dataset="eesm17") == {}
+    assert classifier_settings(None, published=False, dataset="eesm17") == {}
 
 
 def test_a_classifier_that_pretrains_has_the_papers_sizes_too():
-    found = settings_of(["embed_dim=64"], published=True, pretrains=True)
+    found = classifier_settings(["embed_dim=64"], published=True, pretrains=True)
     (classifier,) = make_methods(["pars"], **found).values()
     params = classifier.get_params()
     expected = {**paper.CLASSIFIER, "embed_dim": 64}

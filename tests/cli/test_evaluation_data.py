@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
 from braindecode_pars.cli.evaluation_report import (
-    load,
+    classifier_settings,
+    load_windows,
     recipe_of,
-    settings_of,
     title,
 )
 from braindecode_pars.cli.terminal import values
@@ -33,11 +33,11 @@ def load(path=None, hours=0.1):
 def test_a_python_file_with_load(tmp_path):
     file = tmp_path / "my_corpus_of_nights.py"
     file.write_text(LOAD)
-    assert len(load(str(file), None, {})) == 24
-    assert len(load(str(file), tmp_path, {"hours": 0.2})) == 48
+    assert len(load_windows(str(file), None, {})) == 24
+    assert len(load_windows(str(file), tmp_path, {"hours": 0.2})) == 48
     assert title(str(file)) == "my_corpus_of_nights"
     with pytest.raises(ValueError, match="'minutes'; it has path, hours"):
-        load(str(file), None, {"minutes": 3})
+        load_windows(str(file), None, {"minutes": 3})
 
 
 def test_a_folder_of_own_recordings(tmp_path):
@@ -49,7 +49,7 @@ def test_a_folder_of_own_recordings(tmp_path):
         raw.export(tmp_path / f"{name}.edf", verbose="error")
     settings = dict(window_seconds=10, sfreq=100, verbose=0)
     for dataset, data in ((str(tmp_path), None), ("mine", tmp_path)):
-        windows = load(dataset, data, settings)
+        windows = load_windows(dataset, data, settings)
         assert sorted(set(windows.description["subject"])) == ["anna", "ben"]
         assert len(windows) == 12
     assert (title("mine"), title(str(tmp_path))) == ("mine", tmp_path.name)
@@ -68,7 +68,7 @@ def test_labels_of_own_files_as_options(tmp_path):
         ["labels=labels.csv", r"subject=([^/]+)_\w+\.", 'classes=["0", "1"]'],
         ["labels=labels.csv", r"subject=([^/]+)_\w+\."],
     ):
-        windows = load(str(tmp_path), None, values([*labels, *settings], "--load"))
+        windows = load_windows(str(tmp_path), None, values([*labels, *settings], "--load"))
         assert windows.description["subject"].tolist() == ["P1", "P1"]
         assert [target for _, target, _ in windows] == [0] * 6 + [1] * 6
 
@@ -82,13 +82,13 @@ def test_labels_of_own_files_as_options(tmp_path):
 )
 def test_unknown_data(dataset, message):
     with pytest.raises(ValueError, match=message):
-        load(dataset, None, {})
+        load_windows(dataset, None, {})
 
 
 def test_a_file_with_the_name_of_another_module(tmp_path):
     (tmp_path / "json.py").write_text(LOAD)
     with pytest.raises(ValueError, match="json"):
-        load(str(tmp_path / "json.py"), None, {})
+        load_windows(str(tmp_path / "json.py"), None, {})
 
 
 @pytest.fixture(scope="module")
@@ -121,10 +121,10 @@ def test_labelled_recordings_of_all_splits_are_stored(made, records):
 def test_a_store_is_the_data_of_a_command(made, tmp_path):
     path, _ = made
     for dataset, data in ((str(path), None), ("ysyw", path), ("mine", path)):
-        assert len(load(dataset, data, {})) == 32
-    assert len(load(str(path), None, {"subjects": ["ysyw:tr03-0002"]})) == 8
+        assert len(load_windows(dataset, data, {})) == 32
+    assert len(load_windows(str(path), None, {"subjects": ["ysyw:tr03-0002"]})) == 8
     with pytest.raises(ValueError, match=r"'window_seconds'; .*subjects"):
-        load(str(path), None, {"window_seconds": 10})
+        load_windows(str(path), None, {"window_seconds": 10})
     assert (title(str(path)), recipe_of(str(path)), title("mine")) == ("YSYW", "ysyw", "mine")
     out = tmp_path / "out"
     command = ["evaluate", "leave-one-subject-out", "--dataset", str(path), "--out", str(out)]
@@ -136,11 +136,11 @@ def test_a_store_is_the_data_of_a_command(made, tmp_path):
 
 def test_the_paper_s_noise_of_eesm17_is_that_of_its_store(made, monkeypatch):
     path, _ = made
-    assert "augmentation" not in settings_of(None, published=True, dataset=str(path))
+    assert "augmentation" not in classifier_settings(None, published=True, dataset=str(path))
     monkeypatch.setattr(
         "braindecode_pars.cli.evaluation_report.recipe_of", lambda dataset: "eesm17"
     )
-    assert settings_of(None, published=True, dataset=str(path))["augmentation"]
+    assert classifier_settings(None, published=True, dataset=str(path))["augmentation"]
 
 
 def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
@@ -148,7 +148,7 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
     code, output = invoke("--recipe", f"ysyw={records}", path)
     assert code == 0, output
     with pytest.raises(ValueError, match="store --labels"):
-        load(str(path), None, {})
+        load_windows(str(path), None, {})
     code, output = invoke("--recipe", f"ysyw={records}", "--labels", path)
     assert code == 1
     assert "corpora.ysyw.classes is" in " ".join(output.split())

@@ -62,7 +62,9 @@ def test_stages_have_their_typical_rhythms(spectra):
 
 
 def test_hypnograms_are_realistic():
-    stages = np.concatenate([simulated.hypnogram(960, np.random.default_rng(s)) for s in range(20)])
+    stages = np.concatenate(
+        [simulated.stages_of_a_night(960, np.random.default_rng(s)) for s in range(20)]
+    )
     share = np.bincount(stages, minlength=5) / len(stages)
     wake, n1, n2, n3, rem = share
     assert n2 == max(share)

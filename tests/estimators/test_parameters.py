@@ -9,7 +9,7 @@ from skorch.callbacks import Checkpoint, EarlyStopping, EpochTimer, LRScheduler
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.parameters import RULES, check_parameters
+from braindecode_pars.estimators.parameters import RULES, check_estimator
 
 ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier, FewLabelsClassifier]
 #: Parameters of any type: they are checked where they are used.
@@ -19,7 +19,7 @@ ANY_TYPE = {"encoder", "unlabeled_label", "augmentation"}
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_parameter_has_a_rule_that_its_default_passes(estimator):
     assert set(estimator().get_params()) - ANY_TYPE <= set(RULES)
-    check_parameters(estimator())
+    check_estimator(estimator())
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -40,7 +40,7 @@ def test_a_wrong_parameter_is_refused_before_the_data_are_read(estimator):
     ],
 )
 def test_what_is_accepted(parameters):
-    check_parameters(PARSClassifier(**parameters))
+    check_estimator(PARSClassifier(**parameters))
 
 
 @pytest.mark.parametrize("kind", [PARSClassifier, NetworkClassifier])
@@ -48,17 +48,17 @@ def test_a_scheduler_and_the_warmup_exclude_each_other(kind):
     scheduler = LRScheduler("ExponentialLR", gamma=0.5)
     for callback in (scheduler, ("rate", scheduler), LRScheduler):
         with pytest.raises(ValueError, match=r"LRScheduler.* finetune_warmup"):
-            check_parameters(kind(callbacks=[callback]))
-        check_parameters(kind(callbacks=[callback], finetune_warmup=None))
+            check_estimator(kind(callbacks=[callback]))
+        check_estimator(kind(callbacks=[callback], finetune_warmup=None))
 
 
 @pytest.mark.parametrize("kind", [PARSClassifier, NetworkClassifier])
 def test_a_callback_on_the_validation_loss_needs_validation(kind):
     for callback in (EarlyStopping(), ("best", Checkpoint()), EarlyStopping):
         with pytest.raises(ValueError, match="valid_loss"):
-            check_parameters(kind(callbacks=[callback]))
-        check_parameters(kind(callbacks=[callback], validation=0.2))
-    check_parameters(kind(callbacks=[EarlyStopping(monitor="train_loss")]))
+            check_estimator(kind(callbacks=[callback]))
+        check_estimator(kind(callbacks=[callback], validation=0.2))
+    check_estimator(kind(callbacks=[EarlyStopping(monitor="train_loss")]))
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_a_callback_on_the_validation_loss_needs_validation(kind):
 )
 def test_lists_are_looked_into(parameters, message):
     with pytest.raises(TypeError, match=message):
-        check_parameters(PARSClassifier(**parameters))
+        check_estimator(PARSClassifier(**parameters))

@@ -37,7 +37,7 @@ from braindecode_pars import (
     as_sklearn,
     datasets,
 )
-from braindecode_pars._common.files import differences, read_checked, write_checked
+from braindecode_pars._common.files import changed_settings, read_checked, write_checked
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.evaluation.cache import (
@@ -192,7 +192,7 @@ def test_a_description_has_class_and_parameters_but_no_seeds():
     pipe = make_pipeline(LogBandPower(), LogisticRegression(C=2, random_state=1, verbose=0))
     other = make_pipeline(LogBandPower(), LogisticRegression(C=3, random_state=2, verbose=1))
     described = json.loads(json.dumps(describe_estimator(pipe)))
-    (found,) = differences(described, json.loads(json.dumps(describe_estimator(other))))
+    (found,) = changed_settings(described, json.loads(json.dumps(describe_estimator(other))))
     assert found == "steps[1][1].C is 3, was 2"
     assert "LogisticRegression" in json.dumps(described)
 
@@ -201,7 +201,7 @@ def test_a_description_changes_with_the_weights_of_the_encoder(tmp_path):
     torch.manual_seed(0)
     encoders = [PatchEncoder(100, 16, 1, 2, 32) for _ in range(2)]
     one, two = (describe_estimator(PARSClassifier(encoder=encoder)) for encoder in encoders)
-    (found,) = differences(one, two)
+    (found,) = changed_settings(one, two)
     assert found.startswith("encoder is ")
     assert one == describe_estimator(PARSClassifier(encoder=encoders[0]))
 
@@ -213,7 +213,7 @@ def test_a_description_changes_with_the_content_of_an_encoder_folder(nights, tmp
         embedder = PARSEmbedder(pretrain_epochs=1, random_state=seed, **tiny).fit(nights)
         embedder.save(tmp_path / "encoder")
         described.append(describe_estimator(PARSClassifier(encoder=tmp_path / "encoder")))
-    (found,) = differences(*described)
+    (found,) = changed_settings(*described)
     assert found.startswith("encoder is ")
 
 
@@ -230,7 +230,7 @@ def test_a_description_changes_with_the_source_of_a_task_of_the_user(own_task, g
     own_task.write_text("# a comment\n" + own_task.read_text())
     assert described() == before
     own_task.write_text(own_task.read_text().replace("return 1.0", "return 2.0"))
-    (found,) = differences(before, described())
+    (found,) = changed_settings(before, described())
     assert found.startswith("sources.my_task is ")
 
 
@@ -255,7 +255,7 @@ def test_other_data_have_another_description(nights, change):
         other = with_subject(nights, 1)
         other.datasets[0].raw = other.datasets[0].raw.copy()
         other.datasets[0].raw._data = np.asarray(other.datasets[0].raw._data) * 1.1
-    found, *_ = differences(described(nights), described(other))
+    found, *_ = changed_settings(described(nights), described(other))
     assert found.startswith(f"{change}")
     assert described(nights) == described(with_subject(nights, 1))
 
@@ -311,7 +311,7 @@ def test_bad_channels_of_epochs_count(make):
 def test_every_entry_of_the_descriptions_counts(nights):
     other = with_subject(nights, 2, session="evening")
     one, two = (describe_corpus(Corpus.of(windows, "", -1)) for windows in (nights, other))
-    (found,) = differences(one, two)
+    (found,) = changed_settings(one, two)
     assert found.startswith("descriptions is ")
 
 
@@ -341,7 +341,7 @@ def test_seeds_that_no_protocol_sets_count():
             self.random_state = random_state
 
     described = [describe_estimator(PARSClassifier(augmentation=[Noise(n)])) for n in (1, 2)]
-    (found,) = differences(*described)
+    (found,) = changed_settings(*described)
     assert found.startswith("augmentation[0] is 'Noise ")
 
 
@@ -352,7 +352,7 @@ def test_parameters_deep_inside_count():
             estimator = make_pipeline(estimator)
         return describe_estimator(estimator)
 
-    (found,) = differences(nested(1), nested(2))
+    (found,) = changed_settings(nested(1), nested(2))
     assert found.endswith("C is 2, was 1")
 
 
@@ -371,7 +371,7 @@ def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch
     for content in ("published", "published anew"):
         (tmp_path / "encoder.json").write_text(content)
         described.append(describe_estimator(PARSClassifier(encoder="hf://owner/name")))
-    (found,) = differences(*described)
+    (found,) = changed_settings(*described)
     assert found.startswith("encoder is ")
 
 

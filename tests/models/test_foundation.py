@@ -26,7 +26,7 @@ from braindecode_pars._common.seeding import seeded
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import compare
-from braindecode_pars.models import FOUNDATION_MODELS, Preparation
+from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
 from braindecode_pars.models.foundation import Prepare
 
 pytestmark = pytest.mark.filterwarnings(
@@ -130,7 +130,7 @@ def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
 
 def test_other_rates_are_resampled():
     x = np.sin(2 * np.pi * 7 * np.arange(500) / 125)[None, None]
-    y = Prepare(Preparation(sfreq=200.0, volts=1.0), 125.0, [])(torch.from_numpy(x))
+    y = Prepare(InputFormat(sfreq=200.0, volts=1.0), 125.0, [])(torch.from_numpy(x))
     assert y.shape == (1, 1, 800)
     expected = np.sin(2 * np.pi * 7 * np.arange(800) / 200)
     np.testing.assert_allclose(y[0, 0, 50:-50], expected[50:-50], atol=0.01)
@@ -343,7 +343,7 @@ def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
 
 
 def test_an_unknown_network_needs_a_preparation():
-    with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass preparation="):
+    with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass input_format="):
         classifier("EEGNet", "file.pt").fit(recording())
 
 
@@ -365,8 +365,8 @@ def test_own_weights_of_any_network_with_a_preparation(tmp_path):
     params = dict(final_layer_with_constraint=True)
     own = EEGNet(n_outputs=8, n_chans=19, n_times=400, sfreq=100, **params)
     file = save(own.state_dict(), tmp_path)
-    preparation = Preparation(sfreq=100.0, volts=1e-6)
-    clf = classifier("EEGNet", file, preparation=preparation, network_params=params)
+    input_format = InputFormat(sfreq=100.0, volts=1e-6)
+    clf = classifier("EEGNet", file, input_format=input_format, network_params=params)
     clf.fit(recording())
     assert clf.net_.module_.network.n_times == 400
     assert changed(clf, own) == set()  # nor the running means of its batch norms
@@ -433,4 +433,4 @@ def test_the_table_has_the_channels_of_braindecode():
     for name, row in FOUNDATION_MODELS.items():
         assert issubclass(getattr(braindecode.models, name), nn.Module)
         assert row.source.startswith(("github.com/", "arXiv:", "braindecode "))
-        assert row.corpus != Preparation(sfreq=1, volts=1).corpus
+        assert row.corpus != InputFormat(sfreq=1, volts=1).corpus

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.score_figures import in_order, over_seeds, select
+from braindecode_pars.plotting.score_figures import over_seeds, select, sorted_values
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
@@ -58,8 +58,8 @@ def test_only_one_metric_is_selected(make_scores):
 
 
 def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
-    assert in_order(pd.Series([40, 20.0, np.nan, 30, 20])) == [20, 30, 40]
-    assert in_order(pd.Series(["random", "grid", None, "random"])) == ["random", "grid"]
+    assert sorted_values(pd.Series([40, 20.0, np.nan, 30, 20])) == [20, 30, 40]
+    assert sorted_values(pd.Series(["random", "grid", None, "random"])) == ["random", "grid"]
 
 
 def test_pooled_rows_come_before_means_over_subjects(make_scores):

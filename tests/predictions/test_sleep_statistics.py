@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.datasets.simulated import hypnogram
+from braindecode_pars.datasets.simulated import stages_of_a_night
 from braindecode_pars.predictions import sleep_statistics
 
 NAMES = ["W", "N1", "N2", "N3", "R"]
@@ -41,7 +41,7 @@ def frame(night, minutes=0.5):
 @pytest.mark.parametrize("seed", range(4))
 def test_against_a_plain_count(seed):
     rng = np.random.default_rng(seed)
-    night = [NAMES[stage] for stage in hypnogram(400, rng)]
+    night = [NAMES[stage] for stage in stages_of_a_night(400, rng)]
     for i in rng.integers(0, 400, 30):
         night[i] = "?"
     expected = plain(night)

@@ -10,7 +10,11 @@ import pytest
 from support import own_recipe
 
 from braindecode_pars.datasets import eesm17, physionet_mi, tuab, tueg, tusz
-from braindecode_pars.recordings.continuous import ContinuousCorpus, divided, without_left_out
+from braindecode_pars.recordings.continuous import (
+    ContinuousCorpus,
+    divided_settings,
+    without_left_out,
+)
 
 
 @pytest.fixture
@@ -125,6 +129,6 @@ def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
 
 def test_settings_are_those_of_finding_or_of_reading():
     settings = dict(dev="valid", min_overlap=2)
-    assert divided(tusz, tusz.cut, settings) == ({"dev": "valid"}, {"min_overlap": 2})
+    assert divided_settings(tusz, tusz.cut, settings) == ({"dev": "valid"}, {"min_overlap": 2})
     with pytest.raises(TypeError, match="min_overlap"):
-        divided(tusz, tusz.prepare, settings)
+        divided_settings(tusz, tusz.prepare, settings)

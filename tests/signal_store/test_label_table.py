@@ -13,7 +13,7 @@ from support.labelled_stores import check_equal
 
 from braindecode_pars._common.files import replace_file
 from braindecode_pars.signal_store import SignalStore, index
-from braindecode_pars.signal_store.index import labels_of, labels_of_pieces, resampled_labels
+from braindecode_pars.signal_store.index import label_rows, labels_of_pieces, resampled_labels
 from braindecode_pars.signal_store.sources import Source
 
 
@@ -183,12 +183,12 @@ def test_stores_without_labels_have_no_table(nights, tmp_path):
 def test_labels_of_any_scalar_type(nights):
     one = nights.datasets[0]
     for targets in ([0, -1], ["N2", "W"], [0.5, 2.0], [True, False]):
-        found = labels_of(with_targets(one, np.array(targets)))["target"].tolist()
+        found = label_rows(with_targets(one, np.array(targets)))["target"].tolist()
         assert (found, type(found[0])) == (targets, type(targets[0]))
-    assert labels_of(with_targets(one, [])) is None
+    assert label_rows(with_targets(one, [])) is None
     for wrong in (None, float("nan"), [1, 2]):
         with pytest.raises(ValueError, match="window 1"):
-            labels_of(with_targets(one, [0, wrong]))
+            label_rows(with_targets(one, [0, wrong]))
 
 
 def windows_at(starts) -> pd.DataFrame:

@@ -15,10 +15,10 @@ from support.small_runs import make_store, run
 
 from braindecode_pars._common.files import (
     as_read,
+    changed_settings,
     check_may_write,
     checksum_of,
     checksum_of_file,
-    differences,
     plain,
     read_checked,
     read_json,
@@ -218,9 +218,9 @@ def test_an_edited_file_is_refused(tmp_path, edit):
     ],
 )
 def test_differences(before, now, expected):
-    assert differences(before, now, ignore=("device",)) == expected
+    assert changed_settings(before, now, ignore=("device",)) == expected
 
 
 def test_long_values_are_cut():
-    (phrase,) = differences({"a": "x" * 100}, {"a": 1})
+    (phrase,) = changed_settings({"a": "x" * 100}, {"a": 1})
     assert len(phrase) < 90

@@ -16,10 +16,10 @@ from braindecode_pars.datasets.simulated import STAGES
 from braindecode_pars.windows.door import as_windows, joined_labels_by_name
 from braindecode_pars.windows.labels import (
     check_class_labels,
-    class_names,
     cross_entropy_weights,
     find_unlabeled,
     labels_of,
+    names_of_classes,
     where_labelled,
 )
 
@@ -164,7 +164,10 @@ def test_event_id_of_epochs_also_one_by_one():
     )
     for source in (given, [given[i] for i in range(4)]):
         windows = as_windows(source)
-        assert class_names(np.unique(windows.y), windows.label_names) == {7: "left", 9: "right"}
+        assert names_of_classes(np.unique(windows.y), windows.label_names) == {
+            7: "left",
+            9: "right",
+        }
 
 
 def test_parts_keep_names(nights):
@@ -210,12 +213,12 @@ def test_one_name_with_two_labels_is_a_warning():
     ],
 )
 def test_names_of_classes(labels, by_name, expected):
-    assert class_names(np.array(labels), by_name) == expected
+    assert names_of_classes(np.array(labels), by_name) == expected
 
 
 def test_a_name_that_is_the_label_of_another_class_names_none():
-    assert class_names(np.array([0, 1]), {"1": 0}) is None
-    assert class_names(np.array([0, 1]), {"1": 0, "2": 1}) == {0: "1", 1: "2"}
+    assert names_of_classes(np.array([0, 1]), {"1": 0}) is None
+    assert names_of_classes(np.array([0, 1]), {"1": 0, "2": 1}) == {0: "1", 1: "2"}
 
 
 def test_a_given_weight_counts_only_for_a_class_with_windows():
