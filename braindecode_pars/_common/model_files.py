@@ -138,7 +138,8 @@ def described_in(source: Any, what: str = "model") -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(
-            f"{source} does not describe a {what} of this version: {error}."
+            f"{source} does not describe a {what} of this version: {error}. Load it with the "
+            "version that saved it, or fit again."
         ) from error
 
 
@@ -264,8 +265,8 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     metadata = header.pop("__metadata__", {})
     if _KEY not in metadata:
         raise ValueError(
-            f"{source} has no description: it is of another program, or of version 0.1.0; load "
-            "that with version 0.2.0 and save it again."
+            f"{source} has no description: it is of another program, or of version 0.1.0, which "
+            "is no longer read; fit again."
         )
     try:
         entries = json.loads(metadata[_KEY])

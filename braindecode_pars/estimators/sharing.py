@@ -262,7 +262,7 @@ def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
         classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
         fitted["classes_"] = classes
         fitted["class_names_"] = names and dict(zip(classes.tolist(), names, strict=True))
-        fitted["transitions_"] = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
+        fitted["transitions_"] = Transitions.from_json(described["transitions"])
     return fitted
 
 
