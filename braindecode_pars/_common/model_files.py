@@ -138,7 +138,8 @@ def described_in(source: Any, what: str = "model") -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(
-            f"{source} does not describe a {what} of this version: {error}."
+            f"{source} does not describe a {what} of this version: {error}. Load it with the "
+            "version that saved it, or fit again."
         ) from error
 
 
@@ -264,8 +265,8 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     metadata = header.pop("__metadata__", {})
     if _KEY not in metadata:
         raise ValueError(
-            f"{source} has no description: it is of another program, or of version 0.1.0; load "
-            "that with version 0.2.0 and save it again."
+            f"{source} has no description: it is of another program, or of version 0.1.0, which "
+            "is no longer read; fit again."
         )
     try:
         entries = json.loads(metadata[_KEY])
@@ -502,9 +503,6 @@ def packaged_folder(name: str) -> Path | None:
 PREFIX = "hf://"
 PATTERNS = ["*.json", "*.safetensors"]
 README = "README.md"
-#: Files of a model of any kind. An upload deletes those of an earlier model, which may contain the
-#: names of subjects.
-_OF_MODELS = sorted({name for files in MODEL_FILES.values() for name in files})
 _REPO_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
@@ -588,65 +586,3 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
 def _reason(error: Exception) -> str:
     """Return the first line of an error of the Hub, whose others are for its developers."""
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def upload_folder(
-    folder: Path,
-    repo_id: str,
-    message: str,
-    *,
-    private: bool,
-    token: str | None,
-    revision: str | None,
-) -> str:
-    """Upload the folder of a model to the Hub, and create the repository if it does not exist.
-
-    A model of another kind in the repository is deleted.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder with a model and its ``README.md``.
-    repo_id : str
-        Repository, ``"owner/name"``.
-    message : str
-        Message of the commit.
-    private : bool
-        Whether a new repository is private.
-    token, revision
-        As in ``huggingface_hub.HfApi.upload_folder``.
-
-    Returns
-    -------
-    str
-        URL of the commit.
-
-    Raises
-    ------
-    ImportError
-        When ``huggingface_hub`` is not installed.
-    ValueError
-        When the name of the repository is not valid.
-    OSError
-        When the Hub refuses, or cannot be reached.
-    """
-    if not _REPO_ID.fullmatch(repo_id):
-        raise ValueError(f"repo_id must be of the form 'owner/name', got {repo_id!r}.")
-    from huggingface_hub import HfApi
-
-    hub = HfApi(token=token)
-    try:
-        hub.create_repo(repo_id, private=private, exist_ok=True)
-        # The README of an existing repository is the user's own.
-        known = hub.file_exists(repo_id, README, revision=revision)
-        commit = hub.upload_folder(
-            repo_id=repo_id,
-            folder_path=folder,
-            allow_patterns=PATTERNS if known else [*PATTERNS, README],
-            delete_patterns=_OF_MODELS,
-            commit_message=message,
-            revision=revision,
-        )
-        return str(commit.commit_url)
-    except Exception as error:  # the Hub and the network raise many types of errors
-        raise OSError(f"{repo_id} could not be uploaded: {_reason(error)}") from error

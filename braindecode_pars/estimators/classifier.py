@@ -201,7 +201,7 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
         standard deviations of a channel in a window. ``predict_raw`` compares a recording with it.
     transitions_ : Transitions | None
         Which labels follow each other in the training windows, for ``predict_raw(smooth=True)``.
-        None when no two windows touch in time, and in models that version 0.2.0 saved.
+        None when no two windows touch in time.
     n_chans_, n_times_ : int
         Number of channels and of samples in a training window.
     chs_info_ : list of dict | None

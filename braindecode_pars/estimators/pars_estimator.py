@@ -277,10 +277,9 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         self.load_report_ = loaded.load_report
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
-        if "fine_tuning" in described:  # not in models of 0.2.0, whose parameters have no "auto"
-            chosen = described["fine_tuning"].items()
-            self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
-        of_classes = described.get("class_weights")  # None too for numbers as labels
+        chosen = described["fine_tuning"].items()
+        self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
+        of_classes = described["class_weights"]  # None too for numbers as labels
         of_classes = None if of_classes is None else torch.FloatTensor(of_classes)
         self.net_ = fine_tuning_net(self, loaded, class_weights=of_classes)
         self.fine_tuning_["head"] = loaded.head

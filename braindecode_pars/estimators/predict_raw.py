@@ -206,8 +206,7 @@ def check_transitions(clf: Any) -> None:
     if clf.transitions_ is None:
         raise ValueError(
             "This model knows no transitions between labels, which smoothing needs: no two windows "
-            "of its training touch in time, or it was saved by version 0.2.0. Fit again, on "
-            "windows side by side."
+            "of its training touch in time. Fit again, on windows side by side."
         )
 
 

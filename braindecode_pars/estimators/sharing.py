@@ -1,4 +1,4 @@
-"""Fitted estimators as folders and repositories: for their owners, and for others without names.
+"""Fitted estimators as folders: for their owners, and for others without names.
 
 Parameters and labels are stored as JSON, without pickle.
 """
@@ -6,15 +6,12 @@ Parameters and labels are stored as JSON, without pickle.
 from __future__ import annotations
 
 import os
-import re
 from abc import abstractmethod
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -26,13 +23,11 @@ from braindecode_pars._common.model_files import (
     EMBEDDER,
     ENTRIES,
     NETWORKS,
-    PREFIX,
     check_may_save,
     described_in,
     model_folder,
     packaged_folder,
     read_model,
-    upload_folder,
     write_model,
 )
 from braindecode_pars._common.settings import names_file
@@ -46,12 +41,9 @@ from braindecode_pars.pretrained.saved import pretrained_from_file
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
-#: Columns of scores that name people, in lower case.
-_NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
-
 
 class SavedEstimator:
-    """Saving, loading, upload and download of an estimator with an encoder."""
+    """Saving, loading and download of an estimator with an encoder."""
 
     encoder_card_: EncoderCard
     preprocessing_: Preprocessing
@@ -68,19 +60,6 @@ class SavedEstimator:
     @abstractmethod
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
-
-    def _content(self, *, share: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Return description and tensors; for others without names of subjects and paths."""
-        description, tensors = self._to_save()
-        own = description[ENTRIES[self._kind]]
-        own |= fitted_to_json(self)
-        if share:
-            # The text of an object may be the path of a folder.
-            left_out = own["parameters"]["left_out"]
-            left_out |= dict.fromkeys(left_out, "...")
-            part = own if self._kind in NETWORKS else description
-            part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
-        return description, tensors
 
     def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write the fitted model into a folder, without pickle.
@@ -118,9 +97,18 @@ class SavedEstimator:
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
-        content = self._content(share=share)
+        description, tensors = self._to_save()
+        own = description[ENTRIES[self._kind]]
+        own |= fitted_to_json(self)
+        if share:
+            # The text of an object may be the path of a folder.
+            left_out = own["parameters"]["left_out"]
+            left_out |= dict.fromkeys(left_out, "...")
+            part = own if self._kind in NETWORKS else description
+            part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
         check_may_save(folder, self._kind, share=share)
-        return (write_shared if share else write_model)(folder, self._kind, *content)
+        write = write_shared if share else write_model
+        return write(folder, self._kind, description, tensors)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> Self:
@@ -174,76 +162,6 @@ class SavedEstimator:
             vars(loaded).update(fitted_from_json(described))
             loaded._restore(described, weights, model.tensors)
         return loaded
-
-    def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        licence: str | None = None,
-        about: str | None = None,
-        scores: pd.DataFrame | None = None,
-        private: bool = True,
-        token: str | None = None,
-        revision: str | None = None,
-        commit_message: str | None = None,
-    ) -> str:
-        """Upload the fitted model to the Hugging Face Hub, as ``save(share=True)`` writes it.
-
-        Parameters
-        ----------
-        repo_id : str
-            Repository, ``"owner/name"``. It is created if it does not exist.
-        licence : str | None
-            Licence of the model, such as ``"cc-by-4.0"``, for the model card. Recordings may have
-            licences that bind what is made of them.
-        about : str | None
-            What the model is for, and what others should know, for the model card.
-        scores : DataFrame | None
-            Scores of held-out subjects for the model card, without the names of subjects: the
-            table of :func:`~braindecode_pars.evaluation.summarize`.
-        private : bool
-            Whether a new repository is private. An existing one stays as it is. The model in it is
-            replaced, but earlier commits keep theirs.
-        token : str | None
-            Token of the Hub; None is the one of ``hf auth login``.
-        revision : str | None
-            Branch; None is the main one.
-        commit_message : str | None
-            Message of the commit.
-
-        Returns
-        -------
-        str
-            URL of the commit. A ``README.md`` in the repository is kept, so that you can edit it.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before ``fit``.
-        ImportError
-            When ``huggingface_hub`` is not installed.
-        ValueError
-            When the name of the repository is not valid, or ``scores`` name subjects.
-        OSError
-            When the upload fails. The message has the reason.
-
-        Examples
-        --------
-        >>> clf.push_to_hub("me/sleep-stages", licence="cc-by-4.0")  # doctest: +SKIP
-        """
-        check_is_fitted(self)
-        columns = [] if scores is None else map(str, scores.columns)
-        named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
-        if named:
-            raise ValueError(f"The column {named[0]!r} names people; pass summarize(scores).")
-        content = self._content(share=True)
-        card: dict[str, Any] = dict(licence=licence, about=about, scores=scores)
-        hub: dict[str, Any] = dict(private=private, token=token, revision=revision)
-        message = commit_message or f"A {self._kind} of braindecode_pars"
-        with TemporaryDirectory() as name:
-            source = f"{PREFIX}{repo_id}"
-            folder = write_shared(Path(name), self._kind, *content, source=source, **card)
-            return upload_folder(folder, repo_id, message, **hub)
 
     @classmethod
     def from_pretrained(
@@ -344,7 +262,7 @@ def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
         classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
         fitted["classes_"] = classes
         fitted["class_names_"] = names and dict(zip(classes.tolist(), names, strict=True))
-        fitted["transitions_"] = Transitions.from_json(described.get("transitions"))  # not in 0.2.0
+        fitted["transitions_"] = Transitions.from_json(described["transitions"])
     return fitted
 
 

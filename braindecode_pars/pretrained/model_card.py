@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import pandas as pd
 from torch import Tensor
 
 from braindecode_pars._common.files import replace_file
@@ -37,9 +36,6 @@ def model_card(
     description: Mapping[str, Any],
     *,
     source: str = "FOLDER",
-    licence: str | None = None,
-    about: str | None = None,
-    scores: pd.DataFrame | None = None,
     names: bool = False,
 ) -> str:
     """Return the text of a model card.
@@ -52,14 +48,6 @@ def model_card(
         Description in the model file.
     source : str
         Where the model can be loaded from, for the example.
-    licence : str | None
-        Licence of the model. None is that of the card, except for a classifier or regressor: the
-        card of its encoder does not know it.
-    about : str | None
-        What the model is for, and what others should know; None is the description of the card.
-    scores : DataFrame | None
-        Scores of held-out subjects, a row for each method or metric, as from
-        :func:`~braindecode_pars.evaluation.summarize`. None states that there are none.
     names : bool
         Whether the text has names of subjects that are not hidden, and entries of ``about`` that
         may have names: for a terminal, but not for a file that others may get.
@@ -85,18 +73,17 @@ def model_card(
     card = card_of(kind, description)
     if not names:
         card = replace(card, about={k: v for k, v in card.about.items() if k in SHARED_FACTS})
-    facts, title = card.about, f"{kind} for EEG"
-    if kind not in PREDICTORS:
-        title = facts.get("name", title)
-        licence, about = licence or facts.get("licence"), about or facts.get("description")
+    # The card of a classifier or regressor is that of its encoder.
+    facts = card.about
+    own = {} if kind in PREDICTORS else facts
     subjects = [*(card.subjects or ()), *(card.finetune_subjects or ())]
     # Public corpora stay readable.
     seen = sorted({str(name).partition(":")[0] for name in subjects} & {*CORPORA})
     page = dict(
         kind=kind,
-        header=_header(kind, card.task, licence),
-        title=title,
-        about=about,
+        header=_header(kind, card.task, own.get("licence")),
+        title=own.get("name", f"{kind} for EEG"),
+        about=own.get("description"),
         source=source,
         card=card,
         facts=facts,
@@ -104,9 +91,8 @@ def model_card(
         people=partial(_people, names=names),
         corpora=dict.fromkeys([*map(str, facts.get("corpora") or ()), *seen]),
         encoder=_encoder(card, description.get("encoder", {})),
-        scores=_rows(scores),
         hashed=any(map(is_hidden, subjects)),
-        licence=licence,
+        licence=own.get("licence"),
         licence_of_encoder=facts.get("licence") if kind in PREDICTORS else None,
         text_of=text_of,
         preprocessing=_preprocessing(description, estimator, card),
@@ -122,11 +108,7 @@ def model_card(
 
 
 def write_shared(
-    folder: Path,
-    kind: str,
-    description: Mapping[str, Any],
-    tensors: Mapping[str, Tensor],
-    **card: Any,
+    folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> Path:
     """Write a model for others, with its card; a ``README.md`` in the folder stays as it is.
 
@@ -134,15 +116,13 @@ def write_shared(
     ----------
     folder, kind, description, tensors
         As in :func:`~braindecode_pars._common.model_files.write_model`.
-    **card
-        Further arguments of :func:`model_card`.
 
     Returns
     -------
     Path
         The folder.
     """
-    text = model_card(kind, description, **card)
+    text = model_card(kind, description)
     write_model(folder, kind, description, tensors)
     if not (folder / README).exists():
         replace_file(folder / README, text)
@@ -214,12 +194,3 @@ def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:
 
 def _given(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value}" for name, value in arguments.items()]
-
-
-def _rows(scores: pd.DataFrame | None) -> list[list[str]]:
-    """Return the rows of a table in Markdown."""
-    if scores is None:
-        return []
-    cells = scores.map(lambda cell: f"{cell:.3g}" if isinstance(cell, float) else str(cell))
-    rows = [scores.columns, ["---"] * len(scores.columns), *cells.itertuples(index=False)]
-    return [[str(cell).replace("|", "\\|") for cell in row] for row in rows]

@@ -150,7 +150,7 @@ class RunFolder:
             _ = run["run_id"], run["store"]["checksum"], run["sessions"][0]["processes"]
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(
-                f"{self.description} does not describe a run of this version or 0.2.0 ({error!r})."
+                f"{self.description} does not describe a run of this version ({error!r})."
             ) from error
         return run
 

@@ -27,10 +27,6 @@ INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
 VERSION = 5
-#: Versions that can be read. Stores of version 1 contain no count of clipped samples, those of
-#: versions 1 and 2 no shares of corpora, those before version 4 no labels, and those before version
-#: 5 no preprocessing.
-READABLE = (1, 2, 3, 4, 5)
 _CHECKSUM = b'"checksum": '
 
 
@@ -233,16 +229,18 @@ class Index:
             entries = parse_json(content)
             # Format and version first: another format may have no checksum.
             name, version = entries.get("format"), entries.get("version")
-            if name != FORMAT or version not in READABLE:
-                raise ValueError(f"it is version {version} of {name!r}")
+            if (name, version) != (FORMAT, VERSION):
+                raise ValueError(
+                    f"it is version {version} of {name!r}, and only version {VERSION} of "
+                    f"{FORMAT!r} is read; create the store again"
+                )
             # The checksum covers everything before its own entry, which is the last.
             if entries.get("checksum") != checksum_of(content.rpartition(_CHECKSUM)[0]):
                 raise ValueError("it was altered, since its checksum does not match")
         except ValueError as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
         entries["recordings"] = [StoredRecording(**entry) for entry in entries["recordings"]]
-        # Earlier versions lack shares and labels.
-        return cls(**{f.name: entries[f.name] for f in fields(cls) if f.name in entries})
+        return cls(**{f.name: entries[f.name] for f in fields(cls)})
 
     def write(self, folder: Path) -> None:
         """Replace the index on disk, completely or not at all.

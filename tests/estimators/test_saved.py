@@ -276,6 +276,13 @@ def test_a_description_of_another_version(folder, entries, message):
         PARSClassifier.load(folder)
 
 
+@pytest.mark.parametrize("entry", ["transitions", "fine_tuning"])
+def test_a_classifier_of_version_0_2_0_is_refused(folder, entry):
+    change_description(folder, lambda description: description["classifier"].pop(entry))
+    with pytest.raises(ValueError, match=rf"model\.safetensors .* this version: '{entry}'.* fit"):
+        PARSClassifier.load(folder)
+
+
 @pytest.mark.parametrize("network", [{"hidden": 3}, {"n_outputs": "five"}])
 def test_a_description_of_another_network(folder, network):
     change_description(folder, lambda description: description["network"].update(network))

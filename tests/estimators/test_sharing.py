@@ -1,17 +1,13 @@
-"""Models for others: no names in the folder, leaks that are still found, and the Hub."""
+"""Models for others: no names in the folder, leaks that are still found, and downloads."""
 
 from __future__ import annotations
 
 import copy
-import fnmatch
 import os
-import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from filelock import FileLock
 from support.small_estimators import classifier, embedder
@@ -103,116 +99,6 @@ def test_what_a_killed_save_leaves_is_not_shared(fitted, tmp_path, seconds):
     fitted.save(folder, share=True)
     assert names_in(folder) == []
     assert not killed.exists()
-
-
-class FakeHub:
-    """The calls of HfApi, and the files that are uploaded."""
-
-    def __init__(self, has_readme=False, error=None):
-        self.has_readme, self.error = has_readme, error
-        self.calls, self.files = [], {}
-
-    def __call__(self, token=None):
-        self.calls.append(("token", token))
-        return self
-
-    def create_repo(self, repo_id, **options):
-        if self.error:
-            raise self.error
-        self.calls.append((repo_id, options))
-
-    def file_exists(self, repo_id, name, revision=None):
-        return self.has_readme
-
-    def upload_folder(
-        self, *, folder_path, allow_patterns, delete_patterns, commit_message, revision, repo_id
-    ):
-        files = {file for pattern in allow_patterns for file in Path(folder_path).glob(pattern)}
-        for pattern in delete_patterns:
-            for name in fnmatch.filter(self.files, pattern):
-                del self.files[name]
-        self.files |= {file.name: file.read_bytes() for file in files}
-        self.calls.append((commit_message, revision))
-        return SimpleNamespace(commit_url=f"https://hub/{repo_id}/commit/1")
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    huggingface_hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is absent")
-
-    def use(**options):
-        fake = FakeHub(**options)
-        monkeypatch.setattr(huggingface_hub, "HfApi", fake)
-        return fake
-
-    return use
-
-
-def test_a_model_is_uploaded_without_names_to_a_private_repository(fitted, hub, tmp_path):
-    fake = hub()
-    scores = pd.DataFrame({"metric": ["kappa"], "mean": [0.5]})
-    url = fitted.push_to_hub("me/stages", licence="mit", scores=scores, token="secret")
-    assert url == "https://hub/me/stages/commit/1"
-    assert fake.calls[:2] == [
-        ("token", "secret"),
-        ("me/stages", {"private": True, "exist_ok": True}),
-    ]
-    for name, content in fake.files.items():
-        (tmp_path / name).write_bytes(content)
-    assert sorted(fake.files) == ["README.md", "config.json", "model.safetensors"]
-    assert names_in(tmp_path) == []
-    assert b"| kappa | 0.5 |" in fake.files["README.md"]
-    assert b'from_pretrained("hf://me/stages")' in fake.files["README.md"]
-    with pytest.warns(UserWarning, match="not saved"):
-        PARSClassifier.load(tmp_path)
-
-
-def test_a_readme_on_the_hub_is_kept(pretrained, hub):
-    fake = hub(has_readme=True)
-    PARSEmbedder.load(pretrained).push_to_hub("me/encoder", commit_message="two", revision="dev")
-    assert sorted(fake.files) == ["encoder.json", "encoder.safetensors"]
-    assert fake.calls[-1] == ("two", "dev")
-
-
-def test_names_are_never_uploaded(pretrained, hub):
-    model = PARSEmbedder.load(pretrained)
-    fake = hub()
-    model.push_to_hub("me/encoder")
-    assert "encoder.json" in fake.files
-    assert not any(b"Berta" in content for content in fake.files.values())
-    with pytest.raises(TypeError, match="share"):
-        model.push_to_hub("me/encoder", share=False)
-
-
-def test_no_model_of_an_earlier_upload_stays(fitted, pretrained, hub, tmp_path):
-    """One of another kind has other files; it may have names, and it would be loaded."""
-    fake = hub()
-    PARSEmbedder.load(pretrained).push_to_hub("me/it")
-    fitted.push_to_hub("me/it")
-    assert sorted(fake.files) == ["README.md", "config.json", "model.safetensors"]
-
-
-@pytest.mark.parametrize("column", ["Subject", "test_subject", "patient_id", "participant"])
-def test_scores_that_name_people_in_another_column(column, fitted, hub):
-    scores = pd.DataFrame({column: ["Berta"], "kappa": [0.5]})
-    with pytest.raises(ValueError, match=column):
-        fitted.push_to_hub("me/it", scores=scores)
-
-
-def test_an_upload_that_cannot_be_made(pretrained, hub, monkeypatch):
-    model = PARSEmbedder.load(pretrained)
-    fake = hub(error=ConnectionError("no route to host\nand a long trace"))
-    with pytest.raises(OSError, match="no route to host"):
-        model.push_to_hub("me/it")
-    with pytest.raises(ValueError, match="repo_id"):
-        model.push_to_hub("it")
-    scores = pd.DataFrame({"subject": ["Berta"], "kappa": [0.5]})
-    with pytest.raises(ValueError, match="subject"):
-        model.push_to_hub("me/it", scores=scores)
-    assert fake.files == {}
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match="huggingface_hub"):
-        model.push_to_hub("me/it")
 
 
 def test_from_pretrained_downloads(pretrained, monkeypatch):
