@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars.estimators.parameters import check_parameters
+from braindecode_pars.estimators.parameters import check_estimator
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet
 
@@ -64,4 +64,4 @@ def test_fine_tuning_is_the_part_without_encoder_and_pretraining():
 def test_eesm17_has_noise_on_random_channels():
     difference = {k: v for k, v in paper.EESM17.items() if paper.CLASSIFIER.get(k) != v}
     assert difference == {"augmentation": "ChannelNoise"}
-    check_parameters(PARSClassifier(**paper.EESM17))
+    check_estimator(PARSClassifier(**paper.EESM17))

@@ -18,7 +18,7 @@ from braindecode_pars.datasets import ysyw
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.sources import Preparation, find_sources
+from braindecode_pars.signal_store.sources import StoredForm, find_sources
 
 
 def test_all_formats_in_a_folder_are_read(written):
@@ -26,7 +26,7 @@ def test_all_formats_in_a_folder_are_read(written):
     sources = find_sources(root, None)
     assert [source.name for source in sources] == list(expected)
     for source in sources:
-        signals, ch_names, sfreq = Preparation().apply(source.open()[0])
+        signals, ch_names, sfreq = StoredForm().apply(source.open()[0])
         assert sfreq == 100
         assert len(ch_names) == len(expected[source.name])
         # EDF rounds to 65,536 steps, WFDB to fewer.
@@ -35,9 +35,9 @@ def test_all_formats_in_a_folder_are_read(written):
 
 def test_only_eeg_is_kept(written):
     by_name = {source.name: source for source in find_sources(written[0], None)}
-    _, ch_names, _ = Preparation().apply(by_name["anna/night_raw.fif"].open()[0])
+    _, ch_names, _ = StoredForm().apply(by_name["anna/night_raw.fif"].open()[0])
     assert ch_names == ["C3", "C4"]
-    _, ch_names, _ = Preparation().apply(by_name["b/r01.hea"].open()[0])
+    _, ch_names, _ = StoredForm().apply(by_name["b/r01.hea"].open()[0])
     assert ch_names == ["F3-M2", "F4-M1"]  # SaO2 is not a voltage
 
 
@@ -144,7 +144,7 @@ def test_recordings_of_a_dataset(recordings):
     assert first.description == {"subject": 1, "age": 30}
     assert last.open()[0] is recordings.datasets[-1].raw
     assert last.label == "recording-3 (subject 1)"
-    signals, ch_names, _ = Preparation().apply(recordings.datasets[2].raw)
+    signals, ch_names, _ = StoredForm().apply(recordings.datasets[2].raw)
     assert ch_names == ["Fz", "Cz", "Pz", "O1"]  # O2 is marked as bad
     np.testing.assert_array_equal(signals, recordings.datasets[2].raw.get_data()[:4])
 
@@ -226,17 +226,17 @@ def amplitudes(signals: np.ndarray, *frequencies: float) -> np.ndarray:
 
 def test_filters_and_resampling_are_optional():
     raw = wave(250, 1, 10, 50, 90)
-    signals, _, sfreq = Preparation().apply(raw)
+    signals, _, sfreq = StoredForm().apply(raw)
     np.testing.assert_array_equal(signals, raw.get_data())
-    signals, _, sfreq = Preparation(sfreq=200, low=5, high=70, mains=50).apply(raw)
+    signals, _, sfreq = StoredForm(sfreq=200, low=5, high=70, mains=50).apply(raw)
     assert sfreq == 200
     assert signals.shape == (1, 4000)
     kept = amplitudes(signals, 1, 10, 50, 90)
     np.testing.assert_allclose(kept, [0, 1e-5, 0, 0], atol=4e-7)
-    signals, _, sfreq = Preparation(high=30).apply(raw)
+    signals, _, sfreq = StoredForm(high=30).apply(raw)
     assert sfreq == 250
     np.testing.assert_allclose(amplitudes(signals, 1, 10, 90), [1e-5, 1e-5, 0], atol=4e-7)
-    signals, _, sfreq = Preparation(sfreq=100).apply(raw)
+    signals, _, sfreq = StoredForm(sfreq=100).apply(raw)
     assert signals.shape == (1, 2000)
     assert raw.info["sfreq"] == 250  # the given recording is unchanged
     assert amplitudes(raw.get_data(), 90)[0] == pytest.approx(1e-5)
@@ -244,18 +244,18 @@ def test_filters_and_resampling_are_optional():
 
 def test_only_requested_channels_are_kept(make_raw):
     raw = make_raw(0, 3, names=["C3", "ECG", "C4"], kinds=["eeg", "ecg", "eeg"])
-    _, ch_names, _ = Preparation(channels=["C4", "ECG", "Pz"]).apply(raw)
+    _, ch_names, _ = StoredForm(channels=["C4", "ECG", "Pz"]).apply(raw)
     assert ch_names == ["C4"]
-    assert Preparation(channels=["C4", "ECG", "Pz"]).missing(ch_names) == ("ECG", "Pz")
+    assert StoredForm(channels=["C4", "ECG", "Pz"]).missing(ch_names) == ("ECG", "Pz")
     with pytest.raises(ValueError, match="Pz, only C3, ECG, C4"):
-        Preparation(channels=["Pz"]).apply(raw)
+        StoredForm(channels=["Pz"]).apply(raw)
     with pytest.raises(ValueError, match="only X"):
-        Preparation().apply(make_raw(0, 1, names=["X"], kinds="emg"))
+        StoredForm().apply(make_raw(0, 1, names=["X"], kinds="emg"))
 
 
 def test_requested_channels_are_matched_as_in_the_estimators(make_raw):
     raw = make_raw(0, 3, names=["EEG C3-REF", "T7", "Fc5."])
-    preparation = Preparation(channels=["FC5", "T3", "C3"])
+    preparation = StoredForm(channels=["FC5", "T3", "C3"])
     assert preparation.apply(raw)[1] == ["EEG C3-REF", "T7", "Fc5."]
     assert preparation.missing(["EEG C3-REF", "T7"]) == ("FC5",)
 
@@ -263,13 +263,13 @@ def test_requested_channels_are_matched_as_in_the_estimators(make_raw):
 def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
     raw = make_raw(0, 4, names=["C3", "ECG", "C4", "Pz"], kinds=["eeg", "ecg", "eeg", "eeg"])
     before = raw.get_data()
-    signals, ch_names, _ = Preparation(channels=["C3", "C4"], reference="average").apply(raw)
+    signals, ch_names, _ = StoredForm(channels=["C3", "C4"], reference="average").apply(raw)
     assert ch_names == ["C3", "C4"]
     expected = before[[0, 2]] - (before[0] + before[2]) / 2
     np.testing.assert_allclose(signals, expected, atol=1e-12)
     np.testing.assert_array_equal(raw.get_data(), before)  # the given recording is unchanged
     # The order of filter and reference does not matter: both are linear.
-    filtered, _, _ = Preparation(low=1, high=20, reference="average").apply(raw)
+    filtered, _, _ = StoredForm(low=1, high=20, reference="average").apply(raw)
     plain = raw.copy().pick("eeg").filter(1, 20, verbose="error").get_data()
     np.testing.assert_allclose(filtered, plain - plain.mean(axis=0), atol=1e-12)
 
@@ -277,23 +277,23 @@ def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
 def test_one_channel_has_no_average_reference(make_raw):
     """It would be zero everywhere."""
     with pytest.raises(ValueError, match="C3"):
-        Preparation(channels=["C3"], reference="average").apply(make_raw(0, 2, names=["C3", "C4"]))
+        StoredForm(channels=["C3"], reference="average").apply(make_raw(0, 2, names=["C3", "C4"]))
 
 
 @pytest.mark.parametrize("wrong", ["mastoids", "Average", 1, True])
 def test_other_references_raise(wrong):
     with pytest.raises(ValueError, match="'average', None"):
-        Preparation(reference=wrong)
+        StoredForm(reference=wrong)
 
 
 def test_the_preparation_is_recorded():
     steps = [{"fn": "rescale", "kwargs": {"scalings": 1.0}}]
     raw = wave(200.0, 5.0).filter(0.5, None, verbose="error")
-    preparation = Preparation(sfreq=128.0, high=30.0, mains=20.0, reference="average")
+    preparation = StoredForm(sfreq=128.0, high=30.0, mains=20.0, reference="average")
     found = preparation.recorded(raw, steps, raw.ch_names, 128.0)
     assert found == Preprocessing(128.0, (0.5, 30.0), (20.0,), "average", 1.0)
     expected = Preprocessing(200.0, (0.5, None), reference="as recorded")
-    assert Preparation().recorded(raw, [], raw.ch_names, 200.0) == expected
+    assert StoredForm().recorded(raw, [], raw.ch_names, 200.0) == expected
 
 
 def test_the_average_of_chosen_channels_is_recorded_by_their_names(tmp_path):

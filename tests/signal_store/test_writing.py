@@ -28,7 +28,7 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
 from braindecode_pars.signal_store.index import Index
 from braindecode_pars.signal_store.samples import _read
-from braindecode_pars.signal_store.sources import Preparation, Source, find_sources
+from braindecode_pars.signal_store.sources import Source, StoredForm, find_sources
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_parallel_reading_stores_the_same_samples(tree, recordings, tmp_path):
 
 def test_objects_sent_between_processes_can_be_pickled(recordings):
     for source in find_sources(recordings, None):
-        arguments = source, Preparation(sfreq=50), "int16"
+        arguments = source, StoredForm(sfreq=50), "int16"
         (direct,) = _read(*arguments)
         (sent,) = pickle.loads(pickle.dumps(_read))(*pickle.loads(pickle.dumps(arguments)))
         assert pickle.loads(pickle.dumps(sent)).recording == direct.recording
