@@ -210,7 +210,7 @@ def load(
         edge or notch at or above half of ``sfreq`` is ignored.
     reference : "average" | None
         New reference: the average of the 19 channels. None keeps that of the files, the ears.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

@@ -178,7 +178,7 @@ def load(
         BIDS folder of the corpus.
     subjects : iterable of str | None
         Subjects to read, from "001" to "009". None reads every subject in the folder.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

@@ -247,9 +247,8 @@ def load(
         ``on_error="warn"``.
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.loading.set_splits`.
-    n_jobs, cache, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The cache must not be in the
-        folder of the recordings.
+    n_jobs, on_error, verbose
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
@@ -318,7 +317,6 @@ def load(
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
     files = _files(root)
-    _check_cache(reading.get("cache"), root)
     labelled = labels_of_files(labels, root, files, label_column, _subject_of(root, subject))
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
@@ -338,7 +336,7 @@ def load(
     windows = read_corpus(
         chosen,
         partial(_read, **cutting),
-        dict(corpus="own folder", **cutting),
+        "own folder",
         targets,
         set(targets) if subjects is None else set(),
         **reading,
@@ -364,15 +362,6 @@ def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
             origin["site"] = sites.get(subject_key(each.subject))
         with_origin.append(replace(each, description={**each.description, **origin}))
     return with_origin
-
-
-def _check_cache(cache: str | Path | None, root: Path) -> None:
-    """Check that the files of a cache will not be read as recordings."""
-    if cache is not None and Path(cache).expanduser().resolve().is_relative_to(root.resolve()):
-        raise ValueError(
-            f"cache={str(cache)!r} is in the folder of the recordings, which would be read as "
-            "further recordings; pass a folder beside it."
-        )
 
 
 def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:

@@ -294,7 +294,7 @@ def load(
     reference : "average" | "picks" | None
         New reference: the average of all channels of the file, or of those in ``picks``, which is
         the same for files with other channels beside. None keeps that of the files.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

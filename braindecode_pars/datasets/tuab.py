@@ -158,7 +158,7 @@ def load(
     ----------
     path, subjects, split_seed
         As in :func:`recordings`.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

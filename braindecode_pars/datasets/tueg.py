@@ -227,10 +227,12 @@ def load(
     exclude : sequence
         Excluded subjects: folders of TUAB and TUSZ, or lists of subjects, as in
         :func:`leave_out`. A subject in both ``subjects`` and ``exclude`` is excluded.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The corpus does not fit into
-        memory: pass a ``cache``. ``on_error="warn"`` also skips recordings that lack a channel.
-        ``verbose=1`` also logs how many subjects and recordings are excluded.
+        memory: read some ``subjects``, or store it, as :meth:`SignalStore.create
+        <braindecode_pars.signal_store.SignalStore.create>` shows. ``on_error="warn"`` also skips
+        recordings that lack a channel. ``verbose=1`` also logs how many subjects and recordings are
+        excluded.
 
     Returns
     -------
@@ -267,7 +269,6 @@ def load(
     >>> windows = datasets.tueg.load(  # doctest: +SKIP
     ...     "tuh_eeg/v2.0.1",
     ...     exclude=["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"],
-    ...     cache="tueg_windows",
     ...     on_error="warn",
     ... )
     """

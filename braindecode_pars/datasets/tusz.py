@@ -203,7 +203,7 @@ def load(
         Extension of the annotation file that is read. A ``.csv_bi`` file annotates seizures for all
         channels together. A ``.csv`` file annotates single channels, with the type of seizure;
         a seizure on any channel counts.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

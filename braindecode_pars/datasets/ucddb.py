@@ -175,7 +175,7 @@ def load(
         Folder with both files of each night, at any depth.
     subjects : iterable of str | None
         Subjects to read, for example ``["ucddb002"]``. None reads every subject in the folder.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

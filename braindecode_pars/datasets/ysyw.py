@@ -184,7 +184,7 @@ def load(
         a subject does not depend on this choice.
     split_seed : int
         As in :func:`recordings`.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns

@@ -122,7 +122,6 @@ class Reading(TypedDict, total=False):
     """What every ``load`` passes on to :func:`read_corpus`."""
 
     n_jobs: int
-    cache: str | Path | None
     on_error: str
     verbose: int
 
@@ -184,10 +183,10 @@ def read_recipe(
         Names of the targets; None takes those of the card.
     expected : collection of str | None
         As in :func:`read_corpus`.
-    n_jobs, cache, on_error, verbose
+    n_jobs, on_error, verbose
         As in :func:`read_corpus`.
     **settings
-        Keyword arguments of ``cut``. All of them are settings of a cache, with their defaults.
+        Keyword arguments of ``cut``.
     """
     reading = {name: settings.pop(name) for name in Reading.__annotations__ if name in settings}
     call = inspect.signature(cut).bind(None, **settings)
@@ -197,7 +196,7 @@ def read_recipe(
     return read_corpus(
         recordings,
         partial(cut, **call.kwargs),
-        dict(corpus=card["name"], version=card["version"], **call.kwargs),
+        card["name"],
         card["classes"] if classes is None else classes,
         expected,
         **reading,

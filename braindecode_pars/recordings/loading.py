@@ -1,4 +1,4 @@
-"""Read a list of recordings into one dataset of windows, in parallel and with a cache.
+"""Read a list of recordings into one dataset of windows, in parallel.
 
 Subjects are chosen by name, and split at random but reproducibly, or as a file lists them.
 """
@@ -6,35 +6,23 @@ Subjects are chosen by name, and split at random but reproducibly, or as a file 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import joblib
-import mne
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import checked, choice, listed, warn_user
-from braindecode_pars._common.files import (
-    check_may_write,
-    checksum_of,
-    checksum_of_file,
-    read_checked,
-    to_json,
-    write_checked,
-    written_aside,
-)
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
 from braindecode_pars.recordings.label_annotations import read_table
-from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
-from braindecode_pars.recordings.search import files_beside, why_unreadable
+from braindecode_pars.recordings.search import why_unreadable
 
 log = logging.getLogger(__name__)
 
@@ -145,16 +133,18 @@ def choose_subjects(
 def read_corpus(
     recordings: Iterable[Recording],
     read: Callable[[Recording], EEGWindowsDataset | None],
-    settings: Mapping[str, Any],
+    corpus: str,
     classes: Sequence[str] | Mapping[str, int] = (),
     expected: Collection[str] | None = None,
     *,
     n_jobs: int = 1,
-    cache: str | Path | None = None,
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
     """Read all recordings of a corpus into one dataset of windows.
+
+    A :class:`~braindecode_pars.signal_store.SignalStore` with labels keeps prepared recordings on
+    disk, also those of a corpus that does not fit into memory.
 
     Parameters
     ----------
@@ -163,9 +153,8 @@ def read_corpus(
     read : callable
         Function that opens one recording, prepares it and cuts it into windows. It returns None
         when the recording is too short for a window. It must be picklable if ``n_jobs`` is not 1.
-    settings : mapping
-        All settings on which the windows depend, as values that JSON supports. A cache has entries
-        for each of them.
+    corpus : str
+        Name of the corpus, which the progress bar shows.
     classes : sequence of str | mapping of str to int
         Names of the targets 0, 1, ..., or the target of each name; empty if they have no names.
         See :func:`~braindecode_pars.recordings.cutting.name_classes`.
@@ -174,12 +163,6 @@ def read_corpus(
         length of a window. None, as for corpora that have short recordings, expects neither.
     n_jobs : int
         Number of processes, as in joblib.
-    cache : path | None
-        Folder for prepared recordings, in single precision. A second call reads windows from this
-        folder, each when it is indexed, so the corpus need not fit into memory. Recordings whose
-        files have changed, and entries of the cache that are damaged, are prepared again. With
-        other settings, all recordings are prepared, beside the others. None keeps all signals in
-        memory.
     on_error : "raise" | "warn"
         Whether a recording that cannot be read raises an error, or is skipped with a warning; and
         whether there is one when nothing is left of an ``expected`` class or of a subject.
@@ -195,9 +178,8 @@ def read_corpus(
     Raises
     ------
     ValueError
-        When a recording cannot be read, when no recording contains a window, or when ``cache`` is
-        another folder or was created with other settings. The message names the recording. When
-        nothing is left of a class in ``expected``, or of a subject.
+        When a recording cannot be read, whose name is in the message, or when no recording contains
+        a window. When nothing is left of a class in ``expected``, or of a subject.
 
     Warns
     -----
@@ -227,25 +209,20 @@ def read_corpus(
     ...     file = Path(folder, "P01_raw.fif")
     ...     _ = mne.io.RawArray(noise, info, verbose=False).save(file, verbose=False)
     ...     recordings = [Recording(file, {"subject": "P01"})]
-    ...     windows = read_corpus(recordings, read, {"corpus": "mine"}, verbose=0)
+    ...     windows = read_corpus(recordings, read, "mine", verbose=0)
     >>> len(windows), windows[0][0].shape, windows.description["subject"][0]
     (6, (2, 2000), 'P01')
     """
     choice("raise", "warn").check("on_error", on_error)
     recordings = list(recordings)
-    if cache is not None:
-        folder = Path(cache).expanduser()
-        own = [file.name for file in folder.glob("*") if _ENTRY.fullmatch(file.name)]
-        check_may_write(folder, "a cache of windows", is_ours=False, beside=own)
     # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-        joblib.delayed(_read_one)(recording, read, cache and _entry_of(recording, cache, settings))
-        for recording in recordings
+        joblib.delayed(_read_one)(recording, read) for recording in recordings
     )
     bar = ProgressBar(
         jobs,
         total=len(recordings),
-        desc=f"reading {settings.get('corpus', 'recordings')}",
+        desc=f"reading {corpus}",
         unit=" recordings",
         disable=not verbose,
     )
@@ -335,22 +312,17 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _read_one(
-    recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None], entry: Path | None
+    recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
 ) -> tuple[EEGWindowsDataset | None, str | None, list[Omission]]:
     """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
     if problem := why_unreadable(recording.file):
         return None, problem, []
-    source = {} if entry is None else _state_of(recording.file)
-    if entry is not None and (content := _whole_content(entry, source)) is not None:
-        return _cached(entry, content)
     try:
         with collected_omissions() as omissions:
             windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
         return None, f"{error or type(error).__name__}", []
-    if entry is None:
-        return windows, None, omissions
-    return _cached(entry, _write_entry(entry, source, windows, omissions))
+    return windows, None, omissions
 
 
 @checked()
@@ -474,67 +446,3 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
         )
     table = table.dropna(subset=["split"])
     return zip(table[subject], table["split"], strict=True)
-
-
-#: Files of a cache: an entry, and its signals.
-_ENTRY = re.compile(r".+-[0-9a-f]{16}(\.json|_raw(-\d+)?\.fif)")
-
-
-def _entry_of(recording: Recording, cache: str | Path, settings: Mapping[str, Any]) -> Path:
-    """Return the JSON file of a recording in a cache; its signals are FIF beside it."""
-    # The checksum distinguishes settings, labels, and files of the same name in other folders.
-    known = {**vars(recording), "file": recording.file.absolute(), "description": None}
-    key = to_json([known, settings])
-    name = f"{recording.file.stem}-{checksum_of(key.encode())}.json"
-    return Path(cache).expanduser() / name
-
-
-def _state_of(source: Path) -> dict[str, list[int]]:
-    """Return size and time of a recording and of the files beside it, such as annotations."""
-    states = {str(file.absolute()): file.stat() for file in files_beside(source)}
-    return {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
-
-
-def _whole_content(entry: Path, source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a whole entry of this state of the recording. Its signals are read."""
-    try:
-        content = read_checked(entry)
-        signals = content["signals"].items()
-        is_whole = all(checksum_of_file(entry.with_name(name)) == found for name, found in signals)
-    except (OSError, ValueError):
-        return None
-    return content if is_whole and content["source"] == source else None
-
-
-def _write_entry(
-    entry: Path,
-    source: Mapping[str, Any],
-    windows: EEGWindowsDataset | None,
-    omissions: list[Omission],
-) -> dict[str, Any]:
-    """Write a prepared recording; ``windows`` is None if it has no window."""
-    content: dict[str, Any] = dict(source=source, signals={}, omissions=omissions)
-    with written_aside(entry.parent) as aside:
-        if windows is not None:
-            windows.raw.save(aside / f"{entry.stem}_raw.fif", fmt="single", verbose="error")
-            # MNE splits signals of more than 2 GB into several files.
-            content["signals"] = {file.name: checksum_of_file(file) for file in aside.iterdir()}
-            content["windows"] = windows.metadata.to_dict(orient="list")
-            content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
-            content["description"] = dict({} if (told := windows.description) is None else told)
-        write_checked(aside / entry.name, content)
-    return content
-
-
-def _cached(
-    entry: Path, content: Mapping[str, Any]
-) -> tuple[EEGWindowsDataset | None, None, list[Omission]]:
-    """Return the windows of an entry, whose signals are read when indexed, and the omissions."""
-    omissions = [Omission(*omission) for omission in content["omissions"]]
-    if not content["signals"]:
-        return None, None, omissions
-    signals = entry.with_name(f"{entry.stem}_raw.fif")
-    raw = mne.io.read_raw_fif(signals, preload=False, verbose="error")
-    remember_steps(raw, content["steps"])
-    table = pd.DataFrame(content["windows"])
-    return EEGWindowsDataset(raw, table, content["description"]), None, omissions

@@ -87,30 +87,30 @@ LABELLED_BATCH = 64
 
 
 def labels() -> Iterator[Row]:
-    """Compare labelled windows of stores with those of a cache of FIF, as ``load`` gives them.
+    """Compare labelled windows of stores with those of files of FIF.
 
-    The cache is in single precision, as a store of float32 is. One of int16 has half the bytes, but
+    FIF is in single precision, as a store of float32 is. One of int16 has half the bytes, but
     its samples have to be scaled.
     """
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
         recordings = fif_recordings(Path(folder), n_recordings=16)
-        cached = BaseConcatDataset(
+        lazy = BaseConcatDataset(
             [fixed_windows(one.raw, target=i % 2) for i, one in enumerate(recordings.datasets)]
         )
         stored = {
-            dtype: SignalStore.create(Path(folder) / dtype, cached, dtype=dtype, verbose=0)
+            dtype: SignalStore.create(Path(folder) / dtype, lazy, dtype=dtype, verbose=0)
             for dtype in ("float32", "int16")
         }
         runs = [_epoch(store.labelled_windows()) for store in stored.values()]
-        times = fastest(_epoch(cached), *runs, rounds=5)
-        cached_seconds, *of_stores = (seconds / len(cached) for seconds in times)
+        times = fastest(_epoch(lazy), *runs, rounds=5)
+        lazy_seconds, *of_stores = (seconds / len(lazy) for seconds in times)
 
-    yield Row("labelled windows, of cached FIF", 1 / cached_seconds, "windows/s")
+    yield Row("labelled windows, of FIF", 1 / lazy_seconds, "windows/s")
     bounds = dict(float32=dict(aim=20, under=10), int16=dict(under=5))
     for (dtype, bound), seconds in zip(bounds.items(), of_stores, strict=True):
         yield Row(f"labelled windows, of a store of {dtype}", 1 / seconds, "windows/s")
-        what = f"labelled windows, store of {dtype} / cached FIF"
-        yield Row(what, cached_seconds / seconds, **bound)
+        what = f"labelled windows, store of {dtype} / FIF"
+        yield Row(what, lazy_seconds / seconds, **bound)
 
 
 def _epoch(windows: BaseConcatDataset) -> Callable[[], object]:

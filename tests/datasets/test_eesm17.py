@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mne_bids
 import numpy as np
 import pytest
 import scipy.io
@@ -199,16 +198,6 @@ def test_missing_recordings_and_subjects_raise(corpus, tmp_path):
         eesm17.load(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"010.*001, 002, 009"):
         eesm17.load(corpus, ["010"])
-
-
-def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, monkeypatch):
-    subjects = ["001", "002"]
-    first = eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
-    monkeypatch.setattr(mne_bids, "read_raw_bids", None)
-    second = eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
-    plain, cached = (np.stack([x for x, _, _ in windows]) for windows in (first, second))
-    np.testing.assert_array_equal(plain, cached)
-    assert first.get_metadata()["target"].tolist() == second.get_metadata()["target"].tolist()
 
 
 def test_a_store_has_the_same_labelled_windows(corpus, tmp_path):

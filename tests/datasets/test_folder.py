@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import mne
 import numpy as np
 import pandas as pd
@@ -69,7 +67,7 @@ def test_events_without_a_duration_give_one_window(tmp_path):
 
 
 def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
-    """Not of a bad one, nor of an ECG; a cache knows the reference, and so does the fit."""
+    """Not of a bad one, nor of an ECG; the windows tell the reference."""
     names = ["C3", "C4", "Cz", "Fz", "ECG"]
     raw = mne.io.RawArray(
         1e-5 * np.random.default_rng(0).standard_normal((5, 1000)),
@@ -84,17 +82,12 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     with pytest.warns(UserWarning, match=told):
         windows = folder.load(tmp_path, reference="average", **reading)
     with pytest.warns(UserWarning, match="ECG"):
-        plain = folder.load(tmp_path, cache=tmp_path.with_name("cache"), **reading)
+        plain = folder.load(tmp_path, **reading)
     before, after = (as_sklearn(each)[0][0] for each in (plain, windows))
     assert windows.datasets[0].raw.ch_names == names[:3]
     assert np.allclose(after, before - before.mean(axis=0), atol=1e-10)
     found = [as_sklearn(each)[0].recordings["preprocessing"][0] for each in (plain, windows)]
     assert [each.reference for each in found] == ["as recorded", "average"]
-    with pytest.warns(UserWarning, match="ECG"):  # the cache has another reference
-        cached = folder.load(
-            tmp_path, reference="average", cache=tmp_path.with_name("cache"), **reading
-        )
-    np.testing.assert_allclose(as_sklearn(cached)[0][0], after, rtol=1e-5, atol=1e-10)
 
 
 def test_an_average_of_one_channel_and_other_references_are_refused(tmp_path):
@@ -238,32 +231,6 @@ def test_classes_of_annotations(tmp_path):
     windows = folder.load(tmp_path, labels=labels, window_seconds=10, **KEEP)
     assert classes_of(windows) == ["W", "N3", "N3"]  # the annotation "N3" is not in the labels
     assert windows.datasets[0].window_kwargs[0][1]["mapping"] == {"W": 0, "N3": 1}
-
-
-def test_a_cache_belongs_to_its_labels(tmp_path):
-    root, cache = named(tmp_path / "data", "a", "b", "c"), tmp_path / "cache"
-    table = pd.DataFrame({"file": ["a_raw", "b_raw", "c_raw"], "label": ["W", "R", "R"]})
-    for _ in range(2):
-        windows = folder.load(root, labels=table, cache=cache, **KEEP)
-        assert classes_of(windows) == ["W"] * 2 + ["R"] * 4
-    n_files = len(list(cache.glob("*.json")))
-    table["label"] = ["R", "W", "R"]  # the label of c is as it was
-    windows = folder.load(root, labels=table, cache=cache, **KEEP)
-    assert classes_of(windows) == ["R"] * 2 + ["W"] * 2 + ["R"] * 2
-    assert len(list(cache.glob("*.json"))) == n_files + 2
-    given = dict(labels=table, cache=cache, classes={"R": "rest", "W": "wake"})
-    assert (
-        classes_of(folder.load(root, **given, **KEEP)) == ["rest"] * 2 + ["wake"] * 2 + ["rest"] * 2
-    )
-    table = table.assign(onset=0, duration=30)
-    assert len(folder.load(root, labels=table, cache=cache, **KEEP)) == 3
-
-
-def test_a_cache_is_not_read_as_recordings(tmp_path):
-    root = named(tmp_path / "data", "a", "b")
-    for cache in (root, root / "cache"):
-        with pytest.raises(ValueError, match=re.escape(str(cache))):
-            folder.load(root, subject="(.)_raw", cache=cache, **KEEP)
 
 
 @pytest.mark.parametrize(
@@ -521,14 +488,12 @@ def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     (tmp_path / "data").mkdir()
     root = bids(tmp_path / "data")
     (root / "participants.tsv").write_text("participant_id\tScanner\nsub-01\tA\nsub-02\tB\n")
-    settings = dict(window_seconds=4, cache=tmp_path / "cache", **{**KEEP, "sfreq": 50.0})
-    for _ in range(2):  # read, then read from the cache
-        table = folder.load(root, **settings).description
-        files = [f"sub-0{i}/eeg/sub-0{i}_task-imagery_eeg.edf" for i in (1, 2)]
-        assert table["file"].tolist() == files
-        assert table["site"].tolist() == ["A", "B"]
-        assert table["recorded_sfreq"].tolist() == [100.0, 100.0]
-        assert table["recorded_reference"].tolist() == ["as recorded"] * 2
+    table = folder.load(root, window_seconds=4, **{**KEEP, "sfreq": 50.0}).description
+    files = [f"sub-0{i}/eeg/sub-0{i}_task-imagery_eeg.edf" for i in (1, 2)]
+    assert table["file"].tolist() == files
+    assert table["site"].tolist() == ["A", "B"]
+    assert table["recorded_sfreq"].tolist() == [100.0, 100.0]
+    assert table["recorded_reference"].tolist() == ["as recorded"] * 2
     # A file with another reference, and without a table of sites
     (tmp_path / "own").mkdir()
     changed = recording(names=("C3", "C4"))

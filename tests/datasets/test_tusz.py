@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -200,32 +199,6 @@ def test_invalid_arguments_raise(tree):
     for min_overlap in (0, -1, 30.5, np.nan):
         with pytest.raises(ValueError, match=r"min_overlap .*30"):
             tusz.load(tree, min_overlap=min_overlap)
-
-
-@pytest.mark.slow
-def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):
-    plain = tusz.load(tree, verbose=0)
-    cache = tmp_path / "cache"
-    tusz.load(tree, cache=cache, n_jobs=2, verbose=0)
-    for file in tree.rglob("*.edf"):  # keep size and time, remove the content
-        state = file.stat()
-        file.write_bytes(bytes(state.st_size))
-        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    again = tusz.load(tree, cache=cache, verbose=0)
-    assert len(again) == len(plain) == 2
-    for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
-        np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
-        assert y == target
-    for other in (dict(min_overlap=2), dict(annotations="csv")):  # the files are read again
-        with pytest.raises(ValueError, match="cannot be used"):
-            tusz.load(tree, cache=cache, verbose=0, **other)
-
-
-def test_new_annotations_of_a_cached_recording_are_read(tree, tmp_path):
-    cache = tmp_path / "cache"
-    assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [1]
-    annotate(next(tree.rglob("aaaaaajy_s001_t000.edf")), BACKGROUND)
-    assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [0]
 
 
 def test_a_store_has_the_same_labelled_windows(tree, tmp_path):

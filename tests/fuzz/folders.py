@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.recording_files import SETTINGS, read
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.recordings.loading import Recording, read_corpus
 from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.signal_store import SignalStore
 from fuzz import small
@@ -94,25 +92,6 @@ def _run_folds(path: Path, seed: int = 0) -> Any:
     return [scores["value"].to_numpy(), scores["subject"].tolist()]
 
 
-def _recordings() -> list[Recording]:
-    folder = _home() / "recordings"
-    folder.mkdir(exist_ok=True)
-    for number in range(3):
-        file = folder / f"r{number}.txt"
-        if not file.exists():
-            file.write_text(f"{number} 8")
-    return [Recording(file, {"subject": file.stem}) for file in sorted(folder.iterdir())]
-
-
-def _build_cache(path: Path, seed: int) -> None:
-    _load_cached(path)
-
-
-def _load_cached(path: Path) -> Any:
-    windows = read_corpus(_recordings(), read, SETTINGS, cache=path, verbose=0)
-    return [small.stacked(windows), small.targets_of(windows).tolist()]
-
-
 def _config(seed: int = 0) -> RunConfig:
     sizes = dict(window_seconds=3.0, patch_seconds=0.5, epochs=3, steps_per_epoch=1)
     return RunConfig(**small.ENCODER, **sizes, batch_size=4, seed=seed, lr=1e-3, device="cpu")
@@ -138,7 +117,6 @@ KINDS: dict[str, tuple[Callable[[Path, int], None], Callable[[Path], Any]]] = {
     "net": (_build_net, _open_net),
     "store": (_build_store, _open_store),
     "folds": (_build_folds, _run_folds),
-    "cache": (_build_cache, _load_cached),
     "run": (_build_run, _resume_run),
 }
 
@@ -373,7 +351,6 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
     "PARSNet.save_pretrained": lambda path: _build_net(path, 0),
     "SignalStore.create": lambda path: _build_store(path, 0),
     "leave_one_subject_out(out=)": _run_folds,
-    "load(cache=)": _load_cached,
     "runs.pretrain": lambda path: pretrain(_made("store", 0), path, _config(), verbose=0),
     "PARSClassifier(checkpoint_dir=)": lambda path: small.make(
         "classifier", sfreq=small.SFREQ, checkpoint_dir=path
@@ -415,7 +392,6 @@ WRITES = {
     "PARSNet.save_pretrained": "net",
     "SignalStore.create": "store",
     "leave_one_subject_out(out=)": "folds",
-    "load(cache=)": "cache",
 }
 
 

@@ -98,7 +98,7 @@ def test_settings_and_corpora_that_have_no_labels(folder, tmp_path):
 def test_load_names_what_it_passes_on(recipe):
     names = list(inspect.signature(recipe.load).parameters)
     assert names[:2] == ["path", "subjects"]
-    assert names[-4:] == ["n_jobs", "cache", "on_error", "verbose"]
+    assert names[-3:] == ["n_jobs", "on_error", "verbose"]
 
 
 def test_load_refuses_an_argument_that_no_function_of_the_recipe_takes(tmp_path):

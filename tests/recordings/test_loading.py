@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.recording_files import SETTINGS, read, windows_of
+from support.recording_files import read, windows_of
 
 from braindecode_pars.datasets.simulated import sleep
 from braindecode_pars.recordings.cutting import omit
@@ -19,9 +19,11 @@ from braindecode_pars.recordings.loading import (
 )
 from braindecode_pars.windows.door import as_windows
 
+NAME = "synthetic"
+
 
 def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
-    windows = read_corpus(recordings, read, SETTINGS, verbose=0)
+    windows = read_corpus(recordings, read, NAME, verbose=0)
     assert windows.description["subject"].tolist() == [3, 1, 2]
     assert set(windows.description["split"]) == {"train"}
     assert [len(ds) for ds in windows.datasets] == [5, 3, 4]
@@ -30,8 +32,8 @@ def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
 
 @pytest.mark.slow
 def test_two_processes_read_the_same(recordings):
-    one = read_corpus(recordings, read, SETTINGS, verbose=0)
-    two = read_corpus(recordings, read, SETTINGS, n_jobs=2, verbose=0)
+    one = read_corpus(recordings, read, NAME, verbose=0)
+    two = read_corpus(recordings, read, NAME, n_jobs=2, verbose=0)
     np.testing.assert_array_equal(windows_of(one), windows_of(two))
     assert one.description.equals(two.description)
 
@@ -39,12 +41,12 @@ def test_two_processes_read_the_same(recordings):
 def test_a_damaged_file_is_named(recordings):
     recordings[1].file.write_text("")
     with pytest.raises(ValueError, match=r"s1\.txt .*it is empty"):
-        read_corpus(recordings, read, SETTINGS, verbose=0)
+        read_corpus(recordings, read, NAME, verbose=0)
     with pytest.warns(UserWarning, match=r"1 of 3 .*s1\.txt"):
-        windows = read_corpus(recordings, read, SETTINGS, on_error="warn", verbose=0)
+        windows = read_corpus(recordings, read, NAME, on_error="warn", verbose=0)
     assert windows.description["subject"].tolist() == [3, 2]
     with pytest.raises(ValueError, match=r"on_error .*'skip'"):
-        read_corpus(recordings, read, SETTINGS, on_error="skip")
+        read_corpus(recordings, read, NAME, on_error="skip")
 
 
 def test_a_file_that_was_not_downloaded_is_named(recordings):
@@ -53,24 +55,21 @@ def test_a_file_that_was_not_downloaded_is_named(recordings):
     recordings[1].file.symlink_to("absent")
     message = r"s1\.txt .*link"
     with pytest.raises(ValueError, match=message):
-        read_corpus(recordings, read, SETTINGS, verbose=0)
+        read_corpus(recordings, read, NAME, verbose=0)
     with pytest.warns(UserWarning, match="1 of 3 .*datalad get"):
-        assert len(read_corpus(recordings, read, SETTINGS, on_error="warn", verbose=0)) == 9
+        assert len(read_corpus(recordings, read, NAME, on_error="warn", verbose=0)) == 9
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_too_short_recordings_are_counted(recordings, tmp_path, caplog, cached):
+def test_too_short_recordings_are_counted(recordings, caplog):
     caplog.set_level("INFO")
     recordings[2].file.write_text("2 1")
-    for _ in range(2):
-        cache = tmp_path / "cache" if cached else None
-        windows = read_corpus(recordings, read, SETTINGS, cache=cache)
-        assert windows.description["subject"].tolist() == [3, 1]
-        assert "1 of 3 recordings  shorter than a window of 2 s  s2.txt" in caplog.messages[-1]
+    windows = read_corpus(recordings, read, NAME)
+    assert windows.description["subject"].tolist() == [3, 1]
+    assert "1 of 3 recordings  shorter than a window of 2 s  s2.txt" in caplog.messages[-1]
     for recording in recordings:
         recording.file.write_text("2 1")
     with pytest.raises(ValueError, match="3 recordings"):
-        read_corpus(recordings, read, SETTINGS, verbose=0)
+        read_corpus(recordings, read, NAME, verbose=0)
 
 
 def read_half(recording):
@@ -81,28 +80,18 @@ def read_half(recording):
     return windows
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_what_is_left_out_of_expected_recordings_is_one_warning(recordings, tmp_path, cached):
+def test_what_is_left_out_of_expected_recordings_is_one_warning(recordings):
     recordings[0].file.write_text("3 1")
     recordings.append(replace(recordings[0], file=recordings[1].file))  # more of subject 3
-    for _ in range(2):
-        with pytest.warns(UserWarning, match="Left out") as caught:
-            read_corpus(
-                recordings,
-                read_half,
-                SETTINGS,
-                ("a", "b"),
-                "ab",
-                cache=tmp_path / "cache" if cached else None,
-                verbose=0,
-            )
-        (warning,) = caught
-        assert str(warning.message).splitlines() == [
-            "Left out:",
-            "  1 of 4 recordings  shorter than a window of 2 s  s3.txt",
-            "  6 of 24 labels     after the end                 s1.txt, s2.txt, s1.txt",
-            "  9 of 15 windows    in bad times                  s1.txt, s2.txt, s1.txt",
-        ]
+    with pytest.warns(UserWarning, match="Left out") as caught:
+        read_corpus(recordings, read_half, NAME, ("a", "b"), "ab", verbose=0)
+    (warning,) = caught
+    assert str(warning.message).splitlines() == [
+        "Left out:",
+        "  1 of 4 recordings  shorter than a window of 2 s  s3.txt",
+        "  6 of 24 labels     after the end                 s1.txt, s2.txt, s1.txt",
+        "  9 of 15 windows    in bad times                  s1.txt, s2.txt, s1.txt",
+    ]
 
 
 def test_what_the_user_marks_as_bad_is_logged(recordings, caplog):
@@ -111,12 +100,12 @@ def test_what_the_user_marks_as_bad_is_logged(recordings, caplog):
         return read(recording)
 
     caplog.set_level("INFO")
-    read_corpus(recordings, marked, SETTINGS, ("a", "b"), "ab")
+    read_corpus(recordings, marked, NAME, ("a", "b"), "ab")
     assert "9 of 15 windows  in bad times" in caplog.messages[-1]
 
 
 def test_nothing_left_of_a_subject_or_of_a_class_is_an_error(recordings):
-    options = dict(read=read, settings=SETTINGS, classes=("a", "b", "c"), verbose=0)
+    options = dict(read=read, corpus=NAME, classes=("a", "b", "c"), verbose=0)
     recordings[2].file.write_text("2 1")
     with pytest.raises(ValueError, match=r"left of subject 2, the class 'c'\..*on_error") as caught:
         read_corpus(recordings, expected=("a", "c"), **options)
@@ -135,7 +124,7 @@ def test_long_lists_of_what_is_left_out_are_shortened(recordings):
         return read(recording)
 
     with pytest.warns(UserWarning, match="and 8 other reasons"):
-        read_corpus(recordings * 4, read_odd, SETTINGS, (), (), verbose=0)
+        read_corpus(recordings * 4, read_odd, NAME, (), (), verbose=0)
 
 
 def test_choosing_subjects(recordings, tmp_path):

@@ -11,7 +11,9 @@ from braindecode_pars.recordings.preparation import (
     drop_other_signals,
     filter_and_resample,
     pick_electrodes,
+    set_reference,
 )
+from braindecode_pars.recordings.preprocessing import recorded
 
 
 def recording(signals, sfreq=250.0, names=None):
@@ -44,6 +46,15 @@ def test_frequencies_above_the_band_are_removed():
     t = np.arange(60 * 500) / 500
     raw = filter_and_resample(recording(np.sin(2 * np.pi * 96 * t), 500.0))
     assert amplitude(raw.get_data()[0], 96.0, 200.0) < 0.01
+
+
+def test_the_recording_tells_its_preparation():
+    """MNE's info has neither a notch filter nor a reference."""
+    raw = recording(np.random.default_rng(0).normal(size=(2, 1000)))
+    filter_and_resample(raw, sfreq=100.0, low=0.5, high=20.0, mains=30.0)
+    found = recorded(set_reference(raw, "average").info)
+    assert (found.band, found.notch) == ((0.5, 20.0), (30.0,))
+    assert (found.reference, found.scale) == ("average", 1.0)
 
 
 def test_a_channel_with_nan_is_named():

@@ -10,6 +10,7 @@ import pytest
 from braindecode_pars._common.subjects import subject_of_path
 from braindecode_pars.recordings.search import (
     check_guessed_subjects,
+    files_beside,
     find_named,
     is_recording,
     list_files,
@@ -111,6 +112,22 @@ def test_a_table_belongs_to_the_whole_name(tmp_path):
     assert table_beside(tmp_path / "P01.b.fif.gz", "events") == table
     assert table_beside(tmp_path / "P01_ieeg.edf", "events") == other
     assert table_beside(tmp_path / "P01_ieeg.edf", "channels") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [
+        ("s1.edf", "s1.csv_bi"),
+        ("s1.edf", "s1_events.tsv"),
+        ("sub-1_ieeg.edf", "sub-1_channels.tsv"),
+        ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_scoring.txt"),
+    ],
+)
+def test_annotations_belong_to_a_recording(tmp_path, name, beside):
+    """A store and predictions notice by them that a recording has changed."""
+    files = [touch(tmp_path / each) for each in (name, beside)]
+    touch(tmp_path / "s2.csv_bi")
+    assert files_beside(tmp_path / name) == sorted(files)
 
 
 ROOT = PurePosixPath("data")

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import mne
 import numpy as np
 
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording
 
-SETTINGS = dict(corpus="synthetic", sfreq=100.0)
 
-
-def read(recording: Recording, log: Path | None = None):
+def read(recording: Recording):
     """Read a text file with a seed and a duration in seconds; an empty file raises an error."""
-    if log is not None:
-        with log.open("a") as f:
-            f.write(f"{recording.file.name}\n")
     content = recording.file.read_text()
     if not content:
         raise OSError("it is empty")
