@@ -67,7 +67,8 @@ def main() -> None:
 def store(scores: pd.DataFrame, result: str, command: str) -> None:
     """Write one row for each method, control, number of labelled people and draw."""
     keys = ["method", "control", "n_train_subjects", "seed"]
-    each = scores[scores["subject"].astype(str) != "all"]
+    each = scores.astype({"subject": str})  # numbers in one of the tables
+    each = each[each["subject"] != "all"]
     table = each.pivot(index=keys, columns="subject", values="value").reset_index()
     MEASURED.mkdir(exist_ok=True)
     store_table(table, MEASURED / f"{result}.csv", command, index=False, float_format="%.4g")

@@ -64,7 +64,7 @@ def read(monkeypatch):
     get = Windows.__getitem__
 
     def spy(self, i):
-        numbers.append(self.windows["item"].iloc[i])
+        numbers.append(self.table["item"].iloc[i])
         return get(self, i)
 
     monkeypatch.setattr(Windows, "__getitem__", spy)
