@@ -380,7 +380,7 @@ CHECKS = {
         lambda names: len(names["methods"]) == 4,
         lambda names: names["drawn"]["n_train_subjects"].isin([2, 4]).all(),
     ],
-    "foundation.rst": [lambda names: len(names["adapted"].load_report_.loaded) == 35],
+    "foundation.rst": [lambda names: len(names["tuned"].load_report_.loaded) == 35],
     "from_moabb.rst": [lambda names: set(names["results"]["subject"]) == {"1", "2", "3"}],
     "pretrained.rst": [
         lambda names: names["report"].complete,
