@@ -33,8 +33,12 @@ SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
 BATCH_SIZE = 32
 
 
-def estimators(n_epochs: int = 3, rounds: int = 2) -> Iterator[Row]:
-    """Time fine-tuning on all subjects of the sample, and embedding their windows."""
+def estimators(n_epochs: int = 8, rounds: int = 2) -> Iterator[Row]:
+    """Time fine-tuning on all subjects of the sample, and embedding their windows.
+
+    A fit predicts its windows once at the end, for a warning: a fifth of three epochs, and little
+    of the sixty or more of a real fit.
+    """
     windows = mental_arithmetic()
     X, y, _ = as_sklearn(windows)
     x = torch.from_numpy(np.stack(list(X)).astype("float32"))
