@@ -37,11 +37,11 @@ TASKS = ("pars", "features")
 #: What the names of these methods end with, and the same probe with an encoder not trained.
 OWN, OWN_UNTRAINED = ", own pretraining", "untrained"
 #: Windows that such a pretraining sees, those of all epochs together. PARS needs many steps until
-#: its loss is below chance: after 24,000 windows it is 0.93 of it on the sample of sleep. Features
+#: its loss is below chance: after 24,000 windows it is 0.94 of it on the sample of sleep. Features
 #: are learned at once.
 _OWN_WINDOWS, _OF_FEATURES = 24_000, 10_000
 #: Windows that a fit of a network sees at most, and the epochs of published networks, which learn
-#: nothing in fewer: EEGNet on the sample of sleep is at chance after 8, and at its best after 15.
+#: nothing in fewer: EEGNet on the sample of sleep is at chance level after 8, above it after 15.
 _NETWORK_WINDOWS, _PUBLISHED_EPOCHS = 3_000, 15
 BOUNDS = (
     f"a pretraining sees {_OWN_WINDOWS:,} windows in all its epochs (features: {_OF_FEATURES:,}), "

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
-from stored_scores import MEASURED, result_scores
+from stored_scores import MEASURED, difference_cell, result_scores
 
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation import paired_tests
@@ -147,8 +147,7 @@ def _shown(tests: dict, title: str) -> pd.DataFrame:
                 "people": str(n),
                 title: other,
                 "means": test["means"],
-                "difference (95 %)": f"{test['mean_difference']:+.3f} "
-                f"({test['ci_low']:+.3f} to {test['ci_high']:+.3f})",
+                "difference (95 %)": difference_cell(test),
                 "ahead in": f"{test['wins']} of {test['n_subjects']}",
                 "p": f"{p:.2g}",
                 "detectable": f"{test['detectable']:.3f}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from stored_scores import MEASURED, result_scores
+from stored_scores import MEASURED, difference_cell, result_scores
 
 from braindecode_pars.evaluation import paired_tests
 
@@ -42,9 +42,7 @@ def networks_table(name: str) -> pd.DataFrame:
             row[f"{n} labelled{_LACK[control]}"] = f"{part['value'].mean():.3f}"
         if method != SCRATCH:
             test = tests.loc[method]
-            row["over scratch (95 %)"] = (
-                f"{test['mean_difference']:+.3f} ({test['ci_low']:+.3f} to {test['ci_high']:+.3f})"
-            )
+            row["over scratch (95 %)"] = difference_cell(test)
             row["p"] = f"{test['p_holm']:.2g}"
         rows.append(row)
     table = pd.DataFrame(rows).fillna("")

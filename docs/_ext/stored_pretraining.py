@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from stored_few_labels import long_scores, score_cell
-from stored_scores import MEASURED
+from stored_scores import MEASURED, difference_cell
 
 from braindecode_pars.evaluation import paired_tests
 
@@ -62,8 +62,7 @@ def pretraining_table(name: str, n: int, *, centred: bool, against: str = RANDOM
         row = {"pretraining": method, "steps": steps, "balanced accuracy": score_cell(own)}
         if test := tests.get(method):
             row |= {
-                f"minus {against} (95 %)": f"{test['mean_difference']:+.3f} "
-                f"({test['ci_low']:+.3f} to {test['ci_high']:+.3f})",
+                f"minus {against} (95 %)": difference_cell(test),
                 "p": f"{test['p_holm']:.2g}",
                 "detectable": f"{test['detectable']:.3f}",
             }

@@ -20,6 +20,7 @@ __all__ = [
     "RESULTS",
     "Result",
     "averaged_seeds",
+    "difference_cell",
     "differences",
     "fine_tuning",
     "gain",
@@ -65,6 +66,11 @@ RESULTS = {
 
 #: Methods without an encoder that train in seconds.
 SIMPLE = ("band power", "tangent space")
+
+
+def difference_cell(test: pd.Series) -> str:
+    """Return a mean difference with its interval, as tables show it."""
+    return f"{test['mean_difference']:+.3f} ({test['ci_low']:+.3f} to {test['ci_high']:+.3f})"
 
 
 def result_scores(name: str) -> pd.DataFrame:
@@ -138,7 +144,7 @@ def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
                 "method": method,
                 "labelled subjects": str(n),
                 "draws": str(test["n_draws"]),
-                "difference": _mean_difference(test),
+                "difference": difference_cell(test),
                 "ahead in": _ahead(test),
                 "p": f"{p:.2g}",
                 "detectable": f"{test['detectable']:.3f}",
@@ -231,11 +237,6 @@ def _test(scores: pd.DataFrame, method: str, other: str) -> pd.Series:
     """Return the test of a method minus another one."""
     pair = scores[scores["method"].isin([method, other])]
     return paired_tests(pair, scores["metric"].iloc[0], against=other).iloc[0]
-
-
-def _mean_difference(test: pd.Series) -> str:
-    interval = f"{test['ci_low']:+.3f} to {test['ci_high']:+.3f}"
-    return f"{test['mean_difference']:+.3f} ({interval})"
 
 
 def _ahead(test: pd.Series) -> str:

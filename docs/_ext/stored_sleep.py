@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from stored_few_labels import _shown, _test, long_scores, score_cell
-from stored_scores import MEASURED
+from stored_scores import MEASURED, difference_cell
 
 from braindecode_pars import plotting
 from braindecode_pars.evaluation import paired_tests
@@ -125,9 +125,7 @@ def ablation_table() -> pd.DataFrame:
         }
         if name != _OF_PAPER:
             test = tests.loc[name]
-            row["from the paper's setting (95 %)"] = (
-                f"{test['mean_difference']:+.3f} ({test['ci_low']:+.3f} to {test['ci_high']:+.3f})"
-            )
+            row["from the paper's setting (95 %)"] = difference_cell(test)
             row["p"] = f"{test['p_holm']:.2g}"
         rows.append(row)
     return pd.DataFrame(rows)

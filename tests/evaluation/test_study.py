@@ -187,7 +187,7 @@ def test_a_network_sees_a_bounded_number_of_windows():
         assert {epochs.get(n) for n in ("EEGNet", "ShallowFBCSPNet")} - {None} == published
     assert unusable(4, 200) == {}
     assert "15 epochs would see more than 3,000 windows" in unusable(1, 201)["eegnet"]
-    # An encoder of whom "scratch" is the twin is trained as scratch is.
+    # Compared with scratch, and trained as scratch is.
     estimator = {m.name: m.estimator for m in found}["PARS network, all weights"]
     assert (estimator.head_epochs, estimator.encoder_lr_factor) == (0, 1.0)
 
