@@ -21,11 +21,10 @@ from braindecode_pars._common.channel_names import is_eeg, match_channels, with_
 from braindecode_pars._common.checks import choice, listed
 from braindecode_pars._common.files import checksum_of, plain
 from braindecode_pars._common.subjects import normalized, subject_of_path
-from braindecode_pars.recordings.continuous import ContinuousCorpus
-from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.recordings.readers import read_recording, recordings_below
+from braindecode_pars.recordings.recipe import ContinuousCorpus, LabelledCorpus
 from braindecode_pars.recordings.search import (
     Subject,
     check_guessed_subjects,
