@@ -34,12 +34,14 @@ from braindecode_pars.recordings.first_look import (
     shared_channels,
     warn_of_other_mains,
 )
-from braindecode_pars.recordings.label_annotations import annotations_of, labels_within, marks_of
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
+    annotations_of,
     classes_and_targets,
     labels_of_files,
+    labels_within,
+    marks_of,
 )
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
 from braindecode_pars.recordings.preparation import (

@@ -37,12 +37,13 @@ from braindecode_pars.signal_store.index import (
     SAMPLES,
     Index,
     SampleFile,
+    StoredRaw,
     StoredRecording,
     check_labels,
+    info_of,
     read_labels,
 )
 from braindecode_pars.signal_store.sources import StoredForm
-from braindecode_pars.signal_store.stored_windows import StoredRaw, info_of
 from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
