@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import boolean, checked
+from braindecode_pars._common.checks import boolean
 from braindecode_pars._common.computing import Count, count_steps, n_parameters, training_step
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart
@@ -203,7 +203,6 @@ def _sum(counts: list[Count]) -> Count:
 _COLUMNS = dict(zip(TrainingCost._fields, 3 * ["Int64"] + 2 * ["Float64"], strict=True))
 
 
-@checked()
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
     """Return what one fit of each method on these windows costs, without training.
 

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.model_files import (
     ENCODER,
     NETWORK,
@@ -26,7 +25,6 @@ from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, card_of, 
 from braindecode_pars.pretrained.model_card import write_shared
 
 
-@checked()
 def save_encoder(
     encoder: PatchEncoder, card: EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:
