@@ -165,7 +165,7 @@ DOCUMENTED = [
 INTERNAL = {
     *("cli.main", "encoder.MultiHeadAttention", "encoder.TransformerBlock"),
     *("models.AmplitudeCode", "models.SpatialFilter"),
-    *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
+    *("models.patch_size_for", "models.relative_amplitude"),
     *(
         "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",

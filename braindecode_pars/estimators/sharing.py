@@ -319,6 +319,8 @@ def _is_json(value: Any) -> bool:
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
+    if "recenter" not in cls().get_params(deep=False):  # of the PARS estimators up to 0.2.0
+        kept.pop("recenter", None)
     code = ["pretext"] if names_file(kept.get("pretext")) else []
     for name in (*_FOLDERS, *code):
         if kept.get(name) is not None and not _is_in_package(name, kept[name]):

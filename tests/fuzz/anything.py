@@ -441,18 +441,17 @@ def network(**arguments):
 
 network.__signature__ = inspect.signature(PARSNet)
 target("PARSNet", network)
-NET = dict(head="both", recenter="subject")
 
 
 @cache
 def net() -> PARSNet:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return PARSNet(**SIZES, **NET, chs_info=small.recording(0).info["chs"]).eval()
+        return PARSNet(**SIZES, head="both", chs_info=small.recording(0).info["chs"]).eval()
 
 
 def batch(folder=None):
-    return dict(x=torch.from_numpy(X), subjects=torch.arange(12) // 6)
+    return dict(x=torch.from_numpy(X))
 
 
 for method in ("forward", "channel_attention", "encode_channels"):
@@ -461,15 +460,13 @@ for method in ("forward", "channel_attention", "encode_channels"):
         return getattr(net(), method)(**arguments)
 
     call.__signature__ = inspect.signature(getattr(PARSNet, method))
-    good = batch if method != "encode_channels" else lambda f: dict(x=torch.from_numpy(X))
     target(
         f"PARSNet.{method}",
         call,
-        good,
+        batch,
         x=tensors(),
         pos=tensors(),
         ch_mask=tensors(),
-        subjects=tensors(),
     )
 
 
