@@ -84,7 +84,6 @@ def test_signatures():
         "ch_mask",
         "return_features",
         "chs_info",
-        "subjects",
     ]
     assert parameters(Pretraining)[:4] == ["task", "epochs", "lr", "batch_size"]
     assert parameters(datasets.simulated.sleep) == [

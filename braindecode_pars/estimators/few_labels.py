@@ -26,6 +26,7 @@ from braindecode_pars.estimators.linear_probe import (
     logistic_regression,
 )
 from braindecode_pars.estimators.transformers import MIN_WINDOWS, subject_numbers, subtract_means
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
@@ -399,6 +400,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
+        self.transitions_ = Transitions.from_json(described["transitions"])
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}

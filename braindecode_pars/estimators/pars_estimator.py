@@ -31,6 +31,7 @@ from braindecode_pars.estimators.fine_tuning import (
     warn_of_fine_tuning,
 )
 from braindecode_pars.estimators.parameters import AUTO
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.windows_estimator import (
     FineTunedEstimator,
     Seeds,
@@ -263,6 +264,8 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         self.encoder_card_ = read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
         self.load_report_ = loaded.load_report
+        if "transitions" in described:
+            self.transitions_ = Transitions.from_json(described["transitions"])
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
         chosen = described["fine_tuning"].items()
