@@ -24,7 +24,6 @@ from braindecode_pars._common.computing import Count, count_steps, n_parameters,
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart
 from braindecode_pars.estimators.fine_tuning import frozen_epochs, steps_of_fine_tuning
-from braindecode_pars.estimators.recentring import recentres
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
@@ -188,9 +187,7 @@ def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[
 
     def step(n_windows: int) -> None:
         labels = torch.zeros(n_windows, dtype=torch.long)
-        subjects = {"subjects": labels} if recentres(module) else {}
-        logits = module(torch.randn(n_windows, n_chans, n_times), **subjects)
-        cross_entropy(logits, labels).backward()
+        cross_entropy(module(torch.randn(n_windows, n_chans, n_times)), labels).backward()
 
     return step
 
