@@ -50,7 +50,8 @@ def study(
     """
     kept = f"What is finished is kept in {out}; run the same command to go on."
     with report_failures(kept):
-        from braindecode_pars.cli.evaluation_report import load_windows, title
+        from braindecode_pars import datasets
+        from braindecode_pars.cli.evaluation_report import title
         from braindecode_pars.evaluation.study import TASKS, Study, begin_study
         from braindecode_pars.signal_store.index import is_store
 
@@ -63,7 +64,7 @@ def study(
         else:
             reading.pop("n_jobs", None)  # what is stored is not read in parallel
         with warnings.catch_warnings(record=True) as caught:
-            windows = load_windows(folder, None, reading)
+            windows = datasets.load(folder, **reading)
         for each in caught:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         show("Looking at the recordings, and timing each method on a few windows.")

@@ -48,7 +48,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
-from braindecode_pars.recordings.label_annotations import marks_of
+from braindecode_pars.recordings.label_files import marks_of
 from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
