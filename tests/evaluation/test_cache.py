@@ -435,7 +435,7 @@ def test_type_and_shape_of_an_array_count():
     assert digest_array(torch.ones(())) != digest_array(torch.zeros(()))
 
 
-LAB = '''
+LAB = """
 from sklearn.base import BaseEstimator
 
 class Base(BaseEstimator):
@@ -449,7 +449,7 @@ class Mine(Base):
 def scale(x): return 2 * x
 
 def helper(x): return x + 1
-'''
+"""
 
 
 @pytest.mark.parametrize(
