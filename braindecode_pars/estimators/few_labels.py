@@ -356,7 +356,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         Returns
         -------
         TrainingCost
-            That of embedding the windows once, and of the earlier pretraining of the encoder.
+            That of the earlier pretraining of the encoder.
 
         Raises
         ------

@@ -203,8 +203,7 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         Returns
         -------
         TrainingCost
-            Trained parameters, steps, tokens and floating-point operations. Validation does not
-            count.
+            Trained parameters and steps. Validation does not count.
 
         Raises
         ------
