@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import checked, choice, listed, warn_user
+from braindecode_pars._common.checks import choice, listed, warn_user
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars._common.tables import numbers_of
@@ -67,7 +67,6 @@ class Recording:
         return in_corpus(self.description.get("corpus"), self.subject)
 
 
-@checked()
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
 ) -> list[Recording]:
@@ -321,7 +320,6 @@ def _read_one(
     return windows, None, omissions
 
 
-@checked()
 def split_subjects(
     subjects: Iterable, shares: Mapping[str, float], seed: int = 0
 ) -> dict[object, str]:
@@ -369,7 +367,6 @@ def split_subjects(
     return dict(zip(shuffled, names, strict=True))
 
 
-@checked()
 def set_splits(
     windows_ds: BaseConcatDataset, splits: Mapping[Any, str] | str | Path
 ) -> BaseConcatDataset:

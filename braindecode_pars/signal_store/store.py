@@ -19,7 +19,6 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.checks import (
     Rule,
     check_parameters,
-    checked,
     choice,
     instance,
     integer,
@@ -436,7 +435,6 @@ class SignalStore:
             raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
         return signals
 
-    @checked()
     def select(
         self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
     ) -> SignalStore:
