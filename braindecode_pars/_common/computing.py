@@ -1,4 +1,4 @@
-"""Where and how to compute: device and precision, and the operations that a network takes."""
+"""Where and how to compute: device, seed and precision, and the operations that a network takes."""
 
 from __future__ import annotations
 
@@ -144,6 +144,25 @@ def tensor_cores(device: torch.device) -> Iterator[None]:
     finally:
         if before is not None:
             torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Seed torch on the CPU and on ``device`` inside the context, then restore its state.
+
+    The initial weights, dropout, crops and masks come from torch's global generators, since most of
+    these functions of torch and of third-party models take no other generator. These are global to
+    the process: fits in two of its threads change the draws of each other.
+    """
+    device = torch.device(device)
+    devices = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(devices, device_type=device.type if devices else "cuda"):
+        # Not torch.manual_seed: it would seed every GPU, also those that are not used.
+        torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
+        for each in devices:
+            state = torch.Generator(each).manual_seed(seed).get_state()
+            torch.get_device_module(each).set_rng_state(state, each)
+        yield
 
 
 class Count(NamedTuple):

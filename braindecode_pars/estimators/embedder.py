@@ -17,7 +17,6 @@ from torch import Tensor
 
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import EMBEDDER, kinds_in
-from braindecode_pars._common.seeding import drawing
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
@@ -141,8 +140,7 @@ random_state, verbose, checkpoint_dir
         with training(self) as seeds:
             start, windows = self._begin(X, groups)
             further = further_windows(self, unlabeled, windows)
-            with drawing():
-                self.encoder_ = PatchEncoder(**start.sizes)
+            self.encoder_ = PatchEncoder(**start.sizes)
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
                 start.pretrain(self.encoder_, [windows, *further], seeds.pretraining, self._keep)

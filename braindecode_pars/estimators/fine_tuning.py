@@ -34,7 +34,6 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.checks import quiet, warn_user
 from braindecode_pars._common.computing import Precision, find_device
-from braindecode_pars._common.seeding import OwnDraws
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
@@ -60,11 +59,11 @@ from braindecode_pars.windows.table import Windows
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
+class FineTuningNet(NoSilentFailure, Precision, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
-class RegressionNet(NoSilentFailure, OwnDraws, Precision, NeuralNetRegressor):
+class RegressionNet(NoSilentFailure, Precision, NeuralNetRegressor):
     """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
-from braindecode_pars._common.seeding import drawing, seeded
+from braindecode_pars._common.computing import seeded
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
 from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
 from braindecode_pars.estimators.parameters import AUTO
@@ -194,8 +194,7 @@ verbose
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = preprocessing_of(self, windows)
         train, valid = hold_out(windows, self.validation, seeds.split)
-        with drawing():
-            module = self._build(train) if self.weights is None else self._build_pretrained(train)
+        module = self._build(train) if self.weights is None else self._build_pretrained(train)
         frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
         at = self._head_epochs + 1
         further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []

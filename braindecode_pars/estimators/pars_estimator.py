@@ -14,7 +14,6 @@ from torch import Tensor
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.model_files import ENTRIES
-from braindecode_pars._common.seeding import drawing
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
@@ -119,20 +118,19 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         train, valid = self._hold_out(windows[labelled], seeds.split)
         head = self._head()
         self._check_positions()
-        with drawing():
-            module = PARSNet(
-                n_outputs=len(getattr(self, "classes_", ["one number"])),
-                n_chans=self.n_chans_,
-                chs_info=self.chs_info_ or None,
-                n_times=self.n_times_,
-                sfreq=self.sfreq_,
-                channel_drop_prob=self.channel_drop_prob,
-                electrode_position=self.electrode_position,
-                amplitude=self.amplitude,
-                head=head,
-                recenter=self.recenter,
-                **start.sizes,
-            )
+        module = PARSNet(
+            n_outputs=len(getattr(self, "classes_", ["one number"])),
+            n_chans=self.n_chans_,
+            chs_info=self.chs_info_ or None,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            channel_drop_prob=self.channel_drop_prob,
+            electrode_position=self.electrode_position,
+            amplitude=self.amplitude,
+            head=head,
+            recenter=self.recenter,
+            **start.sizes,
+        )
         self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         self.fine_tuning_["head"] = head
         if self.verbose and self.encoder is not None:

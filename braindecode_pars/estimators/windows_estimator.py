@@ -27,8 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common.checks import check_same_rate, listed, warn_user
-from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.seeding import random_stream, seeded
+from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame
 from braindecode_pars.estimators.parameters import check_estimator
@@ -139,14 +138,13 @@ class Seeds(NamedTuple):
 def training(estimator: Any) -> Iterator[Seeds]:
     """Check the parameters, forget an earlier fit, and let the draws follow ``random_state``.
 
-    The nets of a fit draw from this state by themselves; other draws need ``with drawing():``.
-    torch's global state stays unchanged. Estimators with the same ``random_state`` hold out the
-    same subjects.
+    torch's global state is afterwards what it was. Estimators with the same ``random_state`` hold
+    out the same subjects.
     """
     estimator._check()
     device = find_device(estimator.device)
     model, *parts = check_random_state(estimator.random_state).randint(2**31, size=4).tolist()
-    with fresh_fit(estimator), random_stream(model, device):
+    with fresh_fit(estimator), seeded(model, device):
         yield Seeds(*parts)
 
 
