@@ -36,7 +36,7 @@ from braindecode_pars._common.checks import (
     share,
     warn_user,
 )
-from braindecode_pars._common.subjects import SubjectKeys, is_of_corpus, possible_subjects
+from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
 from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.recordings.as_trained import (
@@ -48,7 +48,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
-from braindecode_pars.recordings.label_annotations import marks_of
+from braindecode_pars.recordings.label_files import marks_of
 from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -653,7 +653,7 @@ def _of_subject(subjects: Sequence, clf: Any) -> Remark:
     """
     card = getattr(clf, "encoder_card_", None)
     known = card.seen_subjects if card is not None else ()
-    seen = SubjectKeys(name for name in known if not is_of_corpus(name))
+    seen = SubjectKeys(name for name in known if not public_corpora([name]))
     name = next((str(name) for name in subjects if name in seen), None)
     return Remark(
         "subject_in_training",

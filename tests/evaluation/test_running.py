@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import time
+import warnings
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -14,12 +17,16 @@ import torch
 from braindecode.datasets import BaseConcatDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
+from braindecode_pars.evaluation.folds import collected, warn_once
 from braindecode_pars.pretext.base import find_task
+from braindecode_pars.windows.door import as_windows
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
 
@@ -181,7 +188,7 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
     estimators = {
         "A": LoggingClassifier(log_folder),
         "leaky": leaky,
-        "PARS": PARSClassifier(pretrain_epochs=1, finetune_epochs=2, **TINY),
+        "PARS": PARSClassifier(pretrain_epochs=1, finetune_epochs=1, validation=0, **TINY),
     }
     # One process, then two
     tables = []
@@ -267,9 +274,8 @@ def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["loky", "multiprocessing"])
-def test_processes_know_the_task_of_the_user(nights, own_task, log_folder, where):
-    with joblib.parallel_config(where, n_jobs=2):
+def test_processes_know_the_task_of_the_user(nights, own_task, log_folder):
+    with joblib.parallel_config("loky", n_jobs=2):
         run(
             nights, None, seeds=[0], estimators={"a": LoggingClassifier(log_folder)}
         )  # workers start before
@@ -341,3 +347,147 @@ def test_progress_is_shown(nights, log_folder, capsys):
     assert "leave one subject out" in (shown := capsys.readouterr().err)
     assert "4/4" in shown
     assert "method=A" in shown
+
+
+def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    run(nights, log_folder, seeds=[0], test_subjects=[1])
+    assert seeds == []
+
+
+def test_channels_that_are_not_used_are_named_once(nights):
+    windows = with_subject(nights, 1)
+    for part in windows.datasets:
+        part.raw = part.raw.copy().set_channel_types({"C3": "eog"}, verbose=0)
+    embedder = PARSEmbedder(pretrain_epochs=1, **TINY)
+    estimators = {"PARS": make_pipeline(embedder, DummyClassifier())}
+    with pytest.warns(UserWarning, match="C3") as caught:
+        run(windows, None, seeds=[0], estimators=estimators)
+    assert len([w for w in caught if "not EEG" in str(w.message)]) == 1
+
+
+class Device(ClassifierMixin, BaseEstimator):
+    """Notes the devices of its fits; predicts nothing of interest."""
+
+    used: ClassVar[list] = []
+
+    def __init__(self, device="auto", other=None):
+        self.device = device
+        self.other = other
+
+    def fit(self, X, y):
+        Device.used.append((self.device, self.other and self.other.device))
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"), [(1, ["auto"] * 4), (2, ["cuda:0", "cuda:0", "cuda:1", "cuda:1"])]
+)
+def test_folds_take_a_gpu_when_several_workers_run(nights, monkeypatch, n_jobs, expected):
+    """No GPU is needed to test it."""
+    Device.used.clear()
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    estimator = Device(other=Device("cpu"))
+    with joblib.parallel_config("threading"):
+        leave_one_subject_out({"A": estimator}, nights, n_jobs=n_jobs, verbose=0)
+    assert sorted(Device.used) == [(device, "cpu") for device in expected]
+    assert estimator.device == "auto"
+
+
+def fold(n):
+    found = []
+    with collected(found):
+        warnings.warn(f"Channel C3 is bad in {n} of 9 windows.", UserWarning, stacklevel=2)
+        warnings.warn(f"Channel C{n} is flat.", RuntimeWarning, stacklevel=2)
+    return pickle.loads(pickle.dumps(found))
+
+
+def shown(of_folds):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_once(of_folds)
+    return [(str(w.message), w.category, w.filename) for w in caught]
+
+
+def test_warnings_that_differ_in_the_number_of_windows_only_are_shown_once():
+    with warnings.catch_warnings(action="always"):
+        one, other = fold(3), fold(4)
+    assert shown([one, [*other, *other], []]) == [
+        ("In 2 of 3 folds: Channel C3 is bad in 3 of 9 windows.", UserWarning, __file__),
+        ("In 1 of 3 folds: Channel C3 is flat.", RuntimeWarning, __file__),
+        ("In 1 of 3 folds: Channel C4 is flat.", RuntimeWarning, __file__),
+    ]
+    assert shown([one])[0][0] == "Channel C3 is bad in 3 of 9 windows."
+
+
+def test_warnings_of_trainings_that_differ_in_their_losses_are_shown_once():
+    """Each fold ends at another loss."""
+    of_folds = []
+    for loss, n_steps in ((0.991, "1,200"), (0.987, "36")):
+        of_folds.append([])
+        with warnings.catch_warnings(action="always"), collected(of_folds[-1]):
+            text = f"ended at {loss} after {n_steps} steps"
+            warnings.warn(text, ConvergenceWarning, stacklevel=1)
+    texts = [text for text, *_ in shown(of_folds)]
+    assert texts == ["In 2 of 2 folds: ended at 0.991 after 1,200 steps"]
+
+
+class Odd(DummyClassifier):
+    """Warns where subject 1 is among the training windows; fails without subject 4."""
+
+    def fit(self, X, y):
+        subjects = {*as_windows(X).groups.tolist()}
+        if 1 in subjects:
+            warnings.warn("subject 1 is odd", UserWarning, stacklevel=2)
+        if 4 not in subjects:
+            raise ValueError("no fit")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_warning_of_several_folds_comes_once_at_the_end_with_their_number(nights, n_jobs):
+    finished = []
+
+    class Bar(ProgressBar):
+        def update(self, n=1):
+            finished.append(n)
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        joblib.parallel_config("threading", n_jobs=n_jobs),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        patch.setattr("braindecode_pars.evaluation.folds.ProgressBar", Bar)
+        patch.setattr(warnings, "warn_explicit", lambda text, *where: finished.append(text))
+        run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[1, 2, 3])
+    assert finished == [1, 1, 1, "In 2 of 3 folds: subject 1 is odd"]
+    assert not caught
+
+
+def test_the_warnings_of_finished_folds_are_shown_before_an_error(nights):
+    with pytest.warns(UserWarning, match="odd") as caught, pytest.raises(FoldError, match="no fit"):
+        run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[2, 3, 4])
+    texts = [str(warning.message) for warning in caught]
+    assert texts == ["subject 1 is odd", "In 2 of 2 folds: subject 1 is odd"]
+
+
+def test_the_warnings_before_an_error_are_shown(nights):
+    class Failing(DummyClassifier):
+        def fit(self, X, y):
+            warnings.warn("C3 is bad", UserWarning, stacklevel=2)
+            raise ValueError("no fit")
+
+    with pytest.raises(FoldError, match="no fit"), pytest.warns(UserWarning, match="C3"):
+        run(nights, None, estimators={"A": Failing()})
+
+
+def test_a_filter_that_makes_errors_holds_in_folds():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="C3"):
+            fold(3)
