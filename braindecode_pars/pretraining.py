@@ -20,13 +20,11 @@ from torch.utils.data import Subset
 
 from braindecode_pars._common import checks
 from braindecode_pars._common.checks import check_parameters
-from braindecode_pars._common.computing import Precision, find_device, seeded
-from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
+from braindecode_pars._common.computing import TrainingNet, find_device, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
-    NoSilentFailure,
     ProgressLine,
     RestoredEpoch,
     WarmupCosine,
@@ -35,6 +33,7 @@ from braindecode_pars._common.training import (
     warn_of_chance,
 )
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.paper import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -255,7 +254,7 @@ class RelativeLoss(Callback):
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
 
 
-class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
+class PretrainingNet(TrainingNet):
     """A skorch net for pretext tasks.
 
     ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
@@ -279,7 +278,7 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
         Seed of the random draws of validation (channel, crop, patches, masks). Every epoch uses
         the same draws, so that validation losses can be compared between epochs.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.Precision`.
+        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -293,7 +292,7 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     Raises
     ------
     KeyboardInterrupt, ValueError
-        From ``fit``, as in :class:`~braindecode_pars._common.training.NoSilentFailure`.
+        From ``fit``, as in :class:`~braindecode_pars._common.computing.TrainingNet`.
 
     Examples
     --------

@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator
 from braindecode_pars._common.checks import check_same_rate, warn_user
 from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ENCODER, check_may_save
-from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.windows_estimator import (
@@ -32,6 +31,7 @@ from braindecode_pars.estimators.windows_estimator import (
     without_training,
 )
 from braindecode_pars.models import patch_size_for
+from braindecode_pars.paper import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import SavedEstimator, load_encoder, save_encoder

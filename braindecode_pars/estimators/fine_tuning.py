@@ -33,11 +33,10 @@ from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import quiet, warn_user
-from braindecode_pars._common.computing import Precision, find_device
+from braindecode_pars._common.computing import TrainingNet, find_device
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
-    NoSilentFailure,
     ProgressLine,
     RestoredEpoch,
     WarmupCosine,
@@ -58,11 +57,11 @@ from braindecode_pars.windows.table import Windows
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(NoSilentFailure, Precision, NeuralNetClassifier):
+class FineTuningNet(TrainingNet, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
-class RegressionNet(NoSilentFailure, Precision, NeuralNetRegressor):
+class RegressionNet(TrainingNet, NeuralNetRegressor):
     """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:

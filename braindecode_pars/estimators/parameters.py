@@ -13,7 +13,8 @@ import torch
 from sklearn.base import BaseEstimator
 from skorch.callbacks import Callback, LRScheduler
 
-from braindecode_pars._common import checks, settings
+from braindecode_pars import paper
+from braindecode_pars._common import checks
 from braindecode_pars._common.checks import (
     boolean,
     choice,
@@ -60,7 +61,7 @@ def _is_factor(value: Any) -> bool:
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = {
-    **settings.RULES,
+    **paper.RULES,
     **parsnet.RULES,
     **dict.fromkeys(_COUNTS, integer(1)),
     **dict.fromkeys(("label_smoothing", "drop_prob"), share()),

@@ -28,12 +28,12 @@ from torch import Tensor
 
 from braindecode_pars._common.checks import check_same_rate, listed, warn_user
 from braindecode_pars._common.computing import find_device, seeded
-from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame
 from braindecode_pars.estimators.parameters import check_estimator
 from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.models import PARSNet
+from braindecode_pars.paper import WEIGHT_DECAY
 from braindecode_pars.recordings.cutting import are_good, is_bad
 from braindecode_pars.recordings.preprocessing import (
     AS_RECORDED,

@@ -27,9 +27,9 @@ from torch import nn
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
-from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import SCORES
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import (
     FoldStore,

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import names_file, warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import (
@@ -40,7 +40,6 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars._common.settings import names_file
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file, network_from_file

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
-from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
 from braindecode_pars.pretext.base import find_task
