@@ -10,7 +10,6 @@ from typing import Any
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -71,7 +70,6 @@ CENTRED = ", subject-centred (transductive)"
 SMOOTHED = ", smoothed over time (transductive)"
 
 
-@checked()
 def make_methods(
     names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,

@@ -359,7 +359,7 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         Returns
         -------
         TrainingCost
-            That of embedding the windows once, and of the earlier pretraining of the encoder.
+            That of the earlier pretraining of the encoder.
 
         Raises
         ------

@@ -242,7 +242,7 @@ verbose
         Returns
         -------
         TrainingCost
-            Trained parameters, steps, tokens and floating-point operations.
+            Trained parameters and steps.
 
         Raises
         ------

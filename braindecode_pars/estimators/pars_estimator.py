@@ -258,8 +258,7 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         Returns
         -------
         TrainingCost
-            Trained parameters, steps, tokens and floating-point operations. Validation does not
-            count.
+            Trained parameters and steps. Validation does not count.
 
         Raises
         ------

@@ -30,8 +30,8 @@ from braindecode_pars._common.channel_names import (
 )
 from braindecode_pars._common.checks import (
     boolean,
+    check_parameters,
     check_same_rate,
-    checked,
     listed,
     share,
     warn_user,
@@ -48,7 +48,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
-from braindecode_pars.recordings.label_annotations import marks_of
+from braindecode_pars.recordings.label_files import marks_of
 from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -66,11 +66,15 @@ from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
-@checked(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean())
 def predict_raw(
     clf: Any, raw: Any, *, overlap: float, preprocess: bool, rescale: bool, smooth: bool = False
 ) -> pd.DataFrame:
     """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
+    check_parameters(
+        locals(),
+        dict(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean()),
+        "predict_raw",
+    )
     check_is_fitted(clf)
     if smooth:
         check_transitions(clf)

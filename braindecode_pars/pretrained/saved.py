@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import checked, warn_user
+from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import (
@@ -57,7 +57,6 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 
-@checked()
 def save_encoder(
     encoder: PatchEncoder, card: EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:

@@ -261,14 +261,15 @@ class Sleep(_Computed):
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
         lines: list[str] = []
-        if name in ("deep", "wake"):
-            lines = [*_list_table(sleep_table(name)), ""]
+        if name in ("deep", "wake", "networks_deep"):
+            table = network_table() if name == "networks_deep" else sleep_table(name)
+            lines = [*_list_table(table), ""]
             lines += _dropdown("PARS against the others", _list_table(sleep_tests(name)))
         elif name == "controls":
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(networks_deep=network_table, losses=loss_table, ablation=ablation_table)
+            tables = dict(losses=loss_table, ablation=ablation_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])
@@ -339,16 +340,13 @@ class Gain(SphinxRole):
 
 
 #: Titles of columns that are not their names.
-_TITLES = {"finetuning_steps": "fine-tuning steps", "flops": "FLOPs"}
+_TITLES = {"finetuning_steps": "fine-tuning steps"}
 
 
 def _cost_table(rows: pd.DataFrame) -> list[str]:
     shown = rows.copy()
     for name in shown.columns[1:]:
-        text = "{:.1e}" if name in ("tokens", "flops") else "{:,.0f}"
-        shown[name] = [
-            "" if pd.isna(value) else text.format(value).replace("e+", "e") for value in rows[name]
-        ]
+        shown[name] = ["" if pd.isna(value) else f"{value:,.0f}" for value in rows[name]]
     shown.columns = [_TITLES.get(name, name.replace("_", " ")) for name in shown]
     return _list_table(shown)
 
