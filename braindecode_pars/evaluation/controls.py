@@ -17,8 +17,12 @@ from torch.utils.data import Dataset
 from braindecode_pars._common.checks import checked, choice, positive, warn_user
 from braindecode_pars._common.files import check_may_write, replace_file
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
-from braindecode_pars.evaluation.changed_signals import permuted_labels
-from braindecode_pars.evaluation.changed_windows import CHANGES, ChangedSignals, whole_recording
+from braindecode_pars.evaluation.changed_signals import (
+    CHANGES,
+    ChangedSignals,
+    permuted_labels,
+    whole_recording,
+)
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.paired_tests import CROSS_VALIDATION, holm
 from braindecode_pars.evaluation.protocols import compare, label_efficiency

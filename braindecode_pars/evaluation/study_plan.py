@@ -37,7 +37,7 @@ from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
 from braindecode_pars.evaluation.cache import describe_corpus, digest, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, check_list
 from braindecode_pars.evaluation.data_check import DataCheck
-from braindecode_pars.evaluation.folds import seen_by
+from braindecode_pars.evaluation.leaks import seen_by
 from braindecode_pars.evaluation.random_effects import detectable_in
 from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
 from braindecode_pars.pretext.base import find_task
@@ -432,7 +432,7 @@ def folds_of(corpus: Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.n
     split = kind(n_folds, shuffle=True, random_state=0).split(labelled, corpus.y[labelled], codes)
     folds = []
     for _, test in split:
-        tested = corpus.windows_of(corpus.groups[labelled[test]].tolist())
+        tested = corpus.rows_of(corpus.groups[labelled[test]].tolist())
         train = np.setdiff1d(np.arange(len(corpus.y)), tested)
         folds.append((train, labelled[test]))
     return folds
@@ -509,7 +509,7 @@ def _seconds_of(
     labelled = train[corpus.labeled[train]]
     class_of = classes_of_subjects(corpus)
     people = draw_subjects(corpus.subjects_of(labelled), n, 0, class_of)
-    drawn = np.intersect1d(labelled, corpus.windows_of(people))
+    drawn = np.intersect1d(labelled, corpus.rows_of(people))
     # Classes take turns, so that few windows have all.
     shuffled = np.random.default_rng(0).permutation(drawn)
     turns = pd.Series(corpus.y[shuffled]).groupby(corpus.y[shuffled]).cumcount()

@@ -11,7 +11,7 @@ from braindecode_pars import PARSNet
 from braindecode_pars._common.subjects import hide_subjects
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.evaluation.folds import leak_sentences, seen_before
+from braindecode_pars.evaluation.leaks import leak_sentences, seen_before
 
 
 def encoder(seen, subjects=(), finetune_subjects=()):
