@@ -38,7 +38,7 @@ from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.evaluation.leaks import seen_before, seen_by_given, warn_of_leaks
 from braindecode_pars.evaluation.metrics import (
     checked_labels,
-    predictions,
+    labels_and_probabilities,
     saved_probabilities,
     score_rows,
     undefined_sentence,
@@ -323,7 +323,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         train = train[corpus.labeled[train]]
     with _torch_seed(estimator, fold.seed):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
-        predicted, probabilities = predictions(fitted, corpus.X[fold.test])
+        predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
     predicted = checked_labels(predicted, "predicted")
     if len(predicted) != len(fold.test):
         raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
