@@ -305,6 +305,17 @@ def test_what_is_said_of_sleep_is_in_the_stored_scores():
         scores = sleep_scores("deep")
         means = scores[scores["n_train_subjects"] == n].groupby("method")["value"].mean()
         assert means.idxmax() == "PARS"
+    networks = sleep_tests("networks_deep").set_index(["people", "against"])
+    shown = networks["difference (95 %)"]
+    p = networks["p"].astype(float)
+    untrained, mae, scratch = (
+        ("4", name) for name in ("untrained, frozen", "MAE, frozen", "scratch")
+    )
+    assert f"by {shown[untrained][1:6]} and MAE by {shown[mae][1:6]}" in page
+    assert max(p[untrained], p[mae]) < 0.05 < min(p[scratch], p["4", "PARS, all weights"])
+    low, high = re.findall(r"[+-]\d\.\d+", shown[scratch])[1:]
+    assert f"over scratch is {shown[scratch][1:6]} ({low[1:]} to {high[1:]}), in ten of" in page
+    assert networks.loc[scratch, "ahead in"] == "10 of 12"
     losses = loss_table().set_index(["method", "pairs"])
     assert losses.loc[("PARS", "all"), "as it is"].startswith("0.84")
     assert losses.loc[("PARS", "apart"), "as it is"].startswith("0.84")

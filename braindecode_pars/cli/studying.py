@@ -53,7 +53,8 @@ def study(
     """
     kept = f"What is finished is kept in {out}; run the same command to go on."
     with report_failures(kept):
-        from braindecode_pars.cli.evaluation_report import load_windows, title
+        from braindecode_pars import datasets
+        from braindecode_pars.cli.evaluation_report import title
         from braindecode_pars.evaluation.data_check import check_data
         from braindecode_pars.evaluation.study import run_study, unanswered
         from braindecode_pars.evaluation.study_plan import TASKS, plan_study
@@ -68,7 +69,7 @@ def study(
         else:
             reading.pop("n_jobs", None)  # what is stored is not read in parallel
         with warnings.catch_warnings(record=True) as caught:
-            windows = load_windows(folder, None, reading)
+            windows = datasets.load(folder, **reading)
         for each in caught:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         show("Looking at the recordings, and timing each method on a few windows.")

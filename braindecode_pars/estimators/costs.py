@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from skorch import NeuralNet
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import boolean, checked
+from braindecode_pars._common.checks import boolean
 from braindecode_pars._common.computing import n_parameters
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart
@@ -112,7 +112,6 @@ def _steps_of_card(card: EncoderCard) -> float:
 _COLUMNS = dict.fromkeys(TrainingCost._fields, "Int64")
 
 
-@checked()
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
     """Return what one fit of each method on these windows costs, without training.
 

@@ -14,7 +14,6 @@ import sklearn.metrics
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import RELATIVE, check_table, numbers_of, part_of, with_numbers
 from braindecode_pars.plotting.style import (
     COLORS,
@@ -34,7 +33,6 @@ RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
 Lines = dict[str, tuple[str, dict[str, Any]]]
 
 
-@checked()
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None) -> np.ndarray:
     """Draw the losses of each training phase in a panel of its own.
 
@@ -171,7 +169,6 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
             )
 
 
-@checked()
 def shift_matrices(
     prediction: ArrayLike, target: ArrayLike, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
@@ -264,7 +261,6 @@ ClassNames = Mapping[Any, str] | Sequence[str]
 Entry = TypeVar("Entry")
 
 
-@checked()
 def confusion_matrix(
     true: ArrayLike,
     predicted: ArrayLike,

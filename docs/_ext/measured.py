@@ -261,14 +261,15 @@ class Sleep(_Computed):
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
         lines: list[str] = []
-        if name in ("deep", "wake"):
-            lines = [*_list_table(sleep_table(name)), ""]
+        if name in ("deep", "wake", "networks_deep"):
+            table = network_table() if name == "networks_deep" else sleep_table(name)
+            lines = [*_list_table(table), ""]
             lines += _dropdown("PARS against the others", _list_table(sleep_tests(name)))
         elif name == "controls":
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(networks_deep=network_table, losses=loss_table, ablation=ablation_table)
+            tables = dict(losses=loss_table, ablation=ablation_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])

@@ -27,6 +27,11 @@ METHODS = (
 )
 #: What PARS is compared with.
 RIVALS = (UNTRAINED, "PARS without overlap", "DropPos", "MP3", "MAE", "classical features")
+#: Networks that PARS with a frozen encoder is compared with.
+NETWORKS = (
+    *("scratch", f"{UNTRAINED}, frozen", "DropPos, frozen", "MP3, frozen", "MAE, frozen"),
+    "PARS, all weights",
+)
 
 
 def sleep_scores(name: str, *, centred: bool = False) -> pd.DataFrame:
@@ -50,11 +55,12 @@ def sleep_table(name: str) -> pd.DataFrame:
 
 def sleep_tests(name: str) -> pd.DataFrame:
     """Compare PARS with its rivals; people, draws and pretrainings are random."""
+    pars, rivals = ("PARS, frozen", NETWORKS) if name == "networks_deep" else ("PARS", RIVALS)
     tests = {}
     for n, of_n in sleep_scores(name).groupby("n_train_subjects"):
-        for other in RIVALS:
-            pair = of_n[of_n["method"].isin(["PARS", other])]
-            tests[n, other] = _test(pair, "PARS", other)
+        for other in rivals:
+            pair = of_n[of_n["method"].isin([pars, other])]
+            tests[n, other] = _test(pair, pars, other)
     return _shown(tests, "against")
 
 

@@ -88,8 +88,8 @@ EDGE = 4.0
 #: Draws of the controls, and the methods, with their first seed.
 CONTROL_DRAWS = 10
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
-#: Numbers of labelled people, and draws, of networks.
-N_NETWORK, NETWORK_DRAWS = {"deep": (1, 4), "wake": (1,)}, 3
+#: Numbers of labelled people of networks.
+N_NETWORK = {"deep": (1, 4), "wake": (1,)}
 
 
 def read(eeg: Path) -> BaseConcatDataset:
@@ -305,34 +305,43 @@ def pretrained_task(out: Path, seed: int, name: str, tokenizer: str, half: int) 
     return found.eval()
 
 
-def networks(out: Path, eeg: Path) -> None:
-    """Fine-tune networks: on stage 3 or 4 with the encoders of the first seed, and from scratch."""
+def networks(out: Path, eeg: Path, jobs: int) -> None:
+    """Fine-tune networks: on stage 3 or 4 with the encoders of all seeds, and from scratch."""
     windows = read(eeg)
-    new = untrained(out, windows, "spectral", 0)
     for question, numbers in N_NETWORK.items():
         tables = []
         for half in range(2):
             asked = Asked.of(windows, question)
             folds = [np.isin(asked.people, tested) for tested in asked.folds(half, 2)]
-            methods = {"scratch": PARSClassifier(None, verbose=0)}
-            if question == "deep":
-                of = {name: folder_of(out, 0, name, "spectral", half) for name in SEVERAL}
-                methods |= {"untrained, frozen": _network(new, True)}
-                methods |= {f"{name}, frozen": _network(of[name], True) for name in SEVERAL}
-                methods |= {"PARS, all weights": _network(of["PARS"], False)}
             scores = label_efficiency(
-                methods,
+                networks_of(question, out, windows, half),
                 asked.windows.with_labels(asked.y, None),
                 n_train_subjects=numbers,
-                seeds=range(NETWORK_DRAWS),
+                seeds=range(N_DRAWS),
                 metrics=["balanced_accuracy"],
                 cv=[(np.flatnonzero(~test), np.flatnonzero(test)) for test in folds],
                 dataset=question,
                 out=out / f"networks, {question}, half {half}",
+                n_jobs=jobs,
             )
             tables.append(scores[scores["subject"] != "all"])
         rows = by_subject(pd.concat(tables).astype({"subject": str}))
         store(rows, f"networks_{question}", "networks")
+
+
+def networks_of(
+    question: str, out: Path, windows: BaseConcatDataset, half: int
+) -> dict[str, PARSClassifier]:
+    """Return the networks of a question by name and seed of the pretraining."""
+    found = {"scratch": PARSClassifier(None, verbose=0)}
+    if question == "deep":
+        for seed in range(N_SEEDS):
+            of = {name: folder_of(out, seed, name, "spectral", half) for name in SEVERAL}
+            of[UNTRAINED] = untrained(out, windows, "spectral", seed)
+            for name, encoder in of.items():
+                found[f"{name}, frozen, seed {seed}"] = _network(encoder, True)
+            found[f"PARS, all weights, seed {seed}"] = _network(of["PARS"], False)
+    return found
 
 
 def _network(encoder: Path, frozen: bool) -> PARSClassifier:
@@ -351,11 +360,13 @@ def main() -> None:
     parser.add_argument("--eeg", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--only", nargs="*", default=[], choices=TASKS)
     parser.add_argument("--half", nargs="*", type=int, default=[0, 1])
+    parser.add_argument("--jobs", type=int, default=1, help="processes of the networks")
     given = parser.parse_args()
     if given.step == "pretrain":
         pretrain(given.out, given.eeg, given.only, given.half)
     else:
-        steps = dict(probes=probes, networks=networks, controls=what_it_needs, losses=losses)
+        steps = dict(probes=probes, controls=what_it_needs, losses=losses)
+        steps["networks"] = partial(networks, jobs=given.jobs)
         steps[given.step](given.out, given.eeg)
 
 

@@ -57,7 +57,7 @@ def one_line(output: str) -> str:
     ("arguments", "message"),
     [
         (["--dataset", "tuhab"], "'tuhab'; known are sleep, mental_arithmetic, simulated"),
-        (["--dataset", "tuab"], "tuab needs --data"),
+        (["--dataset", "tuab"], "tuab needs path= (--data)"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--data", "nowhere"], "omit nowhere"),
         ([*SMALL, "--method", "bands"], "'bands'"),

@@ -112,9 +112,8 @@ def test_an_encoder_of_another_rate_is_named_before_sizes_are_compared(nights):
             estimator.n_encoder_parameters(nights)
 
 
-@pytest.mark.parametrize("recenter", [None, "subject"])
-def test_steps_are_those_of_the_fit(nights, recenter):
-    clf = classifier(recenter=recenter, finetune_batch_size=7, validation=0.5)
+def test_steps_are_those_of_the_fit(nights):
+    clf = classifier(finetune_batch_size=7, validation=0.5)
     cost = clf.training_cost(nights)
     batches = clf.fit(nights).net_.history[0, "batches"]
     assert cost.finetuning_steps == sum("train_batch_size" in row for row in batches)
