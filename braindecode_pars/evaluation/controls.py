@@ -443,7 +443,7 @@ which.
             continue
         kinds = rows.apply(_kind, axis=1)
         removing |= {*rows["control"][kinds == "removed"]}
-        paragraphs.append(_of_gain(rows, kinds, signals["dataset"].nunique() > 1))
+        paragraphs.append(_describe_gain(rows, kinds, signals["dataset"].nunique() > 1))
     if others:
         against = signals["against"].iloc[0]
         paragraphs.append(
@@ -451,10 +451,10 @@ which.
             "to explain."
         )
     paragraphs += [text for name, text in _LIMITS.items() if name in removing]
-    return "\n".join([*paragraphs, *_of_labels(gains[gains["control"] == "labels"])])
+    return "\n".join([*paragraphs, *_describe_labels(gains[gains["control"] == "labels"])])
 
 
-def _of_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
+def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
     """Return the sentences about one gain."""
     first = rows.iloc[0]
     where = f"On {first['dataset']}, with" if names_dataset else "With"
@@ -507,7 +507,7 @@ def joined(texts: Sequence[str], last: str) -> str:
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def _of_labels(rows: pd.DataFrame) -> list[str]:
+def _describe_labels(rows: pd.DataFrame) -> list[str]:
     """Return the sentence about scores with permuted labels."""
     if rows.empty:
         return []

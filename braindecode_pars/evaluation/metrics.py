@@ -171,7 +171,7 @@ def score_predictions(
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
-        return _of_probabilities(y_true, metric, probabilities, classes)
+        return _score_probabilities(y_true, metric, probabilities, classes)
     if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
         raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
     if undefined_because(y_true, metric):
@@ -205,7 +205,7 @@ def checked_labels(labels: Any, which: str) -> np.ndarray:
     return labels
 
 
-def _of_probabilities(
+def _score_probabilities(
     y_true: np.ndarray, metric: str, probabilities: Any, classes: Sequence | None
 ) -> float:
     if probabilities is None or classes is None:

@@ -518,12 +518,12 @@ def _seconds_of(
     if method.trains:
         steps = math.ceil(len(drawn) / estimator.finetune_batch_size)
         epochs = estimator.finetune_epochs or default_epochs(EPOCHS, STEPS, steps, "")
-        return 0.0, 0.0, _of_training(estimator, "finetune", epochs, X[drawn], y[drawn])
+        return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     once = 0.0
     if method.own:
         encoder = own_encoder(method.own, len(train))
         assert encoder.pretrain_epochs is not None
-        once = _of_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
+        once = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
     rows, points = drawn[:_FIRST], []
     while True:
         few = X[rows], y[rows]
@@ -545,7 +545,7 @@ def _extended(sizes: list[float], seconds: list[float], size: int) -> float:
     return max(0.0, seconds[1]) + slope * (size - sizes[1])
 
 
-def _of_training(
+def _time_training(
     estimator: BaseEstimator, phase: str, epochs: int, X: Windows, *y: np.ndarray
 ) -> float:
     """Return the seconds of a training, from those of one and of four epochs of few windows."""

@@ -68,9 +68,14 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         assert row["dataset"] == "nights"
 
 
-def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
-    embedder = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
-    embedder.save(tmp_path / "encoder")
+@pytest.fixture(scope="module")
+def donor(nights):
+    """An encoder that was pretrained on subject 1."""
+    return PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
+
+
+def test_a_test_subject_in_the_pretraining_is_warned_of(nights, donor, tmp_path):
+    donor.save(tmp_path / "encoder")
     probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **TINY), DummyClassifier())
     with pytest.warns(UserWarning, match=r"probe .* test subjects 1;") as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
@@ -91,12 +96,11 @@ def test_the_figure_of_scores_has_the_chance_level_of_the_labelled_classes(night
     plt.close(ax.figure)
 
 
-def test_a_leak_is_warned_of_before_the_first_fit(nights):
+def test_a_leak_is_warned_of_before_the_first_fit(nights, donor):
     class Failing(DummyClassifier):
         def fit(self, X, y):
             raise RuntimeError("no fit")
 
-    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
     probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
     with pytest.warns(UserWarning, match="test subjects 1;"), pytest.raises(FoldError):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
@@ -138,8 +142,7 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
     assert "test subjects 2, 3;" in leaks[0]
 
 
-def test_leaks_are_found_in_feature_unions(nights):
-    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
+def test_leaks_are_found_in_feature_unions(nights, donor):
     features = make_union(PARSEmbedder(encoder=donor, **TINY), LogBandPower())
     probe = make_pipeline(features, DummyClassifier())
     with pytest.warns(UserWarning, match=r"both .* test subjects 1;"):
