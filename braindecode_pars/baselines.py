@@ -10,7 +10,6 @@ from typing import Any
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.settings import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -71,7 +70,6 @@ CENTRED = ", subject-centred (transductive)"
 SMOOTHED = ", smoothed over time (transductive)"
 
 
-@checked()
 def make_methods(
     names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,
@@ -126,8 +124,8 @@ def make_methods(
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
-        inside PARSClassifier and FewLabelsClassifier (``recenter="subject"``), and from the
-        covariance of the signals of networks
+        inside FewLabelsClassifier (``recenter="subject"``), and from the covariance of the signals
+        of networks, PARSClassifier among them
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
         :data:`CENTRED`.
     smoothing : bool
@@ -209,7 +207,7 @@ def make_methods(
                 raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
     # One rule for all methods of a table, also for those whose own default is another.
     settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
-    if subject_centering:
+    if subject_centering and "few-labels" in names:
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
@@ -245,47 +243,53 @@ def _classifiers(
     default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = (_size_of(encoders or default) if equal_sizes else {}) | settings
     trained = _shared(PARSClassifier, sized)
-    recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
         if name == "few-labels":
-            yield from _votes(encoders or default, settings, recentred)
+            yield from _votes(encoders or default, settings)
         elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 own = dict(pooling="channels", encoder=encoder)
                 yield _linear((f"{shown} probe", PARSEmbedder, own, {}), centred, sized)
         elif name in PRETEXT_TASKS or names_file(name):
-            yield find_task(name).__name__ + recentred, PARSClassifier(pretext=name, **trained)
+            pretrained = PARSClassifier(pretext=name, **trained)
+            yield _aligned(find_task(name).__name__, pretrained, centred, sized)
         elif name == "scratch":
-            yield name + recentred, PARSClassifier(pretext=None, **trained)
+            yield _aligned(name, PARSClassifier(pretext=None, **trained), centred, sized)
         elif network := _network(name, centred):
             shown, arguments = network
             classifier = NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
-            if centred:
-                alignment = EuclideanAlignment(**_shared(EuclideanAlignment, sized))
-                yield shown + CENTRED, make_pipeline(alignment, classifier)
-            else:
-                yield shown, classifier
+            yield _aligned(shown, classifier, centred, sized)
         else:
             yield _linear(_LINEAR[name], centred, sized)
     if encoders:
-        yield from _fine_tuned(encoders, _shared(PARSClassifier, settings), trained, recentred)
+        for shown, network in _fine_tuned(encoders, _shared(PARSClassifier, settings), trained):
+            yield _aligned(shown, network, centred, sized)
+
+
+def _aligned(
+    shown: str, network: BaseEstimator, centred: bool, settings: dict[str, Any]
+) -> tuple[str, BaseEstimator]:
+    """Return the shown name and a network, after an alignment of its signals if centred."""
+    if not centred:
+        return shown, network
+    alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
+    return shown + CENTRED, make_pipeline(alignment, network)
 
 
 def _fine_tuned(
-    encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any], recentred: str
+    encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield each encoder frozen, beside an untrained one, and then trained as a new one is."""
     freeze = settings.get("freeze_encoder", AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
-        yield f"scratch{FROZEN}{recentred}", PARSClassifier(None, **untrained | frozen)
+        yield f"scratch{FROZEN}", PARSClassifier(None, **untrained | frozen)
         for shown, encoder in encoders.items():
-            classifier = PARSClassifier(encoder=encoder, **settings | frozen)
-            yield f"{shown}{FROZEN}{recentred}", classifier
+            yield shown + FROZEN, PARSClassifier(encoder=encoder, **settings | frozen)
     if freeze is not True:
         alike = dict(head_epochs=0, encoder_lr_factor=1.0) | settings | dict(freeze_encoder=False)
         for shown, encoder in encoders.items():
-            yield f"{shown}{ALL_WEIGHTS}{recentred}", PARSClassifier(encoder=encoder, **alike)
+            yield shown + ALL_WEIGHTS, PARSClassifier(encoder=encoder, **alike)
 
 
 def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | None:
@@ -304,10 +308,11 @@ def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | N
 
 
 def _votes(
-    encoders: dict[str, Any], settings: dict[str, Any], recentred: str
+    encoders: dict[str, Any], settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the vote of each encoder; that of a single one has no name."""
     shared = {"recenter": None, **_shared(FewLabelsClassifier, settings)}
+    recentred = "" if shared["recenter"] is None else CENTRED
     for shown, encoder in encoders.items():
         prefix = f"{shown} " if len(encoders) > 1 else ""
         yield f"{prefix}few labels{recentred}", FewLabelsClassifier(encoder=encoder, **shared)

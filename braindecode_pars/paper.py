@@ -31,7 +31,6 @@ MODEL: dict[str, Any] = dict(
     electrode_position=False,
     amplitude=False,
     head="attention",
-    recenter=None,
 )
 
 #: Parameters of :class:`~braindecode_pars.pretext.PARS`, for 30-second windows and one-second

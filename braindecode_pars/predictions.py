@@ -19,13 +19,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from braindecode_pars._common.checks import checked, positive
+from braindecode_pars._common.checks import check_positive
 from braindecode_pars._common.files import replace_files, to_json
 from braindecode_pars._common.tables import PROBABILITY, SMOOTHED, SMOOTHED_LABEL, with_numbers
 from braindecode_pars.recordings.sleep_stages import STAGES_IN_ORDER, UNSCORED, stage_of
 
 
-@checked()
 def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     """Check the columns and times of predictions, and return them with a plain index.
 
@@ -75,7 +74,6 @@ def classes_of(frame: pd.DataFrame) -> list[str]:
     return named or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
-@checked()
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the predictions that are smoothed over time, as a table of their own.
 
@@ -117,7 +115,6 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     return kept.assign(label=frame[SMOOTHED_LABEL], **replaced, entropy=entropy)
 
 
-@checked()
 def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
     """Return predictions as annotations.
 
@@ -190,7 +187,6 @@ _STAGES = {
 }
 
 
-@checked()
 def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write predictions as an events file of BIDS, and the JSON file that describes its columns.
 
@@ -333,7 +329,6 @@ _UNKNOWN = {
 }
 
 
-@checked(window_seconds=positive())
 def sleep_statistics(
     stages: pd.DataFrame | ArrayLike, *, window_seconds: float = 30.0
 ) -> dict[str, float]:
@@ -398,6 +393,7 @@ def sleep_statistics(
     >>> round(found["SE"], 2), round(found["%REM"], 1)
     (63.75, 19.6)
     """
+    check_positive(window_seconds=window_seconds)
     scoring, starts, minutes, total = _read(stages, window_seconds)
     is_wake = scoring == "W"
     is_sleep = ~is_wake & (scoring != UNSCORED)

@@ -8,8 +8,7 @@ import warnings
 from pathlib import Path
 
 import braindecode_pars
-from braindecode_pars import paper
-from braindecode_pars.datasets import RECIPES, simulated
+from braindecode_pars import datasets, paper
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 import gallery
@@ -48,7 +47,7 @@ autosummary_context = {
             for name in module.__all__
             if isinstance(value := getattr(module, name), dict)
         }
-        for module in (paper, simulated, *RECIPES.values())
+        for module in (paper, datasets.simulated, *(getattr(datasets, n) for n in datasets.RECIPES))
     }
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from threading import Thread
 from types import NoneType
 
@@ -21,7 +20,6 @@ from braindecode_pars._common.checks import (
     check_parameters,
     check_positive,
     check_same_rate,
-    checked,
     choice,
     instance,
     integer,
@@ -201,20 +199,6 @@ def test_protocols_warn_once(nights):
         leave_one_subject_out({"band power": probe}, marked, metrics=["accuracy"], verbose=0)
     assert len([w for w in caught if "unlabelled" in str(w.message)]) == 1
     assert caught[0].filename == __file__
-
-
-def test_arguments_are_checked_by_their_annotations():
-    @checked(level=positive())
-    def score(table: pd.DataFrame, names: Sequence[str] | None = None, *, level: float = 1.0):
-        return level
-
-    assert score(pd.DataFrame(), ["a"], level=np.float32(2)) == 2
-    with pytest.raises(TypeError, match=r"score: table must be of type pd\.DataFrame, got 3"):
-        score(3)
-    with pytest.raises(TypeError, match=r"names must be of type Sequence\[str\] \| None, got 0"):
-        score(pd.DataFrame(), names=0)
-    with pytest.raises(ValueError, match="level must be a positive number"):
-        score(pd.DataFrame(), level=float("nan"))
 
 
 def test_scores_that_are_not_numbers_are_named():

@@ -488,7 +488,7 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
         (tmp_path / file).write_text(content, encoding="utf-8")
     register = {
         "pretext": "from braindecode_pars.pretext.halves import Halves\n",
-        "datasets": "from braindecode_pars.datasets import eyes\nRECIPES['eyes'] = eyes\n",
+        "datasets": "from braindecode_pars.datasets import eyes\nRECIPES['eyes'] = eyes.RECIPE\n",
     }
     for package, lines in register.items():
         with (tmp_path / "braindecode_pars" / package / "__init__.py").open("a") as init:

@@ -84,7 +84,6 @@ def test_signatures():
         "ch_mask",
         "return_features",
         "chs_info",
-        "subjects",
     ]
     assert parameters(Pretraining)[:4] == ["task", "epochs", "lr", "batch_size"]
     assert parameters(datasets.simulated.sleep) == [
@@ -165,7 +164,7 @@ DOCUMENTED = [
 INTERNAL = {
     *("cli.main", "encoder.MultiHeadAttention", "encoder.TransformerBlock"),
     *("models.AmplitudeCode", "models.SpatialFilter"),
-    *("models.patch_size_for", "models.recentred", "models.relative_amplitude"),
+    *("models.patch_size_for", "models.relative_amplitude"),
     *(
         "pretext.joint.SeveralLengths",
         "pretext.joint.WeightedSum",

@@ -1,8 +1,7 @@
-"""Names of subjects: spellings of one name, subjects in the paths of files, and hidden names."""
+"""Names of subjects: spellings of one name, and subjects in the paths of files."""
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 import warnings
 from pathlib import PurePosixPath
@@ -13,14 +12,9 @@ import pytest
 from braindecode_pars._common.subjects import (
     CORPORA,
     SubjectKeys,
-    hidden,
-    hide_subjects,
     in_corpus,
-    is_hidden,
     known_subject_of_path,
-    new_salt,
     normalized,
-    salt_of,
     subject_key,
     subject_of_path,
     warn_of_similar_names,
@@ -137,85 +131,5 @@ def test_a_name_without_corpus_may_be_that_of_a_corpus():
         warn_of_similar_names(["day:1", "night:1"])
 
 
-NAMES = ["day:1", "night:S002", 3, "TUEG:aaaaaaaa", " Jörg ", ("P", 1), 7.0]
-
-
-def test_hidden_subjects_are_recognised_as_their_names_are():
-    """The same answers, in every spelling, with the corpus rules, and on both sides."""
-    named, shared = SubjectKeys(NAMES), SubjectKeys(hide_subjects(NAMES))
-    asked = ["day:1", "day:001", 1, "night:2", "eegmat:3", "tuab:AAAAAAAA", DECOMPOSED, ("P", 1)]
-    asked += ["eegmat:1", "day:2", "ysyw:aaaaaaaa", 4, "Jürgen", "7", "sub-007"]
-    assert [subject in shared for subject in asked] == [subject in named for subject in asked]
-    assert sum(subject in shared for subject in asked) == 10
-    for subject in asked:
-        (alone,) = hide_subjects([subject])
-        assert (alone in named) == (subject in named), subject
-
-
-def test_hidden_subjects_do_not_tell_their_names():
-    shared = hide_subjects(["tueg:anna", "ben", "anna", "Anna"])
-    assert len(shared) == 3  # two spellings are one person
-    assert [subject.partition("$")[0] for subject in shared] == ["scrypt", "scrypt", "tueg:scrypt"]
-    assert all(map(is_hidden, shared))
-    assert not any(map(is_hidden, ["tueg:anna", "scrypt", 7, None]))
-
-
-def test_no_part_of_a_name_with_a_colon_stays_readable():
-    """What is in front of a colon may be a name; only the corpora of the recipes are none."""
-    names = ["Berg:Anna:2", "Berg:Ben", "tusz:Carl:Holm"]
-    shared = hide_subjects(names)
-    texts = " ".join(shared).casefold()
-    assert not [name for name in ("berg", "anna", "ben", "carl", "holm") if name in texts]
-    seen, named = SubjectKeys(shared), SubjectKeys(names)
-    asked = ("berg:anna:2", "BERG:ben", "Ben", "tuab:Carl:Holm", "Anna:2", "Holm:Ben", "Berg:Carl")
-    assert [name in seen for name in asked] == [True] * 4 + [False] * 3
-    assert [name in named for name in asked] == [True] * 4 + [False] * 3
-    assert hide_subjects(shared) == shared
-    # Names that an earlier version has hidden without what is in front of them.
-    earlier = hide_subjects(["Ben"])[0]
-    (again,) = hide_subjects([f"Berg:{earlier}"])
-    assert "Berg" not in again
-    assert ["Berg:Ben" in SubjectKeys([again]), "Holm:Ben" in SubjectKeys([again])] == [True, False]
-
-
 def test_public_corpora_are_those_of_the_recipes():
     assert tuple(sorted(RECIPES)) == CORPORA
-
-
-def test_hiding_again_changes_nothing_and_salts_differ():
-    shared = hide_subjects(["anna", "ben"])
-    assert hide_subjects(shared) == shared
-    other = hide_subjects(["anna", "ben"])
-    assert not {*shared} & {*other}
-    mixed = SubjectKeys([*shared, *hide_subjects(["carl"]), "dora"])
-    assert [name in mixed for name in ("anna", "carl", "dora", "emil")] == [True] * 3 + [False]
-
-
-def test_the_hash_is_scrypt_of_the_name():
-    salt = bytes(range(16))
-    expected = hashlib.scrypt("jörg".encode(), salt=salt, n=2048, r=8, p=1, dklen=16)
-    assert hidden("jörg", salt.hex()) == f"scrypt${salt.hex()}${expected.hex()}"
-
-
-def test_each_salt_gives_another_hash():
-    names = ["anna", "ben", ""]
-    first, second = ([hidden(name, new_salt()) for name in names] for _ in range(2))
-    assert len({*first, *second}) == 6
-    assert all(salt_of(text) is not None for text in first)
-
-
-def test_other_texts_are_not_hidden():
-    text = hidden("anna", "0" * 32)
-    others = [text[:-1], f"{text}0", text.upper(), f"tueg:{text}", "scrypt$$", "", "anna"]
-    assert [salt_of(other) for other in others] == [None] * 7
-
-
-def test_a_name_is_hashed_once_for_each_salt(monkeypatch):
-    """A leak check of many folds asks for the same subjects again and again."""
-    calls = []
-    real = hashlib.scrypt
-    monkeypatch.setattr(hashlib, "scrypt", lambda *a, **k: calls.append(a) or real(*a, **k))
-    salt = new_salt()
-    for _ in range(3):
-        hide_subjects(["anna", "ben"], salt)
-    assert len(calls) == 2

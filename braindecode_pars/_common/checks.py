@@ -5,22 +5,18 @@ A :class:`Rule` accepts some values of a parameter and has a text for the error 
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+from types import NoneType
+from typing import Any
 
 #: The largest integer that torch can hold.
 _LARGEST_INTEGER = 2**63 - 1
@@ -147,52 +143,6 @@ def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule], owner
     for name, value in values.items():
         if name in rules:
             rules[name].check(name, value, owner)
-
-
-def checked(**rules: Rule) -> Callable[[Function], Function]:
-    """Check the arguments of a function by its annotations, or by a rule where one is given.
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.checks import checked, positive
-    >>> @checked(seconds=positive())
-    ... def windows(n: int, seconds: float) -> float:
-    ...     return n * seconds
-    >>> windows("2", 30.0)
-    Traceback (most recent call last):
-        ...
-    TypeError: windows: n must be of type int, got '2'.
-    """
-
-    def decorate(function: Function) -> Function:
-        names = list(inspect.signature(function).parameters)
-
-        @functools.wraps(function)
-        def checking(*arguments: Any, **named: Any) -> Any:
-            given = dict(zip(names, arguments, strict=False)) | named
-            check_parameters(given, _annotated(function) | rules, function.__name__)
-            return function(*arguments, **named)
-
-        return checking  # type: ignore[return-value]
-
-    return decorate
-
-
-#: Types that an annotation accepts, where these are others than its own.
-_ACCEPTED = {float: Real, int: Integral, Path: os.PathLike, Sequence: Iterable}
-
-
-@functools.cache
-def _annotated(function: Callable[..., Any]) -> dict[str, Rule]:
-    """Return a rule for each annotation of a function; one without a type accepts any value."""
-    rules = {}
-    for name, hint in get_type_hints(function).items():
-        hints = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-        kinds = [get_origin(one) or one for one in hints]
-        known = all(isinstance(kind, type) and kind is not Any for kind in kinds)
-        accepted = tuple(_ACCEPTED.get(kind, kind) for kind in kinds) if known else (object, bool)
-        rules[name] = Rule(f"of type {function.__annotations__[name]}", accepted)
-    return rules
 
 
 def check_positive(**numbers: float) -> None:

@@ -12,22 +12,13 @@ In both, a name has one Unicode form: macOS writes "ö" as two characters, other
 
 A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
 people. A name without a corpus may be of any. Corpora with people in common are compared as one.
-
-Names can be hidden by a salted hash, as in ``tueg:scrypt$...``. Only a public corpus stays
-readable: what is in front of another colon may be a part of a name. Comparisons know the names that
-they are given, and hash them with the salt. Who knows a name can recognise it; others can only try
-names.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-import secrets
 import unicodedata
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
@@ -140,89 +131,23 @@ class SubjectKeys:
         self._corpora: dict[str, set[str | None]] = {}
         for corpus, name in map(_key, subjects):
             self._corpora.setdefault(name, set()).add(corpus)
-        # Hidden names, by salt; usually there are none, and at most a few salts.
-        self._salts = {salt for name in self._corpora if (salt := salt_of(name)) is not None}
 
     def __contains__(self, subject: Any) -> bool:
         corpus, name = _key(subject)
-        found = (self._corpora.get(other, ()) for other in self._alike(name))
-        return any(_is_one(corpus, other) for corpora in found for other in corpora)
-
-    def _alike(self, name: str) -> Iterator[str]:
-        """Yield a name, and what the same name may be otherwise: hidden, or not hidden."""
-        yield name
-        salt = salt_of(name)
-        if salt is None:
-            yield from (hidden(name, each) for each in self._salts)
-        else:
-            named = (other for other in self._corpora if salt_of(other) is None)
-            yield from (other for other in named if hidden(other, salt) == name)
+        found = self._corpora.get(name, set())
+        return bool(found) and (corpus is None or not found.isdisjoint({corpus, None}))
 
 
-def _is_one(corpus: str | None, other: str | None) -> bool:
-    """Whether two corpora may be the same; each may be unknown or hidden."""
-    if corpus is None or other is None:
-        return True
-    for hashed, named in ((corpus, other), (other, corpus)):
-        salt = salt_of(hashed)
-        if salt is not None and salt_of(named) is None:
-            return hidden(named, salt) == hashed
-    return corpus == other
-
-
-def is_hidden(subject: Any) -> bool:
-    """Return whether the name of a subject is hidden, see :func:`hide_subjects`.
+def public_corpora(subjects: Iterable) -> list[str]:
+    """Return the public corpora in front of names, sorted.
 
     Examples
     --------
-    >>> from braindecode_pars._common.subjects import hide_subjects, is_hidden
-    >>> is_hidden("tueg:aaaaaaaa"), is_hidden(hide_subjects(["tueg:aaaaaaaa"])[0])
-    (False, True)
+    >>> from braindecode_pars._common.subjects import public_corpora
+    >>> public_corpora(["physionet_mi:7", "study:Berta", 7])
+    ['physionet_mi']
     """
-    name = _parts(subject)[1]
-    return isinstance(name, str) and salt_of(name) is not None
-
-
-def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
-    """Return subjects with salted hashes for names; public corpora stay readable.
-
-    All spellings of a name have the same hash. :class:`SubjectKeys` of the result recognises those
-    whose names it is asked for.
-
-    Parameters
-    ----------
-    subjects : iterable
-        Names, with or without their corpus. Names that are hidden stay as they are.
-    salt : str | None
-        Salt; None draws one.
-
-    Returns
-    -------
-    list of str
-        In an order that tells nothing about the names.
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.subjects import SubjectKeys, hide_subjects
-    >>> shared = hide_subjects(["physionet_mi:S002", "Berg:anna"])
-    >>> any(name in text for text in shared for name in ("S002", "berg", "anna"))
-    False
-    >>> seen = SubjectKeys(shared)
-    >>> "physionet_mi:2" in seen, "eegmat:2" in seen, "berg:Anna" in seen, "ben" in seen
-    (True, False, True, False)
-    """
-    salt = salt or new_salt()
-
-    def hide(subject: Any) -> str:
-        corpus, name = _parts(subject)
-        own = salt_of(name) if isinstance(name, str) else None
-        text = hidden(_name_key(name), salt) if own is None else name
-        if corpus is None or corpus in CORPORA or salt_of(corpus) is not None:
-            return in_corpus(corpus, text)
-        return f"{hidden(corpus, own or salt)}:{text}"
-
-    with ThreadPoolExecutor() as threads:  # scrypt releases the lock of the interpreter
-        return sorted(set(threads.map(hide, subjects)))
+    return sorted({corpus for corpus, _ in map(_parts, subjects) if corpus in CORPORA})
 
 
 def is_of_corpus(subject: Any) -> bool:
@@ -384,57 +309,3 @@ def possible_subjects(path: PurePath) -> list[str]:
     known = known_subject_of_path(path)
     *folders, file = (normalized(part) for part in path.parts)
     return [*folders[-2:], without_ending(file)] if known is None else [known]
-
-
-_HIDDEN = re.compile(r"scrypt\$(?P<salt>[0-9a-f]{32})\$[0-9a-f]{32}")
-
-
-def new_salt() -> str:
-    """Return a random salt of 16 bytes, as hexadecimal digits.
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.subjects import new_salt
-    >>> len(new_salt()), new_salt() == new_salt()
-    (32, False)
-    """
-    return secrets.token_hex(16)
-
-
-def salt_of(name: str) -> str | None:
-    """Return the salt of a hidden name; None if it is not hidden.
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.subjects import hidden, salt_of
-    >>> salt_of(hidden("anna", "0" * 32)) == "0" * 32, salt_of("anna")
-    (True, None)
-    """
-    found = _HIDDEN.fullmatch(name)
-    return found["salt"] if found else None
-
-
-@lru_cache(maxsize=200_000)
-def hidden(name: str, salt: str) -> str:
-    """Return a name as ``scrypt$salt$hash``, always the same for a name and a salt.
-
-    Parameters
-    ----------
-    name : str
-        Name, in one spelling.
-    salt : str
-        Hexadecimal digits, from :func:`new_salt`.
-
-    Returns
-    -------
-    str
-        Salt and hash. scrypt has the cost parameters N = 2048, r = 8 and p = 1 (2 MiB).
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.subjects import hidden
-    >>> hidden("anna", "00112233445566778899aabbccddeeff")
-    'scrypt$00112233445566778899aabbccddeeff$...'
-    """
-    digest = hashlib.scrypt(name.encode(), salt=bytes.fromhex(salt), n=1 << 11, r=8, p=1, dklen=16)
-    return f"scrypt${salt}${digest.hex()}"

@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.model_files import ALIASES, ENCODER, packaged_folder, packaged_names
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.pretrained.model_card import model_card
+from braindecode_pars.pretrained.cards import model_card
 from braindecode_pars.pretrained.saved import describe_encoder, load_encoder
 from braindecode_pars.recordings.preprocessing import text_of
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
@@ -94,7 +94,7 @@ def show_card(name: str) -> None:
     """
     encoder, card, _ = load_encoder(name)
     described = describe_encoder(encoder, card)
-    text = model_card(ENCODER, described, source=name, names=True).partition("---\n\n")[2]
+    text = model_card(ENCODER, described, source=name).partition("---\n\n")[2]
     # Without control characters, which could change the terminal.
     shown = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     show(shown, end="")

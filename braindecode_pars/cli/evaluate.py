@@ -146,6 +146,7 @@ def evaluate(
     """
     _check_options(protocol, given_options(context), grid, control)
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
+        from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
 
         is_ablation = protocol == "ablation"
@@ -158,7 +159,7 @@ def evaluate(
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
             # An unknown method ends the command before the corpus is read.
             methods = report.methods_of(protocol, method, encoder, classifier)
-        windows = report.load_windows(dataset, data, values(load, "--load"))
+        windows = datasets.load(dataset, data, **values(load, "--load"))
         if seeds is None and protocol == "controls" and not n:
             seeds = 1
         given = dict(

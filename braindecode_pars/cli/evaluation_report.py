@@ -1,12 +1,11 @@
 """Behind ``evaluate``: settings, data, a protocol, then scores, costs and figures.
 
-Settings come from the paper and from options. Data are a corpus by name, a store with labels, own
-recordings, or a Python file with ``load``.
+Settings come from the paper and from options, data from :func:`datasets.load
+<braindecode_pars.datasets.load>`.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,14 +17,13 @@ from braindecode.datasets import BaseConcatDataset
 from matplotlib.axes import Axes
 from sklearn.base import BaseEstimator
 
-from braindecode_pars import evaluation, paper, plotting
-from braindecode_pars._common.files import import_file, replace_file
+from braindecode_pars import datasets, evaluation, paper, plotting
+from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED, SCORES
 from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
 from braindecode_pars.cli.terminal import print_frame, show, values
-from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated, sleep
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
 from braindecode_pars.evaluation.reproduce import TASKS
 from braindecode_pars.evaluation.splitting import validates_by_split
@@ -42,12 +40,6 @@ _DEFAULT_OF = {
 }
 #: What controls compare the others with, if it is among the methods: the first one that is.
 _AGAINST = ("scratch", "random encoder")
-#: Recordings in the package, and nights that are simulated.
-_WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
-    "sleep": sleep,
-    "mental_arithmetic": mental_arithmetic,
-    "simulated": partial(simulated.sleep, n_subjects=6, hours=1, random_state=0),
-}
 #: Folds of whole subjects for controls, where a corpus has no test subjects and none are given.
 _FOLDS = 4
 
@@ -212,7 +204,7 @@ def show_ablation(
 
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
-    windows, n_halves = load_windows(dataset, None, {}), 2 * len(arguments["seeds"])
+    windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
     n_encoders, n_fits = n_halves * len(TASKS), 2 * n_halves * (len(TASKS) + 2)
     show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
     scores = evaluation.reproduce(windows, out, **arguments)
@@ -325,69 +317,9 @@ def show_costs(
 
 def title(dataset: str) -> str:
     """Return the name of a corpus in tables and figures."""
-    if (recipe := recipe_of(dataset)) in RECIPES:
-        return RECIPES[recipe].CARD["name"]
+    if (recipe := recipe_of(dataset)) in datasets.RECIPES:
+        return datasets.RECIPES[recipe].card["name"]
     return Path(dataset).resolve().stem if Path(dataset).exists() else dataset
-
-
-def load_windows(
-    dataset: str, data: Path | None, arguments: Mapping[str, Any]
-) -> BaseConcatDataset:
-    """Read a corpus, own recordings or the recordings in the package, or simulate nights of sleep.
-
-    Parameters
-    ----------
-    dataset : str
-        Name of a corpus; path of a store with labels, or of a folder of own recordings, or any name
-        for the one in ``data``; path of a Python file with a function ``load``.
-    data : Path | None
-        Folder of the corpus, or of a store of it; the first argument of ``load``.
-    arguments : dict
-        Further arguments of ``load``.
-
-    Raises
-    ------
-    ValueError
-        When the corpus or an argument is unknown, the folder is missing, or a store has no labels.
-    """
-    loader, given = _loader(dataset, None if data == Path() else data)
-    # Checked here, because the loader's own TypeError does not list the known arguments.
-    parameters = inspect.signature(loader).parameters
-    names = list(parameters)[len(given) :]
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    unknown = [name for name in arguments if name not in names and not takes_any]
-    if unknown:
-        raise ValueError(f"{dataset} has no argument {unknown[0]!r}; it has {', '.join(names)}.")
-    return loader(*given, **arguments)
-
-
-def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDataset], list[Path]]:
-    """Return the function that reads a corpus, and its arguments by position."""
-    given, path = ([], Path(dataset)) if data is None else ([data], data)
-    if dataset in _WITHOUT_FOLDER:
-        if given:
-            raise ValueError(f"{dataset} reads no folder; omit {data}.")
-        return _WITHOUT_FOLDER[dataset], []
-    if is_store(path):
-        return labelled_windows, [path]
-    if dataset in RECIPES:
-        if not given:
-            raise ValueError(
-                f"{dataset} needs --data, the folder of its files; there is no download."
-            )
-        return RECIPES[dataset].load, given
-    if path.is_dir() and (not given or Path(dataset).suffix != ".py"):
-        return folder.load, [path]
-    if Path(dataset).suffix == ".py":
-        module = import_file(Path(dataset))
-        if not callable(getattr(module, "load", None)):
-            raise ValueError(f"{dataset} has no function load, which returns labelled windows.")
-        return module.load, given
-    known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
-    raise ValueError(
-        f"There is no folder and no corpus {dataset!r}; known are {known}, a folder of own "
-        "recordings, a store with labels, and a Python file with a function load."
-    )
 
 
 def classifier_settings(
@@ -413,19 +345,8 @@ def classifier_settings(
     return settings | values(options, "--set")
 
 
-def labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
-    """Return the labelled windows of a store, of some subjects or all.
-
-    Raises
-    ------
-    ValueError
-        When the store has no labels, is damaged, or has no recording of a subject.
-    """
-    return SignalStore.open(path).select(subjects).labelled_windows()
-
-
 def recipe_of(dataset: str) -> str:
     """Return the recipe of a store that was made of one corpus; another name as it is."""
     of_store = is_store(dataset)
     corpora = set(SignalStore.open(dataset, verbose=0).recordings["corpus"]) if of_store else set()
-    return corpora.pop() if len(corpora) == 1 and corpora <= RECIPES.keys() else dataset
+    return corpora.pop() if len(corpora) == 1 and corpora <= datasets.RECIPES.keys() else dataset

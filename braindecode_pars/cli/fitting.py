@@ -151,8 +151,8 @@ def _fit(
     overwrite: bool,
 ) -> None:
     """Read, train, save, and print what was done and what to do next."""
+    from braindecode_pars import datasets
     from braindecode_pars._common.model_files import check_may_save, kinds_in
-    from braindecode_pars.cli.evaluation_report import load_windows
     from braindecode_pars.estimators.parameters import check_estimator
     from braindecode_pars.signal_store.index import is_store
 
@@ -170,7 +170,7 @@ def _fit(
         )
     if clf.encoder is not None and is_folder:
         reading = as_encoder(clf.encoder) | reading
-    windows = load_windows(folder, None, reading)
+    windows = datasets.load(folder, **reading)
     n_subjects = _describe(folder, windows)
     began = time.perf_counter()
     clf.fit(windows)

@@ -17,10 +17,9 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, plotting
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, plotting
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import (
-    as_read,
     changed_settings,
     check_may_write,
     checksum_of_file,
@@ -52,7 +51,6 @@ from braindecode_pars.predictions import (
     to_bids_events,
 )
 from braindecode_pars.recordings.readers import ENDINGS, recordings_below
-from braindecode_pars.recordings.search import files_beside
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -73,7 +71,7 @@ def predict_recordings(
     device : str
         Device of the model.
     overwrite : bool
-        Whether to replace results of another state of a recording, another model or other options.
+        Whether to replace results of another model or other options.
     **options
         ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
@@ -93,7 +91,7 @@ def predict_recordings(
     if options["smooth"]:
         check_transitions(clf)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
-    settings = dict(model=checksum_of_file(weights), **options, version=__version__)
+    settings = dict(model=checksum_of_file(weights), **options)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
@@ -141,7 +139,6 @@ def _predict(
     """
     name = results.recording.name
     try:
-        state = results.state()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
@@ -151,7 +148,7 @@ def _predict(
             bar.write(text, file=sys.stderr)
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             bar.write(f"{name}: {message}", file=sys.stderr)
-        results.write(frame, state)
+        results.write(frame)
     except Exception as error:  # one recording does not end the others, whatever its reader raises
         problem = str(error) or type(error).__name__
         bar.write(f"{name} failed: {problem}", file=sys.stderr)
@@ -197,7 +194,7 @@ class Results:
     path : Path
         Path of the results, to which endings are added.
     settings : mapping
-        All that predictions depend on besides the recording, as values that JSON supports.
+        Checksum of the model and options, as values that JSON supports.
     """
 
     recording: Path
@@ -225,41 +222,33 @@ class Results:
         return {kind: self.path.with_name(file) for kind, file in names.items()}
 
     def finished(self, *, overwrite: bool = False) -> bool:
-        """Whether all results are there, of the recording as it is and with these settings.
+        """Whether there is a record of this model and these options.
 
         Raises
         ------
         ValueError
-            Without ``overwrite``, when anything else is in their place.
+            Without ``overwrite``, when anything else is in the place of the results.
         """
-        try:
-            state = self.state()
-        except OSError:  # predicting it fails in the same way, and is then a row of the summary
-            return False
-        there = [file for file in self.files.values() if file.exists()]
         record = _content(self.files["record"])
         if record is not None and "row" not in record:  # killed while the files were moved
             return False
-        is_whole = record is not None and len(there) == len(self.files)
-        changes = changed_settings(record.get("of", {}), state) if record else []
-        if is_whole and not changes:
+        before = record.get("of", {}) if record else {}
+        # Records of earlier versions also have the version and the times of files.
+        before = {name: before.get(name) for name in self.settings}
+        changes = changed_settings(before, self.settings)
+        if record and not changes:
             return True
+        there = [file for file in self.files.values() if file.exists()]
         if there and not overwrite:
             known = f"of {record['recording']}" if record else "of an unknown recording"
-            why = listed(changes, most=3) or "its record or one of its other files is missing"
+            why = listed(changes, most=3) if record else "it has no record"
             raise ValueError(
                 f"{there[0]} exists and is {known}, predicted otherwise ({why}); pass another "
                 "folder, or --overwrite to replace it."
             )
         return False
 
-    def state(self) -> dict[str, Any]:
-        """Return all that the results depend on: settings, and sizes and times of the files."""
-        states = {file.name: file.stat() for file in files_beside(self.recording)}
-        files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
-        return as_read({**self.settings, "files": files})
-
-    def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
+    def write(self, frame: pd.DataFrame) -> None:
         """Write all results of predictions, or none.
 
         Of predictions that are smoothed, the table and the page also have the raw ones.
@@ -268,9 +257,6 @@ class Results:
         ----------
         frame : DataFrame
             Predictions.
-        state : dict
-            :meth:`state` before the recording was read. If it is copied meanwhile, the results are
-            then those of an earlier state, and not finished.
         """
         with written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}
@@ -278,7 +264,7 @@ class Results:
             to_bids_events(_final(frame), new["events"])
             _draw(_final(frame), new["figure"])
             plotting.night_page(frame, new["page"])
-            record = {"recording": str(self.recording), "of": state}
+            record = {"recording": str(self.recording), "of": dict(self.settings)}
             findings = frame.attrs.get("findings", {})
             write_checked(
                 new["record"], {**record, "findings": findings, "row": summary_row(frame)}

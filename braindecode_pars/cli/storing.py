@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars.cli.terminal import show
 from braindecode_pars.datasets import RECIPES
-from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
-from braindecode_pars.recordings.labelled import LabelledCorpus
+from braindecode_pars.recordings.recipe import (
+    ContinuousCorpus,
+    LabelledCorpus,
+    Recipe,
+    without_left_out,
+)
 from braindecode_pars.signal_store import SignalStore
 
 #: Recipes of corpora that have the subjects of others.
-_OVERLAPPING = [name for name, recipe in RECIPES.items() if hasattr(recipe, "leave_out")]
+_OVERLAPPING = [name for name, recipe in RECIPES.items() if recipe.leave_out]
 
 
 def find_corpora(
@@ -62,8 +65,13 @@ def find_corpora(
     lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     found: list[Any] = []
     for name, folder in folders:
-        find = partial(ContinuousCorpus.of, exclude=[*(others * (name in _OVERLAPPING)), *lists])
-        found.append(_corpus(LabelledCorpus.of if labels else find, name, folder, settings))
+        recipe, own = _recipe_of(name, folder, settings)
+        excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
+        found.append(
+            recipe.labelled(folder, **own)
+            if labels
+            else recipe.continuous(folder, exclude=excluded, **own)
+        )
     corpora = found if labels else without_left_out(found)
 
     # Who is stored, and people in the lists who are in none of the corpora.
@@ -96,16 +104,16 @@ def _check_recipes(names: list[str], folders: list[Path], settings: Mapping[str,
         )
 
 
-def _corpus(find: Callable[..., Any], name: str, path: str, settings: Mapping[str, Any]) -> Any:
-    """Find the recordings of one recipe."""
-    folder, recipe = Path(path).expanduser(), RECIPES[name]
-    if not folder.is_dir():
+def _recipe_of(name: str, path: str, settings: Mapping[str, Any]) -> tuple[Recipe, dict[str, Any]]:
+    """Return a recipe and its settings; its folder must exist."""
+    recipe = RECIPES[name]
+    if not Path(path).expanduser().is_dir():
         raise FileNotFoundError(
-            f"--recipe {name}={folder}: the folder does not exist. Nothing is downloaded; "
-            f"{recipe.CARD['name']} is at {recipe.CARD['address']}"
+            f"--recipe {name}={Path(path).expanduser()}: the folder does not exist. Nothing is "
+            f"downloaded; {recipe.card['name']} is at {recipe.card['address']}"
         )
-    own = {key.partition(".")[2]: v for key, v in settings.items() if key.startswith(f"{name}.")}
-    return find(recipe, folder, **own)
+    of_recipe = ((key.partition("."), value) for key, value in settings.items())
+    return recipe, {key: value for (owner, _, key), value in of_recipe if owner == name}
 
 
 def make_store(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from braindecode_pars.cli.terminal import pairs, print_frame, report_failures, s
 if TYPE_CHECKING:
     import pandas as pd
 
-    from braindecode_pars.evaluation.study import Planned, Study
+    from braindecode_pars.evaluation.data_check import DataCheck
+    from braindecode_pars.evaluation.study import Study
+    from braindecode_pars.evaluation.study_plan import Planned
 
 
 @with_options(READING, reading_of)
@@ -50,8 +53,11 @@ def study(
     """
     kept = f"What is finished is kept in {out}; run the same command to go on."
     with report_failures(kept):
-        from braindecode_pars.cli.evaluation_report import load_windows, title
-        from braindecode_pars.evaluation.study import TASKS, Study, begin_study
+        from braindecode_pars import datasets
+        from braindecode_pars.cli.evaluation_report import title
+        from braindecode_pars.evaluation.data_check import check_data
+        from braindecode_pars.evaluation.study import run_study, unanswered
+        from braindecode_pars.evaluation.study_plan import TASKS, plan_study
         from braindecode_pars.signal_store.index import is_store
 
         reading = reading_of(given)
@@ -63,26 +69,29 @@ def study(
         else:
             reading.pop("n_jobs", None)  # what is stored is not read in parallel
         with warnings.catch_warnings(record=True) as caught:
-            windows = load_windows(folder, None, reading)
+            windows = datasets.load(folder, **reading)
         for each in caught:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         show("Looking at the recordings, and timing each method on a few windows.")
         name = title(folder).replace("_", " ")
-        compared: dict[str, Any] = dict(encoders=encoders, tasks=task or TASKS, draws=draws)
-        begun = begin_study(windows, dataset=name, out=out, **compared)
-        begun.about.update(
+        check = check_data(windows)
+        about = dict(
             command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
             warnings=[str(each.message) for each in caught],
         )
-        _show_check(begun)
-        if isinstance(begun, Study):
-            show(f"{begun.answer}\nWritten to {begun.report(out)}.")
+        _show_check(check)
+        if check.stops:
+            found = replace(unanswered(check, name, out), about=about)
+            show(f"{found.answer}\nWritten to {found.report(out)}.")
             return
-        _show_plan(begun)
+        compared: dict[str, Any] = dict(encoders=encoders, tasks=task or TASKS, draws=draws)
+        planned = plan_study(windows, check, dataset=name, out=out, **compared)
+        _show_plan(planned)
         if plan_only:
             show("Nothing was run. Leave --plan-only out to run it.")
             return
-        found = begun.run(n_jobs=given.get("n_jobs"))
+        planned = replace(planned, about=planned.about | about)
+        found = run_study(planned, n_jobs=given.get("n_jobs"))
         if len(found.scores):
             _show_levels(found)
         if found.people is not None:
@@ -98,10 +107,9 @@ def study(
             )
 
 
-def _show_check(begun: Planned | Study) -> None:
+def _show_check(check: DataCheck) -> None:
     import pandas as pd
 
-    check = begun.check
     print_frame(pd.DataFrame(check.facts.items()), "found", 2, header=False)
     if len(check.classes):
         print_frame(check.classes)
@@ -109,8 +117,8 @@ def _show_check(begun: Planned | Study) -> None:
         show(f"{finding.kind.capitalize()}: {finding.text}")
 
 
-def _show_plan(begun: Planned) -> None:
-    table = begun.plan
+def _show_plan(planned: Planned) -> None:
+    table = planned.plan
     runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
     runs = runs.assign(
         people=[", ".join(map(str, people)) for people in runs["people"]],
@@ -119,11 +127,11 @@ def _show_plan(begun: Planned) -> None:
     )
     print_frame(runs, "plan", 2)
     _show_left_out(table)
-    for sentence in begun.about["left_out"]:
+    for sentence in planned.about["left_out"]:
         show(sentence)
     show(
         f"About {table['minutes'].sum():.0f} minutes here, and the controls. Gains of "
-        f"{begun.detectable:.3f} can be found if scores vary as in rest or arithmetic."
+        f"{planned.detectable:.3f} can be found if scores vary as in rest or arithmetic."
     )
 
 

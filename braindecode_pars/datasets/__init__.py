@@ -1,12 +1,23 @@
 """EEG corpora, samples of real recordings and simulated sleep EEG, as windows; also noise.
 
-Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus;
-:mod:`~braindecode_pars.datasets.folder` reads own recordings. The samples are in the package:
-:func:`sleep` and :func:`mental_arithmetic` need no files. :class:`SyntheticSignals` has no
-recordings at all.
+:func:`load` reads any source by its name or place. Every corpus module has ``load(path, ...)`` and
+a ``CARD`` that describes the corpus; :mod:`~braindecode_pars.datasets.folder` reads own recordings.
+The samples are in the package: :func:`sleep` and :func:`mental_arithmetic` need no files.
+:class:`SyntheticSignals` has no recordings at all.
 """
 
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from braindecode.datasets import BaseConcatDataset
+
 import braindecode_pars._common.hosts  # noqa: F401
+from braindecode_pars._common.files import import_file
 from braindecode_pars.datasets import (
     eegmat,
     eesm17,
@@ -21,6 +32,9 @@ from braindecode_pars.datasets import (
 )
 from braindecode_pars.datasets.sample import mental_arithmetic, sleep
 from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
+from braindecode_pars.recordings.recipe import Recipe
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store.index import is_store
 
 __all__ = [
     "RECIPES",
@@ -28,6 +42,7 @@ __all__ = [
     "eegmat",
     "eesm17",
     "folder",
+    "load",
     "mental_arithmetic",
     "physionet_mi",
     "simulated",
@@ -39,8 +54,102 @@ __all__ = [
     "ysyw",
 ]
 
-#: The modules that read a corpus from files, by name.
-RECIPES = {
-    recipe.__name__.rpartition(".")[-1]: recipe
-    for recipe in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ucddb, ysyw)
+#: The corpora that are read from files, by name: a :class:`~braindecode_pars.recordings.Recipe`
+#: each.
+RECIPES: dict[str, Recipe] = {
+    module.RECIPE.name: module.RECIPE
+    for module in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ucddb, ysyw)
 }
+
+#: Recordings in the package, and nights that are simulated.
+_WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
+    "sleep": sleep,
+    "mental_arithmetic": mental_arithmetic,
+    "simulated": partial(simulated.sleep, n_subjects=6, hours=1, random_state=0),
+}
+
+
+def load(source: str | Path, path: str | Path | None = None, **settings: Any) -> BaseConcatDataset:
+    """Return labelled windows of a folder, a store, a corpus, or the recordings in the package.
+
+    The commands read their data with this function.
+
+    Parameters
+    ----------
+    source : str | path
+        One of these:
+
+        - a folder of own recordings, also a BIDS data set:
+          :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`;
+        - a store with labels: :class:`~braindecode_pars.signal_store.SignalStore`;
+        - the name of a corpus in :data:`RECIPES`;
+        - ``"sleep"`` or ``"mental_arithmetic"``, the samples in the package, or ``"simulated"``;
+        - a Python file with a function ``load``;
+        - any other name, for the recordings or the store in ``path``.
+    path : str | path | None
+        Folder of the corpus, or of a store of it; the first argument of ``load`` in a file.
+    **settings
+        Further arguments of the function that reads the source, such as ``window_seconds``. A store
+        has ``subjects``.
+
+    Returns
+    -------
+    BaseConcatDataset
+        Windows with their targets; descriptions have ``subject``.
+
+    Raises
+    ------
+    TypeError
+        When the source has no such setting.
+    ValueError
+        When the source is unknown, the folder of a corpus is missing, or a store has no labels.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> len(datasets.load("mental_arithmetic", window_seconds=30))
+    96
+    >>> windows = datasets.load("my-bids", window_seconds=4)  # doctest: +SKIP
+    >>> windows = datasets.load("tuab", "tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
+    """
+    read = _reader(str(source), None if path is None or path == Path() else Path(path))
+    # Checked here, because Python's own TypeError does not list the known arguments; a recipe does.
+    parameters = inspect.signature(read).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    unknown = [name for name in settings if name not in parameters and not takes_any]
+    if unknown:
+        raise TypeError(f"{source} has no argument {unknown[0]!r}; it has {', '.join(parameters)}.")
+    return read(**settings)
+
+
+def _reader(source: str, given: Path | None) -> Callable[..., BaseConcatDataset]:
+    """Return a function of the settings that reads a source."""
+    path = Path(source) if given is None else given
+    if source in _WITHOUT_FOLDER:
+        if given is not None:
+            raise ValueError(f"{source} reads no folder; omit {given}.")
+        return _WITHOUT_FOLDER[source]
+    if is_store(path):
+        return partial(_labelled_windows, path)
+    if source in RECIPES:
+        if given is None:
+            raise ValueError(
+                f"{source} needs path= (--data), the folder of its files; there is no download."
+            )
+        return partial(RECIPES[source].load, given)
+    if path.is_dir() and (given is None or Path(source).suffix != ".py"):
+        return partial(folder.load, path)
+    if Path(source).suffix == ".py":
+        module = import_file(Path(source))
+        if not callable(getattr(module, "load", None)):
+            raise ValueError(f"{source} has no function load, which returns labelled windows.")
+        return module.load if given is None else partial(module.load, given)
+    known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
+    raise ValueError(
+        f"There is no folder and no corpus {source!r}; known are {known}, a folder of own "
+        "recordings, a store with labels, and a Python file with a function load."
+    )
+
+
+def _labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
+    return SignalStore.open(path).select(subjects).labelled_windows()

@@ -2,6 +2,13 @@
 
 The paper does not use this corpus. It is small and free, and was not recorded in any of the
 laboratories of the paper's corpora.
+
+Each subject has three minutes of rest (target 0) and one minute of mental arithmetic (target 1).
+The windows have the 19 common EEG channels; the ECG is dropped. Signals are resampled from 500 Hz
+and filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artefacts.
+
+Rest and arithmetic are separate recordings. Part of the difference between the two classes may
+therefore be an effect of time.
 """
 
 from __future__ import annotations
@@ -9,31 +16,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import check_parameters, check_positive, choice
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
-    Preparation,
     check_filters,
     filter_and_resample,
     pick_electrodes,
     set_reference,
 )
 from braindecode_pars.recordings.readers import read_edf
+from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "cut", "load", "prepare", "recordings"]
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="EEGMAT",
     version="1.0.0",
@@ -49,7 +55,7 @@ CARD: dict[str, Any] = dict(
 _NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
 
 
-def recordings(path: str | Path) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
     """Return the recordings in a folder, without opening the files.
 
     Parameters
@@ -57,6 +63,8 @@ def recordings(path: str | Path) -> list[Recording]:
     path : path
         Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic), at any
         depth.
+    subjects : iterable of str | None
+        Subjects to return, for example ``["Subject00"]``. None returns every subject in the folder.
 
     Returns
     -------
@@ -82,13 +90,14 @@ def recordings(path: str | Path) -> list[Recording]:
     >>> recording.description
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
-    return [
+    found = [
         Recording(
             file,
             dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
         )
         for file, match in find_named(path, _NAME, "no recording of EEGMAT", "Subject00_1.edf")
     ]
+    return choose_subjects(found, subjects, path)
 
 
 def prepare(
@@ -106,8 +115,13 @@ def prepare(
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
-    sfreq, low, high, mains, reference
-        As in :func:`load`.
+    sfreq : float
+        Sampling rate in Hz.
+    low, high, mains : float | None
+        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
+        edge or notch at or above half of ``sfreq`` is ignored.
+    reference : "average" | None
+        New reference: the average of the 19 channels. None keeps that of the files, the ears.
 
     Returns
     -------
@@ -137,30 +151,27 @@ def prepare(
     return raw
 
 
-class Settings(Preparation, Reading, total=False):
-    """What :func:`load` passes on."""
-
-    window_seconds: float
-
-
-def _check(reference: str | None, window_seconds: float = 10.0, **filters: float | None) -> None:
+def _check(
+    reference: str | None = None, window_seconds: float = 10.0, **filters: float | None
+) -> None:
     check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
     check_positive(window_seconds=window_seconds)
     check_filters(**filters)
 
 
-@with_keywords_of(prepare)
 def cut(
-    recording: Recording, *, window_seconds: float = 10.0, **preparation: Unpack[Preparation]
+    recording: Recording, *, window_seconds: float = 10.0, **preparation: Any
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows, as :func:`load` does.
+    """Read a recording and cut it into labelled windows.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
-    window_seconds, sfreq, low, high, mains, reference
-        As in :func:`load`.
+    window_seconds : float
+        Length of a window in seconds. Windows are adjacent and do not overlap.
+    **preparation
+        As in :func:`prepare`.
 
     Returns
     -------
@@ -177,63 +188,17 @@ def cut(
     >>> from braindecode_pars import datasets
     >>> first = datasets.eegmat.recordings("eegmat")[0]  # doctest: +SKIP
     >>> windows = datasets.eegmat.cut(first)  # doctest: +SKIP
+    >>> datasets.eegmat.CARD["classes"]
+    ('rest', 'arithmetic')
     """
     target = CARD["classes"].index(recording.description["condition"])
     return fixed_windows(prepare(recording, **preparation), window_seconds, target)
 
 
-@with_keywords_of(cut, read_recipe)
-def load(
-    path: str | Path, subjects: Iterable[str] | None = None, **settings: Unpack[Settings]
-) -> BaseConcatDataset:
-    """Return windows of rest (three minutes per subject) and mental arithmetic (one minute).
+def _conditions(found: Iterable[Recording]) -> set[str]:
+    """Return the classes that must have a window: a long one may be all rest."""
+    return {recording.description["condition"] for recording in found}
 
-    The windows have the 19 common EEG channels; the ECG is dropped. Signals are resampled from 500
-    Hz to ``sfreq`` and filtered. The published files were already filtered to 0.5-45 Hz and cleaned
-    of artefacts.
 
-    Rest and arithmetic are separate recordings. Part of the difference between the two classes may
-    therefore be an effect of time.
-
-    Parameters
-    ----------
-    path : path
-        Folder with ``Subject00_1.edf`` and so on, at any depth.
-    subjects : iterable of str | None
-        Subjects to read, for example ``["Subject00"]``. None reads every subject in the folder.
-    window_seconds : float
-        Length of a window in seconds. Windows are adjacent and do not overlap.
-    sfreq : float
-        Sampling rate in Hz.
-    low, high, mains : float | None
-        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
-        edge or notch at or above half of ``sfreq`` is ignored.
-    reference : "average" | None
-        New reference: the average of the 19 channels. None keeps that of the files, the ears.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions have ``subject``
-        and ``condition``.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
-    ValueError
-        When a recording is damaged or lacks a channel, or an argument is invalid. When nothing is
-        left of a subject or a condition, since a window is too long.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.eegmat.CARD["classes"]
-    ('rest', 'arithmetic')
-    >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
-    """
-    found = choose_subjects(recordings(path), subjects, path)
-    expected = {recording.description["condition"] for recording in found}
-    return read_recipe(CARD, found, cut, _check, expected=expected, **settings)
+RECIPE = Recipe("eegmat", CARD, recordings, prepare, cut, check=_check, expected=_conditions)
+load = RECIPE.load

@@ -1,21 +1,38 @@
-"""EESM17: sleep stages and ear-EEG (Ear-EEG Sleep Monitoring 2017, OpenNeuro ds004348)."""
+"""EESM17: sleep stages and ear-EEG (Ear-EEG Sleep Monitoring 2017, OpenNeuro ds004348).
+
+Each scored 30-second stretch gives one window. The scoring is the file
+``..._acq-scoring_events.tsv`` next to the recording. Its column ``staging`` has 1 for W, 2 for
+R, 3 for N1, 4 for N2 and 5 for N3. Stretches with 7 (artefact) or 8 (unknown) are dropped.
+Names of stages, such as "N2", are accepted as well.
+
+The scoring starts at lights off. Its onsets count either from lights off or from the start of
+the recording. The first onset is compared with the event "Lights Off" in the recording's own
+events to find out which.
+
+Files are read with :func:`mne_bids.read_raw_bids`.
+:class:`braindecode.datasets.BIDSDataset` uses this function too, but opens every file in its
+constructor and cannot read a scoring from a separate file.
+
+Windows and filters follow appendix A.3 of the paper, which counts 7,390 windows. Channel names
+and stage codes follow the public readers of the corpus. The paper fine-tunes with Gaussian
+noise on random channels: :class:`~braindecode_pars.estimators.ChannelNoise`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
 import mne_bids
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     SFREQ,
@@ -24,6 +41,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 from braindecode_pars.recordings.readers import short_errors
+from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -32,7 +50,7 @@ __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 #: the authors of the corpus did not use.
 CHANNELS = tuple(f"E{side}{place}" for side in "LR" for place in "ABEGIK")
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="EESM17",
     version="1.0.5",
@@ -54,13 +72,15 @@ _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
 _NAMES = {"WAKE": "W", "AWAKE": "W", "REM": "R", **{stage: stage for stage in SLEEP_STAGES}}
 
 
-def recordings(path: str | Path) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
     """Return the nights (BIDS task "sleep") in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
         BIDS folder with ``sub-001`` to ``sub-009``.
+    subjects : iterable of str | None
+        Subjects to return, from "001" to "009". None returns every subject in the folder.
 
     Returns
     -------
@@ -89,10 +109,11 @@ def recordings(path: str | Path) -> list[Recording]:
     {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
     nights = find_named(path, _NAME, "no night of EESM17", "sub-001_ses-001_task-sleep_eeg.set")
-    return [
+    found = [
         Recording(night, dict(subject=match[1], corpus="eesm17", session=match[2]))
         for night, match in nights
     ]
+    return choose_subjects(found, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
@@ -107,7 +128,8 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     -------
     Raw
         Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
-        Samples that are NaN in the file are filled as in :func:`load`.
+        Samples that are NaN in the file, for example because an electrode lost contact, are filled
+        by linear interpolation. A channel that is NaN throughout becomes zero.
 
     Raises
     ------
@@ -124,7 +146,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows, as :func:`load` does.
+    """Read a recording and cut it into labelled windows.
 
     Parameters
     ----------
@@ -146,6 +168,8 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> from braindecode_pars import datasets
     >>> first = datasets.eesm17.recordings("ds004348")[0]  # doctest: +SKIP
     >>> windows = datasets.eesm17.cut(first)  # doctest: +SKIP
+    >>> datasets.eesm17.CARD["classes"]
+    ('W', 'N1', 'N2', 'N3', 'R')
     """
     # A recording without scoring fails before its signals are loaded, which is slow.
     scoring = _read_scoring(recording.file)
@@ -155,66 +179,6 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     filter_and_resample(raw, mains=50.0)
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     return event_windows(raw, targets, WINDOW_SECONDS)
-
-
-@with_keywords_of(read_recipe)
-def load(
-    path: str | Path, subjects: Iterable[str] | None = None, **reading: Unpack[Reading]
-) -> BaseConcatDataset:
-    """Return 30-second windows of 12 ear channels at 200 Hz, band-pass 0.3-75 Hz, notch 50 Hz.
-
-    Each scored 30-second stretch gives one window. The scoring is the file
-    ``..._acq-scoring_events.tsv`` next to the recording. Its column ``staging`` has 1 for W, 2 for
-    R, 3 for N1, 4 for N2 and 5 for N3. Stretches with 7 (artefact) or 8 (unknown) are dropped.
-    Names of stages, such as "N2", are accepted as well.
-
-    The scoring starts at lights off. Its onsets count either from lights off or from the start of
-    the recording. The first onset is compared with the event "Lights Off" in the recording's own
-    events to find out which.
-
-    Parameters
-    ----------
-    path : path
-        BIDS folder of the corpus.
-    subjects : iterable of str | None
-        Subjects to read, from "001" to "009". None reads every subject in the folder.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
-        ``subject`` and ``session``. Samples that are NaN in the file, for example because an
-        electrode lost contact, are filled by linear interpolation. A channel that is NaN throughout
-        becomes zero.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
-    ValueError
-        When a recording is damaged, or lacks a channel or its scoring. The message names the file.
-
-    Notes
-    -----
-    Files are read with :func:`mne_bids.read_raw_bids`.
-    :class:`braindecode.datasets.BIDSDataset` uses this function too, but opens every file in its
-    constructor and cannot read a scoring from a separate file.
-
-    Windows and filters follow appendix A.3 of the paper, which counts 7,390 windows. Channel names
-    and stage codes follow the public readers of the corpus. The paper fine-tunes with Gaussian
-    noise on random channels: :class:`~braindecode_pars.estimators.ChannelNoise`.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.eesm17.CARD["classes"]
-    ('W', 'N1', 'N2', 'N3', 'R')
-    >>> windows = datasets.eesm17.load("ds004348", ["001", "002"])  # doctest: +SKIP
-    """
-    found = choose_subjects(recordings(path), subjects, path)
-    return read_recipe(CARD, found, cut, **reading)
 
 
 def _complete_signals(file: Path) -> mne.io.BaseRaw:
@@ -282,3 +246,7 @@ def _lights_off(events: pd.DataFrame) -> float:
         return 0.0
     onsets = events["onset"][events["trial_type"].str.strip().str.lower() == "lights off"]
     return float(onsets.iloc[0]) if len(onsets) else 0.0
+
+
+RECIPE = Recipe("eesm17", CARD, recordings, prepare, cut)
+load = RECIPE.load

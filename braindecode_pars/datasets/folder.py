@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
 import pandas as pd
@@ -34,14 +34,15 @@ from braindecode_pars.recordings.first_look import (
     shared_channels,
     warn_of_other_mains,
 )
-from braindecode_pars.recordings.label_annotations import annotations_of, labels_within, marks_of
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
     Labels,
+    annotations_of,
     classes_and_targets,
     labels_of_files,
+    labels_within,
+    marks_of,
 )
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
 from braindecode_pars.recordings.preparation import (
     SFREQ,
@@ -157,7 +158,6 @@ def _files(root: Path) -> list[Path]:
     return files
 
 
-@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -174,7 +174,9 @@ def load(
     reference: str | None = None,
     channels: Sequence[str] | None = None,
     splits: Mapping[str, str] | str | Path | None = None,
-    **reading: Unpack[Reading],
+    n_jobs: int = 1,
+    on_error: str = "raise",
+    verbose: int = 1,
 ) -> BaseConcatDataset:
     """Return labelled windows of the EEG channels that all recordings in a folder share.
 
@@ -331,7 +333,7 @@ def load(
     cutting: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
     average_of: str | list[str] | None = reference and channels
     if channels is None:
-        channels, average_of = _first_look(chosen, reference, filters, reading, **cutting)
+        channels, average_of = _first_look(chosen, reference, filters, verbose, **cutting)
     cutting |= dict(targets=targets, channels=channels, reference=average_of, **filters)
     windows = read_corpus(
         chosen,
@@ -339,7 +341,9 @@ def load(
         "own folder",
         targets,
         set(targets) if subjects is None else set(),
-        **reading,
+        n_jobs=n_jobs,
+        on_error=on_error,
+        verbose=verbose,
     )
     table = root / "participants.tsv"
     if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
@@ -383,7 +387,7 @@ def _first_look(
     chosen: Sequence[Recording],
     reference: str | None,
     filters: Mapping[str, Any],
-    reading: Reading,
+    verbose: int,
     **labels: Any,
 ) -> tuple[list[str], str | list[str] | None]:
     """Return the channels and the reference of all recordings, by their headers."""
@@ -398,7 +402,7 @@ def _first_look(
         return [], reference
     if filters["mains"] is not None:
         warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
-    average, verbose = reference is not None, reading.get("verbose", 1)
+    average = reference is not None
     names, are_all = shared_channels(infos, average=average, verbose=verbose)
     # By name if a recording to predict may have further channels.
     return names, reference if are_all else reference and names

@@ -1,4 +1,17 @@
-"""PhysioNet-MI: motor imagery (EEG Motor Movement/Imagery Dataset, eegmmidb 1.0.0)."""
+"""PhysioNet-MI: motor imagery (EEG Motor Movement/Imagery Dataset, eegmmidb 1.0.0).
+
+There is a window for each imagined movement. Preprocessing, trials and splits follow appendix A.3
+by default: high-pass 0.3 Hz, notch 60 Hz, average reference, 200 Hz. The files must exist already:
+unlike ``mne.datasets.eegbci.load_data``, nothing is ever downloaded. Their sampling rate is 160 Hz,
+except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels or at another rate are read,
+too. The paper pretrains on other corpora. To pretrain on whole runs, store them:
+``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
+
+A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
+the screen. Slow potentials in the first second, most likely eye movements, separate these two
+classes. A score above chance level alone is therefore not evidence of motor imagery;
+``tmin=1`` leaves this second out.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +19,24 @@ import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
 import numpy as np
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import (
     check_parameters,
     choice,
-    instance,
     listed,
     number,
     positive,
 )
 from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     SFREQ,
-    Preparation,
     check_filters,
     drop_other_signals,
     filter_and_resample,
@@ -34,13 +44,14 @@ from braindecode_pars.recordings.preparation import (
     set_reference,
 )
 from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "MONTAGES", "class_names", "cut", "load", "prepare", "recordings"]
 
 log = logging.getLogger(__name__)
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="PhysioNet-MI",
     version="1.0.0",
@@ -84,15 +95,20 @@ RULES = dict(
 )
 
 
-def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recording]:
+def recordings(
+    path: str | Path, subjects: Iterable[int] | None = None, *, runs: Iterable[int] = RUNS
+) -> list[Recording]:
     """Return the motor imagery runs in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
         Folder with files such as ``S001R04.edf`` at any depth, for example MNE's folder of data.
+    subjects : iterable of int | None
+        Subjects to return, from 1 to 109. None returns every subject in the folder.
     runs : iterable of int
         Runs to find, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
+        Missing runs are skipped, and their number is logged.
 
     Returns
     -------
@@ -105,7 +121,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     ValueError
         When a run is not a motor imagery run, or when two files have the same name.
     FileNotFoundError
-        When the folder contains none of the runs.
+        When the folder contains none of the runs, or none of the runs of a requested subject.
 
     Examples
     --------
@@ -129,7 +145,13 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
         split = "train" if subject <= 70 else "valid" if subject <= 89 else "test"
         described = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
         found.append(Recording(file, described))
-    return found
+    chosen = choose_subjects(found, subjects, path)
+    present = {(r.subject, r.description["run"]) for r in chosen}
+    missing = {(subject, run) for subject, _ in present for run in runs} - present
+    if missing:
+        names = [f"S{subject:03d}R{run:02d}" for subject, run in sorted(missing)]
+        log.info("Skipped %d missing runs: %s.", len(missing), listed(names, most=6))
+    return chosen
 
 
 def prepare(
@@ -148,8 +170,17 @@ def prepare(
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
-    picks, sfreq, low, high, mains, reference
-        As in :func:`load`.
+    picks : list of str | "motor" | "motor and 10-20" | None
+        Channels to keep, named as in MNE's montage, or the name of a montage in :data:`MONTAGES`.
+        None keeps all channels of the file, usually 64.
+    sfreq : float
+        Sampling rate in Hz.
+    low, high, mains : float | None
+        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
+        edge or notch at or above half of ``sfreq`` is ignored.
+    reference : "average" | "picks" | None
+        New reference: the average of all channels of the file, or of those in ``picks``, which is
+        the same for files with other channels beside. None keeps that of the files.
 
     Returns
     -------
@@ -185,44 +216,36 @@ def prepare(
     return raw
 
 
-class Picked(Preparation, total=False):
-    """What :func:`cut` and :func:`load` pass on to :func:`prepare`."""
-
-    picks: list[str] | str | None
-
-
-class Settings(Picked, Reading, total=False):
-    """What :func:`load` passes on."""
-
-    contrast: str
-    tmin: float
-    tmax: float
-
-
-def _check(*, tmin: float = 0.0, tmax: float = 4.0, **settings: Any) -> None:
+def _check(*, tmin: float = 0.0, tmax: float = 4.0, picks: Any = None, **settings: Any) -> None:
+    _channels(picks)
     check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
     check_filters(**{n: v for n, v in settings.items() if n in ("sfreq", "low", "high", "mains")})
     if tmin >= tmax:
         raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
 
 
-@with_keywords_of(prepare)
 def cut(
     recording: Recording,
     *,
     contrast: str = "movements",
     tmin: float = 0.0,
     tmax: float = 4.0,
-    **preparation: Unpack[Picked],
+    **preparation: Any,
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows, as :func:`load` does.
+    """Read a recording and cut it into labelled windows.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
-    contrast, tmin, tmax, picks, sfreq, low, high, mains, reference
-        As in :func:`load`.
+    contrast : "movements" | "rest"
+        Targets of the trials: which movement is imagined, or whether one is. "rest" adds windows of
+        the rest between two cues, with the target 0; an imagined movement is 1.
+    tmin, tmax : float
+        Start and stop of a trial in seconds after its cue. Shorter trials and rests are left out.
+        Most last 4.1 seconds.
+    **preparation
+        As in :func:`prepare`.
 
     Returns
     -------
@@ -239,6 +262,8 @@ def cut(
     >>> from braindecode_pars import datasets
     >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
     >>> windows = datasets.physionet_mi.cut(first)  # doctest: +SKIP
+    >>> datasets.physionet_mi.CARD["classes"]
+    ('left fist', 'right fist', 'both fists', 'both feet')
     """
     _check(contrast=contrast, tmin=tmin, tmax=tmax)
     raw = prepare(recording, **preparation)
@@ -252,103 +277,13 @@ def cut(
     return event_windows(raw, targets, tmax - tmin)
 
 
-@with_keywords_of(cut, read_recipe)
-def load(
-    path: str | Path,
-    subjects: Iterable[int] | None = None,
-    *,
-    runs: Iterable[int] = RUNS,
-    **settings: Unpack[Settings],
-) -> BaseConcatDataset:
-    """Return a window for each imagined movement.
-
-    By default, signals are prepared as in appendix A.3: high-pass 0.3 Hz, notch 60 Hz, average
-    reference, 200 Hz. The files must exist already: unlike
-    ``mne.datasets.eegbci.load_data``, this function never downloads anything. Their sampling rate
-    is 160 Hz, except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels or at another
-    rate are read, too.
-
-    Parameters
-    ----------
-    path : path
-        Folder with files such as ``S001R04.edf`` at any depth, for example MNE's folder of data.
-    subjects : iterable of int | None
-        Subjects to read, from 1 to 109. None reads every subject in the folder.
-    contrast : "movements" | "rest"
-        Targets of the trials: which movement is imagined, or whether one is. "rest" adds windows of
-        the rest between two cues.
-    tmin, tmax : float
-        Start and stop of a trial in seconds after its cue. Shorter trials and rests are left out.
-        Most last 4.1 seconds.
-    runs : iterable of int
-        Runs to read, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
-        Missing runs are skipped, and their number is logged.
-    picks : list of str | "motor" | "motor and 10-20" | None
-        Channels to keep, named as in MNE's montage, or the name of a montage in :data:`MONTAGES`.
-        None keeps all channels of the file, usually 64.
-    sfreq : float
-        Sampling rate in Hz.
-    low, high, mains : float | None
-        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
-        edge or notch at or above half of ``sfreq`` is ignored.
-    reference : "average" | "picks" | None
-        New reference: the average of all channels of the file, or of those in ``picks``, which is
-        the same for files with other channels beside. None keeps that of the files.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. A target is an index into ``CARD["classes"]``; with ``contrast="rest"``, 0
-        is rest and 1 an imagined movement. Descriptions have ``subject``, ``run`` and ``split``.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder contains none of the runs, or none of the runs of a requested subject.
-    ValueError
-        When a file is damaged or truncated, lacks a channel, or an argument is invalid. When all
-        trials of a subject are too short.
-
-    Notes
-    -----
-    Preprocessing, trials and splits follow appendix A.3. The paper pretrains on other corpora. To
-    pretrain on whole runs, store them:
-    ``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
-
-    A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
-    the screen. Slow potentials in the first second, most likely eye movements, separate these two
-    classes. A score above chance level alone is therefore not evidence of motor imagery;
-    ``tmin=1`` leaves this second out.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.physionet_mi.CARD["classes"]
-    ('left fist', 'right fist', 'both fists', 'both feet')
-    >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
-    """
-    instance("a list of runs", Iterable).check("runs", runs)
-    runs = tuple(runs)
-    found = choose_subjects(recordings(path, runs=runs), subjects, path)
-    requested = {(subject, run) for subject in {r.subject for r in found} for run in runs}
-    missing = requested - {(r.subject, r.description["run"]) for r in found}
-    if missing and settings.get("verbose", 1):
-        names = [f"S{subject:03d}R{run:02d}" for subject, run in sorted(missing)]
-        log.info("Skipped %d missing runs: %s.", len(missing), listed(names, most=6))
-    settings["picks"] = _channels(settings.get("picks"))
-    classes = class_names(contrast=settings.get("contrast", "movements"))
-    return read_recipe(CARD, found, cut, _check, classes, expected=(), **settings)
-
-
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
-    """Return the names of the targets 0, 1, ... of :func:`load`.
+    """Return the names of the targets 0, 1, ... of a contrast.
 
     Parameters
     ----------
     contrast : "movements" | "rest"
-        As in :func:`load`.
+        As in :func:`cut`.
 
     Returns
     -------
@@ -370,3 +305,16 @@ def _channels(picks: list[str] | str | None) -> list[str] | None:
         known = ", ".join(map(repr, MONTAGES))
         raise ValueError(f"picks must be a list of channels or one of {known}, got {picks!r}.")
     return list(MONTAGES[picks])
+
+
+RECIPE = Recipe(
+    "physionet_mi",
+    CARD,
+    recordings,
+    prepare,
+    cut,
+    check=_check,
+    class_names=class_names,
+    expected=lambda found: (),
+)
+load = RECIPE.load

@@ -15,7 +15,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import checked, positive
+from braindecode_pars._common.checks import check_parameters, positive
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
@@ -50,7 +50,6 @@ STAGES = ("W", "3", "4")
 SLEEP_FILE = FILE.with_name("sleep.npz")
 
 
-@checked(window_seconds=positive(most=SECONDS))
 def mental_arithmetic(
     subjects: Iterable[str] | None = None, *, window_seconds: float = 10.0
 ) -> BaseConcatDataset:
@@ -103,6 +102,7 @@ def mental_arithmetic(
     >>> int(y.sum()), len(set(groups))
     (144, 24)
     """
+    check_parameters(locals(), dict(window_seconds=positive(most=SECONDS)), "mental_arithmetic")
     with np.load(FILE, allow_pickle=False) as archive:
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()

@@ -24,7 +24,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from numpy.random import Generator
 from scipy import signal
 
-from braindecode_pars._common.checks import checked, integer, number, optional, positive
+from braindecode_pars._common.checks import check_parameters, integer, number, optional, positive
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 
 __all__ = ["CARD", "STAGES", "sleep", "stages_of_a_night"]
@@ -106,13 +106,6 @@ def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
     return stages
 
 
-@checked(
-    n_subjects=integer(1),
-    n_chans=integer(1),
-    hours=positive(),
-    sfreq=number("of at least 64 Hz", lambda x: x >= 64),
-    random_state=optional(integer(0)),
-)
 def sleep(
     n_subjects: int = 8,
     hours: float = 2.0,
@@ -158,6 +151,17 @@ def sleep(
     >>> len(windows), windows[0][0].shape
     (120, (2, 3000))
     """
+    check_parameters(
+        locals(),
+        dict(
+            n_subjects=integer(1),
+            n_chans=integer(1),
+            hours=positive(),
+            sfreq=number("of at least 64 Hz", lambda x: x >= 64),
+            random_state=optional(integer(0)),
+        ),
+        "sleep",
+    )
     if n_chans > len(CHANNELS):
         raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
     n_windows = round(hours * 3600 / WINDOW_SECONDS)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.random import Generator
 
-from braindecode_pars._common.checks import Rule, check_parameters, checked, integer, positive
+from braindecode_pars._common.checks import Rule, check_parameters, integer, positive
 from braindecode_pars._common.subjects import NO_SUBJECT
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.door import windows_of
@@ -129,7 +129,6 @@ class SyntheticSignals:
         high = self.band[1] if self.band[1] < self.sfreq / 2 else None
         return Preprocessing(sfreq=self.sfreq, band=(self.band[0], high))
 
-    @checked(n=integer(0), n_times=integer(1))
     def draw(self, n: int, n_times: int, rng: Generator) -> np.ndarray:
         """Draw signals.
 
@@ -145,6 +144,7 @@ class SyntheticSignals:
         ndarray of float32, shape (n, n_times)
             Signals in volts. The noise has a standard deviation of 10 microvolts.
         """
+        check_parameters(locals(), dict(n=integer(0), n_times=integer(1)), "draw")
         exponent = rng.uniform(*self.exponent, n)
         knee = rng.uniform(*self.knee, n) * (rng.random(n) < 0.5)
         x = noise(n_times, self.sfreq, exponent, knee, self.band, rng)

@@ -1,26 +1,34 @@
-"""TUAB: normal or abnormal EEG (TUH Abnormal EEG Corpus, Temple University Hospital)."""
+"""TUAB: normal or abnormal EEG (TUH Abnormal EEG Corpus, Temple University Hospital).
+
+Windows last 30 seconds. Every window has the target of its recording: 0 for normal, 1 for abnormal.
+Channels and splits follow appendix A.3 of the paper.
+
+Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
+every file in its constructor, fails at the first damaged file, and writes a file with the date
+next to each recording.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.recipe import Recipe
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
 #: The 19 common channels and the two ear electrodes.
 CHANNELS = (*COMMON_CHANNELS, "A1", "A2")
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="TUAB",
     version="3.0.1",
@@ -117,7 +125,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows, as :func:`load` does.
+    """Read a recording and cut it into labelled windows.
 
     Parameters
     ----------
@@ -139,58 +147,12 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> from braindecode_pars import datasets
     >>> first = datasets.tuab.recordings("tuh_eeg_abnormal/v3.0.1")[0]  # doctest: +SKIP
     >>> windows = datasets.tuab.cut(first)  # doctest: +SKIP
+    >>> datasets.tuab.CARD["classes"]
+    ('normal', 'abnormal')
     """
     target = CARD["classes"].index(recording.description["label"])
     return fixed_windows(prepare(recording), target=target)
 
 
-@with_keywords_of(read_recipe)
-def load(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    *,
-    split_seed: int = 0,
-    **reading: Unpack[Reading],
-) -> BaseConcatDataset:
-    """Return 30-second windows of 21 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
-
-    Parameters
-    ----------
-    path, subjects, split_seed
-        As in :func:`recordings`.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts, channels in the order of :data:`CHANNELS`. Every window has the target
-        of its recording: 0 for normal, 1 for abnormal. Descriptions are those of
-        :func:`recordings`.
-
-    Raises
-    ------
-    FileNotFoundError
-        As in :func:`recordings`.
-    ValueError
-        As in :func:`recordings`, and when a recording is damaged or lacks a channel. The message
-        names the file.
-
-    Notes
-    -----
-    Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
-    every file in its constructor, fails at the first damaged file, and writes a file with the date
-    next to each recording.
-
-    Channels and splits follow appendix A.3 of the paper.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.tuab.CARD["classes"]
-    ('normal', 'abnormal')
-    >>> windows = datasets.tuab.load("tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
-    >>> test = windows.split("split")["test"]  # doctest: +SKIP
-    """
-    found = recordings(path, subjects, split_seed=split_seed)
-    return read_recipe(CARD, found, cut, **reading)
+RECIPE = Recipe("tuab", CARD, recordings, prepare, cut)
+load = RECIPE.load

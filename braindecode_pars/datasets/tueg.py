@@ -1,30 +1,34 @@
-"""TUEG: recordings without labels, for pretraining (TUH EEG Corpus, Temple University Hospital)."""
+"""TUEG: recordings without labels, for pretraining (TUH EEG Corpus, Temple University Hospital).
+
+The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3): pass ``exclude``
+to ``load``. Its windows last 30 seconds, and every target is -1, which means unlabelled. The corpus
+does not fit into memory: read some ``subjects``, or store it, as :meth:`SignalStore.create
+<braindecode_pars.signal_store.SignalStore.create>` shows. Some recordings lack a channel;
+``on_error="warn"`` skips them.
+
+Files are read with MNE. :class:`braindecode.datasets.TUH` is not used because it opens every
+file in its constructor, fails at the first damaged file, and cannot exclude subjects.
+"""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, subject_key
 from braindecode_pars.datasets import temple
-from braindecode_pars.recordings.continuous import count_subjects, folders_and_lists
-from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.recipe import Recipe, folders_and_lists
 
 __all__ = ["CARD", "OVERLAP", "leave_out", "load", "prepare", "recordings"]
 
-log = logging.getLogger(__name__)
-
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="TUEG",
     version="2.0.1",
@@ -206,84 +210,14 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> from braindecode_pars import datasets
     >>> first = datasets.tueg.recordings("tuh_eeg/v2.0.1")[0]  # doctest: +SKIP
     >>> raw = datasets.tueg.prepare(first)  # doctest: +SKIP
-    """
-    return temple.prepare(recording.file, COMMON_CHANNELS)
-
-
-@with_keywords_of(read_recipe)
-def load(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    *,
-    exclude: Sequence[Excluded] = (),
-    **reading: Unpack[Reading],
-) -> BaseConcatDataset:
-    """Return 30-second windows of 19 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
-
-    Parameters
-    ----------
-    path, subjects
-        As in :func:`recordings`.
-    exclude : sequence
-        Excluded subjects: folders of TUAB and TUSZ, or lists of subjects, as in
-        :func:`leave_out`. A subject in both ``subjects`` and ``exclude`` is excluded.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The corpus does not fit into
-        memory: read some ``subjects``, or store it, as :meth:`SignalStore.create
-        <braindecode_pars.signal_store.SignalStore.create>` shows. ``on_error="warn"`` also skips
-        recordings that lack a channel. ``verbose=1`` also logs how many subjects and recordings are
-        excluded.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts, channels in the order of
-        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. Every target is -1, which
-        means unlabelled. Descriptions are those of :func:`recordings`.
-
-    Raises
-    ------
-    FileNotFoundError
-        As in :func:`recordings` and :func:`leave_out`.
-    ValueError
-        When a recording is damaged or lacks a channel (the message names the file), when every
-        subject is excluded, and as in :func:`leave_out`.
-
-    Warns
-    -----
-    UserWarning
-        When ``exclude`` is empty, and as in :func:`leave_out`.
-
-    Notes
-    -----
-    Files are read with MNE. :class:`braindecode.datasets.TUH` is not used because it opens every
-    file in its constructor, fails at the first damaged file, and cannot exclude subjects.
-
-    The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3).
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.tueg.CARD["channels"]
-    19
     >>> windows = datasets.tueg.load(  # doctest: +SKIP
     ...     "tuh_eeg/v2.0.1",
     ...     exclude=["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"],
     ...     on_error="warn",
     ... )
     """
-    # Exclude subjects before any file is opened.
-    found = recordings(path, subjects)
-    kept, excluded = leave_out(found, exclude)
-    if not exclude:
-        warn_user(OVERLAP)
-    elif reading.get("verbose", 1):
-        counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
-        log.info("Excluded from TUEG: %s of %s. Remaining: %s.", *counts)
-    if not kept:
-        raise ValueError(f"exclude removes all of {count_subjects(found)}; none is left to read.")
-    return read_recipe(CARD, kept, _read, **reading)
+    return temple.prepare(recording.file, COMMON_CHANNELS)
 
 
-def _read(recording: Recording) -> EEGWindowsDataset | None:
-    return fixed_windows(prepare(recording))
+RECIPE = Recipe("tueg", CARD, recordings, prepare, leave_out=leave_out, overlap=OVERLAP)
+load = RECIPE.load

@@ -1,26 +1,32 @@
-"""TUSZ: seizure or background (TUH EEG Seizure Corpus, Temple University Hospital)."""
+"""TUSZ: seizure or background (TUH EEG Seizure Corpus, Temple University Hospital).
+
+Windows last 30 seconds. The target is 1 for seizure and 0 for background; time without annotation
+counts as background. Channels, filters and the 80/20 division follow appendix A.3 of the paper,
+which defines neither the overlap that makes a window a seizure window, nor the use of the folder
+``dev``. Files are read with MNE; braindecode has no reader for this corpus.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import check_parameters, choice, positive
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.recipe import Recipe
 
 __all__ = ["CARD", "cut", "load", "overlap", "prepare", "read_seizures", "recordings"]
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="TUSZ",
     version="2.0.3",
@@ -41,6 +47,7 @@ _LAYOUT = (
     r"/(?P<folder>train|dev|eval)/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/(?P<montage>\d\d_tcp_\w+)/"
     + temple.FILE
 )
+
 #: For each value of ``dev``, the folders with a fixed split; subjects in other folders are divided.
 _FIXED_SPLITS = {
     "train": {"eval": "test"},
@@ -138,14 +145,19 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 def cut(
     recording: Recording, *, annotations: str = "csv_bi", min_overlap: float = 1e-4
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows, as :func:`load` does.
+    """Read a recording and cut it into labelled windows.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
-    annotations, min_overlap
-        As in :func:`load`.
+    annotations : "csv_bi" | "csv"
+        Extension of the annotation file that is read. A ``.csv_bi`` file annotates seizures for all
+        channels together. A ``.csv`` file annotates single channels, with the type of seizure;
+        a seizure on any channel counts.
+    min_overlap : float
+        Shortest total duration of seizures, in seconds, that makes a 30-second window a seizure
+        window. The default is 0.0001 s, the resolution of the annotations: any overlap counts.
 
     Returns
     -------
@@ -177,67 +189,6 @@ def cut(
 def _check(**settings: Any) -> None:
     rules = dict(annotations=choice("csv_bi", "csv"), min_overlap=positive(most=WINDOW_SECONDS))
     check_parameters(settings, rules)
-
-
-@with_keywords_of(read_recipe)
-def load(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    *,
-    dev: str = "train",
-    split_seed: int = 0,
-    min_overlap: float = 1e-4,
-    annotations: str = "csv_bi",
-    **reading: Unpack[Reading],
-) -> BaseConcatDataset:
-    """Return 30-second windows of 19 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
-
-    Parameters
-    ----------
-    path, subjects, dev, split_seed
-        As in :func:`recordings`.
-    min_overlap : float
-        Shortest total duration of seizures, in seconds, that makes a 30-second window a seizure
-        window. The default is 0.0001 s, the resolution of the annotations: any overlap counts.
-    annotations : "csv_bi" | "csv"
-        Extension of the annotation file that is read. A ``.csv_bi`` file annotates seizures for all
-        channels together. A ``.csv`` file annotates single channels, with the type of seizure;
-        a seizure on any channel counts.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts, channels in the order of
-        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. The target is 1 for
-        seizure and 0 for background. Time without annotation counts as background. Descriptions
-        are those of :func:`recordings`.
-
-    Raises
-    ------
-    FileNotFoundError
-        As in :func:`recordings`.
-    ValueError
-        As in :func:`recordings`, and when a recording is damaged, or lacks a channel or its
-        annotations. The message names the file.
-
-    Notes
-    -----
-    Files are read with MNE; braindecode has no reader for this corpus. Channels, filters and the
-    80/20 division follow appendix A.3 of the paper. The appendix defines neither the overlap that
-    makes a window a seizure window, nor the use of the folder ``dev``.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.tusz.CARD["classes"]
-    ('background', 'seizure')
-    >>> windows = datasets.tusz.load("tuh_eeg_seizure/v2.0.3", min_overlap=5)  # doctest: +SKIP
-    """
-    found = recordings(path, subjects, dev=dev, split_seed=split_seed)
-    own: dict[str, Any] = dict(annotations=annotations, min_overlap=min_overlap)
-    return read_recipe(CARD, found, cut, _check, **own, **reading)
 
 
 def read_seizures(file: Path) -> np.ndarray:
@@ -326,3 +277,7 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     # Overlap of each window with each stretch, (n_windows, n_stretches).
     shared = np.minimum(stop[:, None], ordered[:, 1]) - np.maximum(start[:, None], begins)
     return shared.clip(0).sum(axis=1)
+
+
+RECIPE = Recipe("tusz", CARD, recordings, prepare, cut, check=_check)
+load = RECIPE.load

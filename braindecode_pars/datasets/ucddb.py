@@ -3,6 +3,11 @@
 The St. Vincent's University Hospital / University College Dublin Sleep Apnea Database. The paper
 does not use this corpus. It is free, and :func:`datasets.sleep <braindecode_pars.datasets.sleep>`
 is a sample of it.
+
+The files of PhysioNet are read as they are: signals from ``ucddb002.rec`` and so on, which are
+EDF, and stages from ``ucddb002_stage.txt``, with a code for each 30 seconds. The stages 3 and 4
+of Rechtschaffen and Kales are N3; the annotations of each recording keep their names. Artefacts and
+indeterminate windows (codes 6 and more) are left out.
 """
 
 from __future__ import annotations
@@ -11,15 +16,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Unpack
+from typing import Any
 
 import mne
 import numpy as np
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.recordings.cutting import event_windows, name_classes
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     SLEEP_STAGES,
@@ -27,6 +31,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 from braindecode_pars.recordings.readers import read_edf, units_and_gaps
+from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.recordings.search import find_named
 from braindecode_pars.recordings.sleep_stages import aasm_stages
 
@@ -35,7 +40,7 @@ __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 #: Channels; in the files each is referenced to the opposite ear: C3A2 and C4A1.
 CHANNELS = ("C3", "C4")
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="UCDDB",
     version="1.0.0",
@@ -58,7 +63,7 @@ _CODES = {"0": "W", "1": "R", "2": "1", "3": "2", "4": "3", "5": "4"}
 _UNIT = 100e-6
 
 
-def recordings(path: str | Path) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
     """Return the nights in a folder, without opening the files.
 
     Parameters
@@ -66,6 +71,8 @@ def recordings(path: str | Path) -> list[Recording]:
     path : path
         Folder with files such as ``ucddb002.rec``, at any depth, and ``ucddb002_stage.txt`` beside
         them.
+    subjects : iterable of str | None
+        Subjects to return, for example ``["ucddb002"]``. None returns every subject in the folder.
 
     Returns
     -------
@@ -91,10 +98,11 @@ def recordings(path: str | Path) -> list[Recording]:
     >>> recording.description
     {'subject': 'ucddb002', 'corpus': 'ucddb'}
     """
-    return [
+    found = [
         Recording(file, dict(subject=match[1], corpus="ucddb"))
         for file, match in find_named(path, _NAME, "no night of UCDDB", "ucddb002.rec")
     ]
+    return choose_subjects(found, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
@@ -126,7 +134,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
-    """Read a night and cut it into labelled windows, as :func:`load` does.
+    """Read a night and cut it into labelled windows.
 
     Parameters
     ----------
@@ -148,6 +156,8 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> from braindecode_pars import datasets
     >>> first = datasets.ucddb.recordings("ucddb/1.0.0")[0]  # doctest: +SKIP
     >>> windows = datasets.ucddb.cut(first)  # doctest: +SKIP
+    >>> datasets.ucddb.CARD["classes"]
+    ('W', 'N1', 'N2', 'N3', 'R')
     """
     stages = _stages(recording.file)  # a night without stages fails before its signals are read
     raw = prepare(recording).set_annotations(stages, verbose="error")
@@ -156,55 +166,6 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     }
     windows = event_windows(raw, targets, WINDOW_SECONDS)
     return None if windows is None else name_classes(windows, SLEEP_STAGES)
-
-
-@with_keywords_of(read_recipe)
-def load(
-    path: str | Path, subjects: Iterable[str] | None = None, **reading: Unpack[Reading]
-) -> BaseConcatDataset:
-    """Return 30-second windows of C3 and C4 at 128 Hz, high-pass 0.3 Hz, notch 50 Hz.
-
-    The files of PhysioNet are read as they are: signals from ``ucddb002.rec`` and so on, which are
-    EDF, and stages from ``ucddb002_stage.txt``, with a code for each 30 seconds. The stages 3 and 4
-    of Rechtschaffen and Kales are N3. Artefacts and indeterminate windows (codes 6 and more) are
-    left out.
-
-    Parameters
-    ----------
-    path : path
-        Folder with both files of each night, at any depth.
-    subjects : iterable of str | None
-        Subjects to read, for example ``["ucddb002"]``. None reads every subject in the folder.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
-        ``subject``. The annotations of each recording are the stages of Rechtschaffen and Kales.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder contains no night, or no night of a requested subject.
-    ValueError
-        When a night is damaged, or lacks a channel or its stages; the message names the file.
-
-    Notes
-    -----
-    The people are patients with suspected sleep apnoea. A signal whose unit is not named in its
-    file is taken as 100 microvolts.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.ucddb.CARD["classes"]
-    ('W', 'N1', 'N2', 'N3', 'R')
-    >>> windows = datasets.ucddb.load("ucddb/1.0.0", ["ucddb002"])  # doctest: +SKIP
-    """
-    found = choose_subjects(recordings(path), subjects, path)
-    return read_recipe(CARD, found, cut, **reading)
 
 
 def _signals(file: Path) -> mne.io.BaseRaw:
@@ -229,3 +190,7 @@ def _stages(file: Path) -> mne.Annotations:
     codes = scores.read_text(encoding="utf-8").split()
     names = [_CODES.get(code, "unscored") for code in codes]
     return mne.Annotations(WINDOW_SECONDS * np.arange(len(names)), WINDOW_SECONDS, names)
+
+
+RECIPE = Recipe("ucddb", CARD, recordings, prepare, cut)
+load = RECIPE.load

@@ -1,22 +1,39 @@
-"""YSYW: sleep stages ("You Snooze You Win", PhysioNet/CinC Challenge 2018, 1.0.0)."""
+"""YSYW: sleep stages ("You Snooze You Win", PhysioNet/CinC Challenge 2018, 1.0.0).
+
+Windows last 30 seconds. As in braindecode, a stage lasts until the annotation of the next stage,
+and the last stage lasts for one window. Time before the first stage, and stages annotated as
+"undefined", give no labelled window. The stages of the subjects ``te...`` are not published:
+``load`` leaves them out, and requesting one is an error. To pretrain on whole nights, store them:
+``braindecode-pars store --recipe ysyw=FOLDER STORE`` takes those of unlabelled and training
+subjects only.
+
+Files are read with wfdb, which loads only the six channels.
+:class:`braindecode.datasets.SleepPhysionetChallenge2018` is not used because it downloads
+missing files, first of all its list of records, and numbers subjects instead of using the
+names of their records.
+
+The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labelled subjects
+gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
+has 200 validation subjects in the ablation. The 989 unlabelled and 596 training subjects add up
+to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
+description in appendix A.3.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import mne
 import numpy as np
 import wfdb
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars._common.channel_names import electrode_name, template_montage
-from braindecode_pars._common.checks import listed
 from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
 from braindecode_pars.recordings.preparation import (
     SFREQ,
@@ -25,6 +42,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 from braindecode_pars.recordings.readers import read_wfdb
+from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -32,7 +50,7 @@ __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 #: Channels; in the files each is referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
 
-#: Description of the corpus and of the windows that :func:`load` returns.
+#: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
     name="YSYW",
     version="1.0.0",
@@ -50,7 +68,9 @@ WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
 
 
-def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
+def recordings(
+    path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
+) -> list[Recording]:
     """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
@@ -58,6 +78,8 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     path : path
         Folder with files such as ``training/tr03-0005/tr03-0005.mat``, at any depth, and the files
         ``.hea`` and ``.arousal`` beside them.
+    subjects : iterable of str | None
+        Subjects to return, such as "tr03-0005". None returns every subject in the folder.
     split_seed : int
         Seed that divides the labelled subjects (``tr...``): 60 % become "train", 20 % "valid" and
         20 % "test". The division depends on which subjects are in the folder.
@@ -95,12 +117,13 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     # Only labelled subjects are divided; the other records are unlabelled.
     labelled = [file.stem for file in files if file.stem.startswith("tr")]
     splits = split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
-    return [
+    divided = [
         Recording(
             file, dict(subject=file.stem, corpus="ysyw", split=splits.get(file.stem, "unlabeled"))
         )
         for file in files
     ]
+    return choose_subjects(divided, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
@@ -131,7 +154,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows, as :func:`load` does.
+    """Read a recording and cut it into labelled windows.
 
     Parameters
     ----------
@@ -153,88 +176,14 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> from braindecode_pars import datasets
     >>> first = datasets.ysyw.recordings("challenge-2018/1.0.0")[0]  # doctest: +SKIP
     >>> windows = datasets.ysyw.cut(first)  # doctest: +SKIP
+    >>> datasets.ysyw.CARD["classes"]
+    ('W', 'N1', 'N2', 'N3', 'R')
     """
     raw = _signals(recording.file)
     raw.set_annotations(_stages(recording.file), verbose="error")
     filter_and_resample(raw, mains=60.0)
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     return event_windows(raw, targets, WINDOW_SECONDS)
-
-
-@with_keywords_of(read_recipe)
-def load(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    *,
-    split_seed: int = 0,
-    **reading: Unpack[Reading],
-) -> BaseConcatDataset:
-    """Return 30-second windows with stages: six channels at 200 Hz, 0.3-75 Hz, notch 60 Hz.
-
-    As in braindecode, a stage lasts until the annotation of the next stage, and the last stage
-    lasts for one window. Time before the first stage, and stages annotated as "undefined", give no
-    labelled window.
-
-    Parameters
-    ----------
-    path : path
-        Folder that contains ``training`` and ``test``, or one of them.
-    subjects : iterable of str | None
-        Names of records, such as "tr03-0005". None reads every subject with stages. The split of
-        a subject does not depend on this choice.
-    split_seed : int
-        As in :func:`recordings`.
-    n_jobs, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
-
-    Returns
-    -------
-    BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
-        ``subject`` and ``split``.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
-    ValueError
-        When a recording is damaged, or lacks a channel or its stages; the message names the file.
-        Also when a requested subject has no published stages (``te...``).
-
-    Notes
-    -----
-    To pretrain on whole nights, store them: ``braindecode-pars store --recipe ysyw=FOLDER STORE``
-    takes those of unlabelled and training subjects only.
-
-    Files are read with wfdb, which loads only the six channels.
-    :class:`braindecode.datasets.SleepPhysionetChallenge2018` is not used because it downloads
-    missing files, first of all its list of records, and numbers subjects instead of using the
-    names of their records.
-
-    The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labelled subjects
-    gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
-    has 200 validation subjects in the ablation. The 989 unlabelled and 596 training subjects add up
-    to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
-    description in appendix A.3.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> datasets.ysyw.CARD["classes"]
-    ('W', 'N1', 'N2', 'N3', 'R')
-    >>> labelled = datasets.ysyw.load("challenge-2018/1.0.0")  # doctest: +SKIP
-    >>> training = labelled.split("split")["train"]  # doctest: +SKIP
-    """
-    chosen = choose_subjects(recordings(path, split_seed=split_seed), subjects, path)
-    labelled = [r for r in chosen if r.description["split"] != "unlabeled"]
-    # Unlabelled subjects are left out, but a requested one is an error.
-    if not labelled or (subjects is not None and len(labelled) < len(chosen)):
-        unlabelled = [r.subject for r in chosen if r.description["split"] == "unlabeled"]
-        raise ValueError(
-            f"No stages are published for {listed(unlabelled)}. Request other subjects, or store "
-            "these for pretraining: braindecode-pars store --recipe ysyw=FOLDER STORE."
-        )
-    return read_recipe(CARD, labelled, cut, **reading)
 
 
 def _signals(file: Path) -> mne.io.BaseRaw:
@@ -262,3 +211,7 @@ def _stages(file: Path) -> mne.Annotations:
     return mne.Annotations(
         onsets, np.round(durations, 3), [n for n, keep in zip(names, is_stage, strict=True) if keep]
     )
+
+
+RECIPE = Recipe("ysyw", CARD, recordings, prepare, cut)
+load = RECIPE.load

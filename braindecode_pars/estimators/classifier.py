@@ -83,17 +83,6 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
         electrode positions whatever ``electrode_position`` is. ``"auto"`` takes them when the
         training windows have the same channels, more than one, and the position of at least one is
         known, and attention otherwise; ``fine_tuning_`` says what it took.
-    recenter : "subject" | None
-        With ``"subject"``, the mean over the windows of each subject is subtracted from the
-        features and amplitudes of each channel, so that the model sees how a window differs from
-        the subject's others. A label that all windows of a subject share, such as a diagnosis, is
-        removed with the mean. **This is transductive**: a prediction uses the other windows of the
-        test subject, without their labels. Give the same to every method that you compare
-        (:class:`~braindecode_pars.SubjectCentering` for features). In fine-tuning, a batch has
-        eight windows of each of a few subjects, and the means are those of the batch. Predictions
-        use all windows of a subject in the call, at least ten. Relatives are adaptive batch
-        normalisation (Li et al. 2016, arXiv:1603.04779) and the recentring of covariances (Zanini
-        et al. 2018, IEEE Transactions on Biomedical Engineering 65).
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
         Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
         linear warm-up and cosine annealing. With None there are 50 epochs, or as many more as 600
@@ -248,7 +237,7 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
         y : array-like, shape (n_windows,) | None
             Labels of any type. None uses the labels of the dataset.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``validation``, ``recenter`` and the card of the encoder.
+            Subject of each window, for ``validation`` and the card of the encoder.
             None uses the subjects of the dataset.
         unlabeled : windows | SignalStore | SyntheticSignals | None
             Further windows for pretraining, with any montage. A store is cut into windows of the
@@ -296,4 +285,4 @@ class PARSClassifier(LogitClassifier, PARSEstimator):
         return hold_out(windows, self.validation, seed)
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
-        return self._outputs(X, groups)
+        return self._outputs(X)

@@ -1,32 +1,24 @@
-"""What fits cost: parameters, steps, tokens and operations, of one fit or of several methods.
+"""What fits cost: parameters and steps, of one fit or of several methods.
 
-The windows and the network are those of the fit, which is not started. The operations are those of
-its steps on noise.
+The windows and the network are those of the fit, which is not started.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
-import torch
 from sklearn.base import BaseEstimator
 from skorch import NeuralNet
-from torch import nn
-from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import boolean, checked
-from braindecode_pars._common.computing import Count, count_steps, n_parameters, training_step
+from braindecode_pars._common.checks import boolean
+from braindecode_pars._common.computing import n_parameters
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart
 from braindecode_pars.estimators.fine_tuning import frozen_epochs, steps_of_fine_tuning
-from braindecode_pars.estimators.recentring import recentres
-from braindecode_pars.models import PARSNet, embed_signals
-from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretraining import default_epochs_of
 from braindecode_pars.windows import as_sklearn
@@ -46,27 +38,19 @@ class TrainingCost(NamedTuple):
         is unknown.
     finetuning_steps : int
         Number of steps of fine-tuning.
-    tokens : float
-        Number of tokens that the encoder receives in all these steps. For dropped channels this is
-        the expected number. NaN when it is unknown, or when the network has no tokens.
-    flops : float
-        Number of floating-point operations of matrix products and convolutions in all these steps,
-        forwards and backwards; NaN when it is unknown.
 
     Examples
     --------
     >>> from braindecode_pars import PARSClassifier, datasets
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> cost = PARSClassifier(None, finetune_epochs=2, channel_drop_prob=0).training_cost(windows)
-    >>> cost.finetuning_steps, cost.tokens  # 2 epochs of 24 windows of 2 channels of 30 patches
-    (2, 2880.0)
+    >>> cost.pretraining_steps, cost.finetuning_steps  # 2 epochs of 24 windows
+    (0, 2)
     """
 
     parameters: int
     pretraining_steps: float
     finetuning_steps: int
-    tokens: float
-    flops: float
 
 
 def fine_tuning_cost(
@@ -85,130 +69,54 @@ def fine_tuning_cost(
     n_windows : int
         Number of windows of pretraining.
     """
-    estimator, module, epochs = start.estimator, net.module_, net.max_epochs
-    n_steps = steps_of_fine_tuning(net, train)
-    n_frozen = int(min(frozen_epochs(estimator.fine_tuning_), epochs))
-    steps, counts = _pretraining(start, module.encoder, n_windows)
-    for n, is_trained in ((n_frozen, False), (epochs - n_frozen, True)):
-        counts.append(_fine_tuning(module, train, n, n * n_steps, is_trained=is_trained))
+    module, epochs = net.module_, net.max_epochs
+    steps = _steps_of_pretraining(start, n_windows)
     parameters = n_parameters(module)
-    if steps == 0 and n_frozen == epochs:  # a random encoder that is never trained
-        parameters -= n_parameters(module.encoder)
-    return TrainingCost(parameters, steps, epochs * n_steps, *_sum(counts))
+    if steps == 0 and frozen_epochs(start.estimator.fine_tuning_) >= epochs:
+        parameters -= n_parameters(module.encoder)  # a random one that is never trained
+    return TrainingCost(parameters, steps, epochs * steps_of_fine_tuning(net, train))
 
 
 def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
-    """Return the cost of a fit of a PARSEmbedder, and of embedding its windows once."""
-    n_chans, n_times = windows.check()
-    encoder = PatchEncoder(**start.sizes)
-    steps, counts = _pretraining(start, encoder, len(windows))
-
-    def embed(n_windows: int) -> None:
-        with torch.no_grad():
-            signals = torch.randn(n_windows * n_chans, n_times)
-            embed_signals(encoder, signals, start.estimator.layer)
-
-    counts.append(count_steps(embed, encoder, 0, len(windows)))
-    parameters = 0 if steps == 0 else n_parameters(encoder)
-    return TrainingCost(parameters, steps, 0, *_sum(counts))
+    """Return the cost of a fit of a PARSEmbedder."""
+    steps = _steps_of_pretraining(start, len(windows))
+    return TrainingCost(n_parameters(PatchEncoder(**start.sizes)) if steps else 0, steps, 0)
 
 
 def network_cost(net: NeuralNet, train: Windows) -> TrainingCost:
     """Return the cost of a fit of a NetworkClassifier."""
-    step = _supervised_step(net.module_.train(), *train.check())
-    n_steps = net.max_epochs * steps_of_fine_tuning(net, train)
-    flops = count_steps(step, None, n_steps, net.max_epochs * len(train)).flops
     trained = sum(p.numel() for p in net.module_.parameters() if p.requires_grad)
-    return TrainingCost(trained, 0, n_steps, math.nan, flops)
+    return TrainingCost(trained, 0, net.max_epochs * steps_of_fine_tuning(net, train))
 
 
-def _pretraining(
-    start: EncoderStart, encoder: PatchEncoder, n_windows: int
-) -> tuple[float, list[Count]]:
-    """Return steps and costs of the earlier pretraining of a given encoder, and of that in fit."""
-    encoder = copy.deepcopy(encoder)
-    steps, counts = 0.0, [Count(0, 0)]
-    if start.given is not None:
-        steps, earlier = _of_card(encoder, start.given.card)
-        counts.append(earlier)
-    if start.is_pretrained:
-        settings = start.settings
-        epochs = settings.epochs
-        if epochs is None:
-            epochs = default_epochs_of(settings, n_windows)
-        own_steps = epochs * math.ceil(n_windows / settings.batch_size)
-        step = training_step(start.make_task(encoder))
-        steps += own_steps
-        counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
-    return steps, counts
+def _steps_of_pretraining(start: EncoderStart, n_windows: int) -> float:
+    """Return the steps of the earlier pretraining of a given encoder and of that in ``fit``."""
+    steps = 0 if start.given is None else _steps_of_card(start.given.card)
+    if not start.is_pretrained:
+        return steps
+    settings = start.settings
+    epochs = settings.epochs
+    if epochs is None:
+        epochs = default_epochs_of(settings, n_windows)
+    return steps + epochs * math.ceil(n_windows / settings.batch_size)
 
 
-def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
+def _steps_of_card(card: EncoderCard) -> float:
     if card.subjects == [] and card.task is None:  # never pretrained
-        return 0, Count(0, 0)
-    told: Any = card
-    try:
-        given = dict(n_times=told.n_times, task_params=told.task_params, sfreq=told.sfreq)
-        task = make_task(PRETEXT_TASKS[told.task], encoder=encoder, **given)
-        done = count_steps(training_step(task), encoder, told.n_steps, told.n_examples)
-    except (KeyError, TypeError, ValueError):  # the card does not tell a task, or a number
-        return math.nan, Count(math.nan, math.nan)
-    if card.continued_from is None:
-        return told.n_steps, done
-    steps_before, before = _of_card(encoder, read_card(card.continued_from))
-    return steps_before + told.n_steps, _sum([before, done])
-
-
-def _fine_tuning(
-    module: PARSNet, train: Windows, epochs: int, n_steps: int, *, is_trained: bool
-) -> Count:
-    """Return the cost of epochs with a trained or a frozen encoder, without dropped channels."""
-    if epochs == 0:
-        return Count(0, 0)
-    module = copy.deepcopy(module).train()
-    module.encoder.requires_grad_(is_trained)
-    n_chans, n_times = train.check()
-    # Dropped channels are not encoded. One is always kept, so this share is the expected one.
-    dropped, module.channel_drop_prob = module.channel_drop_prob, 0.0
-    share = (n_chans * (1 - dropped) + dropped**n_chans) / n_chans
-
-    def encode(n_windows: int) -> None:
-        features = embed_signals(module.encoder, torch.randn(n_windows * n_chans, n_times))
-        if is_trained:
-            features.sum().backward()
-
-    sizes = n_steps, epochs * len(train)
-    step = _supervised_step(module, n_chans, n_times)
-    whole, encoder = (count_steps(run, module.encoder, *sizes) for run in (step, encode))
-    return Count(share * whole.tokens, whole.flops - (1 - share) * encoder.flops)
-
-
-def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[[int], None]:
-    """Return a step of training on noise, as a function of the number of windows."""
-
-    def step(n_windows: int) -> None:
-        labels = torch.zeros(n_windows, dtype=torch.long)
-        subjects = {"subjects": labels} if recentres(module) else {}
-        logits = module(torch.randn(n_windows, n_chans, n_times), **subjects)
-        cross_entropy(logits, labels).backward()
-
-    return step
-
-
-def _sum(counts: list[Count]) -> Count:
-    return Count(*map(sum, zip(*counts, strict=True)))
+        return 0
+    steps = math.nan if card.n_steps is None else card.n_steps
+    return steps + (_steps_of_card(read_card(card.continued_from)) if card.continued_from else 0)
 
 
 #: Columns of a cost table and their types; missing values are allowed in all.
-_COLUMNS = dict(zip(TrainingCost._fields, 3 * ["Int64"] + 2 * ["Float64"], strict=True))
+_COLUMNS = dict.fromkeys(TrainingCost._fields, "Int64")
 
 
-@checked()
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
     """Return what one fit of each method on these windows costs, without training.
 
-    Methods with more parameters, steps or operations are not compared on equal terms. The numbers
-    belong beside their scores.
+    Methods with more parameters or steps are not compared on equal terms. The numbers belong beside
+    their scores.
 
     Parameters
     ----------
@@ -221,11 +129,10 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     -------
     pandas.DataFrame
         One row for each method, with the columns ``method``, ``parameters`` (weights that are
-        trained), ``pretraining_steps``, ``finetuning_steps``, ``tokens`` (that the encoder receives
-        in all steps) and ``flops`` (floating-point operations of matrix products and convolutions
-        in all steps, forwards and backwards). The earlier pretraining of a given encoder counts.
-        Missing values are unknown, or do not apply: band power has none of these numbers. A
-        classifier behind an encoder, such as the logistic regression of a probe, does not count.
+        trained), ``pretraining_steps`` and ``finetuning_steps``. The earlier pretraining of a given
+        encoder counts. Missing values are unknown, or do not apply: band power has none of these
+        numbers. A classifier behind an encoder, such as the logistic regression of a probe, does
+        not count.
 
     Raises
     ------

@@ -175,8 +175,7 @@ random_state, verbose, checkpoint_dir
         Returns
         -------
         TrainingCost
-            Trained parameters, steps, tokens and floating-point operations, of pretraining and of
-            embedding the windows once.
+            Trained parameters and steps of pretraining.
 
         Raises
         ------

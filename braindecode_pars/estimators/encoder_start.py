@@ -21,7 +21,6 @@ from braindecode_pars._common.model_files import ENCODER, check_may_save
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.sharing import SavedEstimator
 from braindecode_pars.estimators.windows_estimator import (
     TrainedEstimator,
     WindowsEstimator,
@@ -35,7 +34,7 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
-from braindecode_pars.pretrained.saved import load_encoder, save_encoder
+from braindecode_pars.pretrained.saved import SavedEstimator, load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes

@@ -25,7 +25,8 @@ from braindecode_pars.estimators.linear_probe import (
     folds_of_subjects,
     logistic_regression,
 )
-from braindecode_pars.estimators.recentring import subjects_to_recentre, subtract_means
+from braindecode_pars.estimators.transformers import MIN_WINDOWS, subject_numbers, subtract_means
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_estimator import (
     WindowsClassifier,
@@ -244,7 +245,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         chosen: str | None = "subject"
         reason = "The subject of every window is known."
         try:
-            subjects_to_recentre(windows)
+            _subjects_of(windows)
         except ValueError as error:
             chosen, reason = None, str(error)
         if self.verbose:
@@ -253,7 +254,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
 
     def _subjects(self, windows: Windows) -> np.ndarray | None:
         """Return the number of each window's subject; None without recentring."""
-        return None if self.recenter_ is None else subjects_to_recentre(windows)
+        return None if self.recenter_ is None else _subjects_of(windows)
 
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
@@ -355,7 +356,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         Returns
         -------
         TrainingCost
-            That of embedding the windows once, and of the earlier pretraining of the encoder.
+            That of the earlier pretraining of the encoder.
 
         Raises
         ------
@@ -399,6 +400,7 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
+        self.transitions_ = Transitions.from_json(described["transitions"])
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
@@ -411,6 +413,12 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
             regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
+
+
+def _subjects_of(windows: Windows) -> np.ndarray:
+    """Return the number of each window's subject, all of whose windows must be there."""
+    remedy = "fit with recenter=None, in the command fit --set recenter=null"
+    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", remedy)
 
 
 def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:

@@ -48,7 +48,6 @@ from braindecode_pars._common.training import (
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.estimators.parameters import AUTO
-from braindecode_pars.estimators.recentring import SubjectLoader, WithSubjects, recentres
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
@@ -122,8 +121,6 @@ def fine_tuning_net(
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
         loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
-    if recentres(module):
-        loader["iterator_train"] = SubjectLoader
     return net(
         module,
         optimizer=torch.optim.AdamW,
@@ -167,38 +164,24 @@ def _objective(
 def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
     """Train a net on labelled windows, in place.
 
-    If its module recentres by subject, a batch has several windows of each of a few subjects.
-
     Parameters
     ----------
     net : FineTuningNet | RegressionNet
         Initialised net.
     train, valid : Windows, Windows | None
         Labelled windows; ``valid`` is None without validation.
-
-    Raises
-    ------
-    ValueError
-        When the module recentres and subjects are unknown, or have too few windows.
     """
     if valid is not None:
-        net.train_split = predefined_split(_examples(net, valid))
-    if recentres(net.module_):
-        net.iterator_valid = SubjectLoader
+        net.train_split = predefined_split(Examples(valid))
     try:
-        net.partial_fit(_examples(net, train), None)  # fit would initialise the net again
+        net.partial_fit(Examples(train), None)  # fit would initialise the net again
     finally:
-        # A pickle of the net has no validation windows, and it predicts any data.
-        net.train_split, net.iterator_valid = None, WindowLoader
+        net.train_split = None  # a pickle of the net has no validation windows
 
 
 def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
-    return steps_in_epoch(net, _examples(net, train))
-
-
-def _examples(net: NeuralNet, windows: Windows) -> Examples:
-    return (WithSubjects if recentres(net.module_) else Examples)(windows)
+    return steps_in_epoch(net, Examples(train))
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
@@ -372,7 +355,7 @@ def _dropouts(net: NeuralNet) -> Iterator[nn.Dropout]:
     return (layer for layer in net.module_.encoder.modules() if isinstance(layer, nn.Dropout))
 
 
-#: Largest number of training windows that are predicted, unless the model recentres by subject.
+#: Largest number of training windows that are predicted.
 _N_PREDICTED = 512
 
 
@@ -417,9 +400,7 @@ def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor 
 def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     """Warn of classes of training windows that the model predicts for none of them."""
     trained = {*train.labels.tolist()}
-    # Recentring by subject needs all windows of each subject.
-    whole = recentres(estimator.net_.module_)
-    windows = train if whole else train.take(_some_of_each(train.labels))
+    windows = train.take(_some_of_each(train.labels))
     with quiet():  # fit has warned of the same windows
         predicted = estimator._logits(windows, None).argmax(dim=1)
     absent = sorted(trained - {*torch.unique(predicted).tolist()})

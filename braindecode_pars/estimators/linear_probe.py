@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.checks import choice
-from braindecode_pars.estimators.recentring import subject_numbers
+from braindecode_pars.estimators.transformers import subject_numbers
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights

@@ -213,7 +213,7 @@ verbose
         Returns
         -------
         TrainingCost
-            Trained parameters, steps, tokens and floating-point operations.
+            Trained parameters and steps.
 
         Raises
         ------

@@ -31,7 +31,7 @@ from braindecode_pars.estimators.fine_tuning import (
     warn_of_fine_tuning,
 )
 from braindecode_pars.estimators.parameters import AUTO
-from braindecode_pars.estimators.recentring import recentred_logits, recentres
+from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.windows_estimator import (
     FineTunedEstimator,
     Seeds,
@@ -46,7 +46,6 @@ from braindecode_pars.models import PARSNet
 from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.pretrained.cards import fine_tuned_card, read_card, unique_subjects
 from braindecode_pars.windows.amplitudes import amplitude_range
-from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.held_out import drop_held_out, without_held_out_splits
 from braindecode_pars.windows.table import Windows
 
@@ -65,7 +64,6 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
     electrode_position: str | bool = "auto"
     amplitude: bool = True
     head: str = "auto"
-    recenter: str | None = None
     head_epochs: str | int = "auto"
     encoder_lr_factor: str | float | tuple[float, float] = "auto"
     drop_prob: float = 0.0
@@ -107,11 +105,10 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             What to pretrain on: the training windows, and unlabelled ones of people who are not
             held out.
         """
-        # Positions are those of one montage, and so are the means of a subject.
+        # Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, AUTO) or has_filters
-        any_montage = not has_positions and self.recenter is None
-        windows, labelled = self._read(X, y, groups, any_montage=any_montage)
+        windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
         start = encoder_start(self, windows)
         others = further_windows(self, unlabeled, windows)
         if not labelled.all():
@@ -130,7 +127,6 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
                 electrode_position=self.electrode_position,
                 amplitude=self.amplitude,
                 head=head,
-                recenter=self.recenter,
                 **start.sizes,
             )
         self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
@@ -207,8 +203,7 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         Returns
         -------
         TrainingCost
-            Trained parameters, steps, tokens and floating-point operations. Validation does not
-            count.
+            Trained parameters and steps. Validation does not count.
 
         Raises
         ------
@@ -224,20 +219,13 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         """The fine-tuned encoder."""
         return self.net_.module_.encoder
 
-    def _outputs(self, X: Any, groups: Any) -> Tensor:
+    def _outputs(self, X: Any) -> Tensor:
         """Return finite outputs of the network on the CPU, shape (n_windows, n_outputs)."""
         check_is_fitted(self)
         module = self.net_.module_.eval()
-        by_subject = recentres(module)
-        X = as_windows(X, groups=groups if by_subject else None)
-        # The means of a subject are those of channels.
-        any_montage = not by_subject or len(X.montages) == 1
-        windows = read_to_predict(self, X, any_montage=any_montage)
+        windows = read_to_predict(self, X, any_montage=True)
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
-        if by_subject:
-            with torch.inference_mode():
-                return check_finite(recentred_logits(module, windows))
         device = module.final_layer.weight.device
         outputs: list[Tensor] = []
         with torch.inference_mode():
@@ -275,6 +263,8 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         self.encoder_card_ = read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
         self.load_report_ = loaded.load_report
+        if "transitions" in described:
+            self.transitions_ = Transitions.from_json(described["transitions"])
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
         chosen = described["fine_tuning"].items()

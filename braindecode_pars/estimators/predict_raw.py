@@ -30,13 +30,13 @@ from braindecode_pars._common.channel_names import (
 )
 from braindecode_pars._common.checks import (
     boolean,
+    check_parameters,
     check_same_rate,
-    checked,
     listed,
     share,
     warn_user,
 )
-from braindecode_pars._common.subjects import SubjectKeys, is_of_corpus, possible_subjects
+from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
 from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.recordings.as_trained import (
@@ -48,7 +48,7 @@ from braindecode_pars.recordings.as_trained import (
     rereferenced,
 )
 from braindecode_pars.recordings.cutting import usable_stretches
-from braindecode_pars.recordings.label_annotations import marks_of
+from braindecode_pars.recordings.label_files import marks_of
 from braindecode_pars.recordings.preparation import warn_of_other_names
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -66,11 +66,15 @@ from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
-@checked(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean())
 def predict_raw(
     clf: Any, raw: Any, *, overlap: float, preprocess: bool, rescale: bool, smooth: bool = False
 ) -> pd.DataFrame:
     """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
+    check_parameters(
+        locals(),
+        dict(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean()),
+        "predict_raw",
+    )
     check_is_fitted(clf)
     if smooth:
         check_transitions(clf)
@@ -649,7 +653,7 @@ def _of_subject(subjects: Sequence, clf: Any) -> Remark:
     """
     card = getattr(clf, "encoder_card_", None)
     known = card.seen_subjects if card is not None else ()
-    seen = SubjectKeys(name for name in known if not is_of_corpus(name))
+    seen = SubjectKeys(name for name in known if not public_corpora([name]))
     name = next((str(name) for name in subjects if name in seen), None)
     return Remark(
         "subject_in_training",

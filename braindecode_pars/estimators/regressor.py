@@ -39,9 +39,8 @@ class PARSRegressor(RegressorMixin, PARSEstimator):
         less.
     pretext, pretext_params, encoder, continue_pretraining, freeze_encoder, sfreq, preprocessing, \
 channels, patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, channel_drop_prob, \
-electrode_position, amplitude, head, recenter
-        As in :class:`~braindecode_pars.PARSClassifier`. ``recenter="subject"`` removes a target
-        that all windows of a subject share.
+electrode_position, amplitude, head
+        As in :class:`~braindecode_pars.PARSClassifier`.
     pretrain_epochs, pretrain_batch_size, pretrain_lr, finetune_epochs, finetune_batch_size, \
 finetune_lr, finetune_warmup, head_epochs, encoder_lr_factor, gradient_clip, drop_prob, \
 weight_decay, augmentation, callbacks, pretrain_callbacks
@@ -190,7 +189,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.predict_proba
             <braindecode_pars.PARSClassifier.predict_proba>`.
         """
-        outputs = self._outputs(X, groups)[:, 0].double().numpy()
+        outputs = self._outputs(X)[:, 0].double().numpy()
         return self.target_mean_ + self.target_scale_ * outputs
 
     def predict_raw(
@@ -249,7 +248,6 @@ amplitudes_, n_chans_, n_times_, chs_info_
         known = ~np.isnan(targets)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(given))[known]
-        # All windows are predicted: recentring by subject uses those without a target too.
         predicted = self.predict(given)[known]
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
 

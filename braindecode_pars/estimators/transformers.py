@@ -5,16 +5,87 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from braindecode_pars.estimators.parameters import check_estimator
-from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers, subtract_means
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows.table import Windows
+
+#: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
+#: variance within a subject to each feature.
+MIN_WINDOWS = 10
+
+
+def subject_numbers(
+    windows: Windows, min_windows: int, owner: str, remedy: str = "lower min_windows"
+) -> np.ndarray:
+    """Return the number of each window's subject, counted from 0.
+
+    Parameters
+    ----------
+    windows : Windows
+        All windows of each subject.
+    min_windows : int
+        Smallest number of windows of a subject.
+    owner : str
+        Name of the class or parameter that needs the subjects, for the error message.
+    remedy : str
+        What else to do when a subject has too few windows, for the error message.
+
+    Returns
+    -------
+    ndarray of int, shape (n_windows,)
+        Windows with the same number are of one subject.
+
+    Raises
+    ------
+    ValueError
+        When there are no windows, the subject of a window is unknown, or a subject has fewer
+        windows than ``min_windows``.
+    """
+    windows.check_not_empty()
+    if windows.groups is None:
+        n_unknown = int((~windows.known).sum())
+        raise ValueError(
+            f"{owner} needs the subject of every window, but that of {n_unknown} of "
+            f"{len(windows)} is unknown; pass the X of as_sklearn, or groups=."
+        )
+    numbers, names = pd.factorize(windows.groups)
+    counts = np.bincount(numbers)
+    if counts.min() < min_windows:
+        few = int((counts < min_windows).argmax())
+        raise ValueError(
+            f"Subject {names[few]} has {counts[few]} windows; {owner} needs at least {min_windows} "
+            f"of each subject, for a mean of its own. Pass all of them together, or {remedy}."
+        )
+    return numbers
+
+
+def subtract_means(features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    """Return features minus the mean of each subject.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_windows, n_features)
+        Features.
+    subjects : ndarray of int, shape (n_windows,)
+        Subject of each window, counted from 0.
+
+    Returns
+    -------
+    ndarray, shape (n_windows, n_features)
+        A copy, in a floating-point type.
+    """
+    centred = features.astype(np.result_type(features, np.float32))
+    for subject in range(subjects.max() + 1):
+        mine = subjects == subject
+        centred[mine] -= centred[mine].mean(axis=0, dtype=float)
+    return centred
 
 
 class SubjectCentering(TransformerMixin, WindowsEstimator):

@@ -414,11 +414,12 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
             are missing, it uses the others, as a FewLabelsClassifier does; when all are missing,
             all EEG channels. Both give a warning. A model with electrode positions uses those of
             the windows at hand, and warns when none of their channels is a known electrode; windows
-            without channel names are assumed to have the channels of ``fit``. With
-            ``recenter="subject"``, all windows must have the same channels, and should be all
-            windows of their subjects.
+            without channel names are assumed to have the channels of ``fit``.
+
+            A FewLabelsClassifier that subtracts the mean of each subject needs all windows of a
+            subject together.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``recenter="subject"``; ignored otherwise. None uses the
+            Subject of each window, for a FewLabelsClassifier; others ignore it. None uses the
             subjects of the windows.
 
         Returns
@@ -430,9 +431,9 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
         ------
         ValueError
             When there are no windows, when their sampling rate or their channels are not those of
-            the model, when a window is too short, or when windows contain NaN. With
-            ``recenter="subject"``, when the subject of a window is unknown or has fewer than ten
-            windows.
+            the model, when a window is too short, or when windows contain NaN. In a
+            FewLabelsClassifier also when the subject of a window is needed and unknown, or has
+            fewer than ten windows.
         """
         return self._predictions(X, groups)[1]
 
@@ -525,9 +526,9 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
         ValueError
             When a file cannot be read; when the recording has none of the channels of ``fit``, or
             not all of them and the model cannot do without; when no window can be predicted; when
-            samples are NaN; when the sampling rate of ``fit`` is unknown. For
-            ``recenter="subject"``, when fewer than ten windows can be predicted. With ``smooth``,
-            when the model knows no transitions.
+            samples are NaN; when the sampling rate of ``fit`` is unknown. For a
+            FewLabelsClassifier that subtracts the mean of a subject, when fewer than ten windows
+            can be predicted. With ``smooth``, when the model knows no transitions.
 
         Warns
         -----
@@ -602,7 +603,7 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(given))[labelled]
             check_weights(sample_weight, len(labelled))  # those of labelled windows may all be 0
-        # All windows are predicted: recentring by subject uses the unlabelled ones too.
+        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
         scored = copy.copy(self)
         scored._returned = labelled  # type: ignore[assignment]
         if scoring is None:

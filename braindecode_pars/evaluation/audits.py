@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroup
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars._common.checks import checked, integer, warn_user
+from braindecode_pars._common.checks import check_parameters, integer, warn_user
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars.encoder import PatchEncoder
@@ -73,7 +73,6 @@ class _Question(NamedTuple):
     held_out: str
 
 
-@checked(n_windows=integer(2), seed=integer(0))
 def audit_encoder(
     encoder: Any, windows: Any, *, n_windows: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
@@ -171,6 +170,7 @@ def audit_encoder(
     >>> slope["encoder"] > 0.5 > slope["random encoder"]
     np.True_
     """
+    check_parameters(locals(), dict(n_windows=integer(2), seed=integer(0)), "audit_encoder")
     name = Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
     encoders = encoder if isinstance(encoder, Mapping) else {name: encoder}
     signals = _drawn(windows, n_windows, np.random.default_rng(seed))

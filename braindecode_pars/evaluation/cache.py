@@ -2,30 +2,24 @@
 
 A saved fold is used again as long as these are the same: the parameters of the estimator, the
 samples, labels and subjects of the data, the versions of this package, braindecode, torch and
-scikit-learn, and the source of the user's own classes and functions in the estimator, with the
-modules that they import, also inside functions. Comments, docstrings and layout do not count.
+scikit-learn, and the source of the user's own classes and functions in the estimator.
 
-What cannot be seen: changes of this package or of another installed one without a new version,
-values that are put into a module while the program runs, code that is typed without a source, and
-files that the code reads. Delete ``cache/`` in the folder of the results after such a change.
+Modules and other functions that this source uses do not count, nor do files that it reads. Delete
+``cache/`` in the folder of the results when a helper of yours changed.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 import random
 import re
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
-from itertools import accumulate
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 import braindecode
@@ -171,7 +165,7 @@ def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
     dict
         Class and parameters, those of inner estimators too; digests of other objects, and of what a
         given estimator has learned; the versions of packages; and a digest of the source of each of
-        the user's modules. As JSON takes them.
+        the user's classes and functions. As JSON takes them.
     """
     walk = _Walk()
     # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
@@ -229,8 +223,7 @@ class _Walk:
     Attributes
     ----------
     sources : dict
-        Digest of each of the user's modules, with all modules that it imports. Of a script or a
-        notebook, digests of the definitions and constants that are used.
+        Digest of the source of each of the user's classes, with their base classes, and functions.
     """
 
     def __init__(self) -> None:
@@ -263,9 +256,6 @@ class _Walk:
         return self._met[id(value)][1]
 
     def _object(self, value: Any) -> Any:
-        if isinstance(value, ModuleType):
-            self._add_module(value.__name__)
-            return value.__name__
         if isinstance(value, type | FunctionType):
             return self._code(value)
         kind = self.describe(type(value))
@@ -287,15 +277,14 @@ class _Walk:
         """Return the name of a class or function, and a digest of what a function was made with."""
         for each in getattr(thing, "__mro__", [thing]):
             if is_own(each.__module__ or ""):
-                self._add_source(each)
+                self.sources[f"{each.__module__}.{each.__qualname__}"] = digest(_source_of(each))
         name = f"{thing.__module__}.{thing.__qualname__}"
         if not isinstance(thing, FunctionType):
             return name
         held = [cell.cell_contents for cell in thing.__closure__ or () if cell != CellType()]
         made_with: list[Any] = [thing.__defaults__, thing.__kwdefaults__, held]
         if "<lambda>" in name:  # several in a module have one name
-            made_with += [thing.__code__.co_code, thing.__code__.co_names]
-            made_with += [c for c in thing.__code__.co_consts if not isinstance(c, CodeType)]
+            made_with += _source_of(thing)
         return f"{name} {digest(self.describe(made_with))}" if any(made_with) else name
 
     def _parameters(self, estimator: Any) -> dict[str, Any]:
@@ -321,38 +310,15 @@ class _Walk:
             params["learned"] = digest(self.describe(learned))
         return self.describe(params)
 
-    def _add_module(self, module: str) -> None:
-        file = _file_of(module) if module not in self.sources and is_own(module) else None
-        if file is None or file.suffix != ".py":
-            return
-        tree = _parsed(file.read_bytes())
-        self.sources[module] = digest(ast.dump(tree))
-        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-        for name in _imported(tree, package):
-            self._add_module(name)
 
-    def _add_source(self, thing: Any) -> None:
-        """Add the module of a class or function; of a script only what this one needs of it."""
-        module, name = thing.__module__, f"{thing.__module__}.{thing.__qualname__}"
-        if module != "__main__" and _file_of(module) is not None:
-            self._add_module(module)
-        elif name not in self.sources:
-            self.sources[name] = "unknown"
-            try:
-                tree = _parsed(textwrap.dedent(inspect.getsource(thing)))
-            except (OSError, TypeError, SyntaxError):  # typed in, or half of a statement
-                for part in vars(thing).values() if isinstance(thing, type) else ():
-                    if isinstance(part, FunctionType):
-                        self._add_source(part)
-                return
-            self.sources[name] = digest(ast.dump(tree))
-            for name in _imported(tree, ""):
-                self._add_module(name)
-            known = vars(sys.modules.get(module, object))
-            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            for name in sorted(used & known.keys()):
-                described = self.describe(known[name])
-                self.sources.setdefault(f"{module}.{name}", digest(described))
+def _source_of(thing: Any) -> list[str]:
+    """Return the source of a class or function; of a class that was typed in, of its functions."""
+    try:
+        return [inspect.getsource(thing)]
+    except (OSError, TypeError):
+        parts = vars(thing).values() if isinstance(thing, type) else ()
+        functions = [part for part in parts if isinstance(part, FunctionType)]
+        return [text for function in functions for text in _source_of(function)]
 
 
 def _own_tasks(pretext: Any, params: Any) -> list[type]:
@@ -385,50 +351,8 @@ def is_own(module: str) -> bool:
         return True
     if top in sys.stdlib_module_names or top in ("", "builtins", "braindecode_pars"):
         return False
-    file = _file_of(module)
-    return file is None or not {"site-packages", "dist-packages"} & {*file.parts}
-
-
-def _file_of(module: str) -> Path | None:
-    """Return the file of a module, which is not imported for that; None without one."""
-    if module in sys.modules:
-        file = getattr(sys.modules[module], "__file__", None)
-    else:
-        places: Any = sys.path
-        for name in accumulate(module.split("."), "{}.{}".format):
-            spec = PathFinder.find_spec(name, places)
-            if spec is None:
-                return None
-            file, places = spec.origin, spec.submodule_search_locations or []
-    return Path(file) if file else None
-
-
-def _parsed(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of some source, which has no comments, without docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
-            body[:] = [statement for statement in body if not _is_text(statement)]
-    return tree
-
-
-def _is_text(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield the names of the modules that code may import, with the packages that hold them."""
-    for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")
-            base = ".".join(parents[: len(parents) - node.level + 1]) if node.level else ""
-            base = ".".join(filter(None, [base, node.module]))
-            names = [f"{base}.{alias.name}" for alias in node.names]  # a module or a name in it
-        for name in names:
-            yield from accumulate(name.split("."), "{}.{}".format)
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return not (file and {"site-packages", "dist-packages"} & {*Path(file).parts})
 
 
 def digest(*parts: Any) -> str:

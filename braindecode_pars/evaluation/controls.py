@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import checked, choice, positive, warn_user
+from braindecode_pars._common.checks import choice, positive, warn_user
 from braindecode_pars._common.files import check_may_write, replace_file
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
 from braindecode_pars.evaluation.changed_signals import permuted_labels
@@ -230,7 +230,6 @@ LEVEL = 0.05
 _KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
 
 
-@checked()
 def control_gains(
     scores: pd.DataFrame, metric: str | None = None, *, against: str = "scratch"
 ) -> pd.DataFrame:
@@ -389,7 +388,6 @@ _LIMITS = {
 }
 
 
-@checked()
 def describe_controls(gains: pd.DataFrame) -> str:
     """Describe in plain sentences what each gain needs.
 

@@ -24,7 +24,7 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-from braindecode_pars._common.checks import check_probabilities, checked, choice, listed
+from braindecode_pars._common.checks import check_probabilities, choice, listed
 from braindecode_pars._common.tables import POOLED, check_table, with_numbers
 from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.smoothing import HMMSmoothing
@@ -102,7 +102,6 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     return None
 
 
-@checked()
 def score_predictions(
     y_true: Sequence | np.ndarray,
     y_pred: Sequence | np.ndarray,
@@ -324,7 +323,6 @@ def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
-@checked()
 def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """Return the mean and standard deviation of every method and metric.
 
@@ -374,7 +372,6 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
 
-@checked()
 def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """Return mean ± standard deviation as text: methods as rows, metrics as columns.
 

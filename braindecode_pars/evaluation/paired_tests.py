@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import checked, choice, integer, positive
+from braindecode_pars._common.checks import (
+    check_parameters,
+    check_positive,
+    choice,
+    integer,
+)
 from braindecode_pars._common.tables import POOLED, PRETRAINING_SEED, SCORES, of_metric
 from braindecode_pars.evaluation.corpus import check_list
 from braindecode_pars.evaluation.metrics import by_subject
@@ -56,7 +61,6 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     return corrected
 
 
-@checked(test=choice("auto", "two-way", "corrected"))
 def paired_tests(
     scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None, test: str = "auto"
 ) -> pd.DataFrame:
@@ -147,6 +151,7 @@ def paired_tests(
       method_a  n_subjects  n_draws  wins     test
     0     PARS           6        4     6  two-way
     """
+    check_parameters(locals(), dict(test=choice("auto", "two-way", "corrected")), "paired_tests")
     rows = []
     for part in _by_number(of_metric(scores, metric, SCORES), against):
         chosen, pairs = pairs_of(part, metric, against)
@@ -277,7 +282,6 @@ def _test(
     )
 
 
-@checked()
 def describe_differences(tests: pd.DataFrame) -> str:
     """Describe which differences between methods are significant, in plain sentences.
 
@@ -367,7 +371,6 @@ def _not_significant(pair: pd.Series) -> str:
     )
 
 
-@checked(difference=positive())
 def power(
     scores: pd.DataFrame,
     metric: str = "kappa",
@@ -429,6 +432,7 @@ def power(
     0          12        4        0.08
     1          12       16        0.05
     """
+    check_positive(difference=difference)
     for name, numbers in (("n_subjects", n_subjects), ("n_draws", n_draws)):
         if numbers is not None:
             check_list(name, numbers, integer(2))

@@ -1,11 +1,111 @@
-"""The answer of a study in sentences, from its tests."""
+"""The answer of a study: tests of its scores, decisions about people, and sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 import pandas as pd
 
+from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation.controls import LEVEL, joined
+from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.metrics import score_predictions
+from braindecode_pars.evaluation.paired_tests import holm, paired_tests
+from braindecode_pars.evaluation.study_plan import Method
+
+CHANCE = "chance level"
+METRIC = "balanced_accuracy"
+#: The tests where no pretrained method could be fitted.
+NO_TESTS = pd.DataFrame(
+    columns=["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p"]
+)
+
+
+def judged(
+    scores: pd.DataFrame, methods: Mapping[str, Method], chance: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Test scores against chance level, untrained encoders and the best simple method.
+
+    Returns
+    -------
+    levels, tests : DataFrame
+        Of a :class:`~braindecode_pars.evaluation.Study`.
+    """
+    rows = scores[scores["subject"] != POOLED]
+    levels, tests = [], []
+    for n, of_n in rows.groupby("n_train_subjects"):
+        guess = of_n[of_n["method"] == of_n["method"].iloc[0]].assign(method=CHANCE, value=chance)
+        against = paired_tests(pd.concat([of_n, guess]), METRIC, against=CHANCE)
+        levels.append(against.assign(n_train_subjects=n))
+        means = of_n.groupby("method")["value"].mean()
+        for name in means.index:
+            if methods[name].kind not in ("pretrained", "vote"):
+                continue
+            simple = [
+                other
+                for other in means.index
+                if methods[other].kind == "simple"
+                and other.endswith(CENTRED) == name.endswith(CENTRED)
+            ]
+            pairs = [("baseline", means[simple].idxmax())] if simple else []
+            if methods[name].twin in means.index:
+                pairs.append(("pretraining", methods[name].twin))
+            for question, other in pairs:
+                pair = of_n[of_n["method"].isin([name, other])]
+                test = paired_tests(pair, METRIC, against=other)
+                tests.append(test.assign(n_train_subjects=n, question=question))
+    level = pd.concat(levels, ignore_index=True)
+    level = level.rename(columns={"method_a": "method", "mean_difference": "mean"})
+    level[["mean", "ci_low", "ci_high"]] += chance
+    level[["ci_low", "ci_high"]] = level[["ci_low", "ci_high"]].clip(0, 1)
+    level["p_holm"] = holm(level["p"])
+    level = level[["method", "n_train_subjects", "mean", "ci_low", "ci_high", "p", "p_holm"]]
+    test = pd.concat(tests, ignore_index=True) if tests else NO_TESTS.copy()
+    test["p_holm"] = test.groupby("n_train_subjects")["p"].transform(holm)
+    level.attrs = test.attrs = {}
+    return level, test
+
+
+def weighted(scores: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """Weigh subjects that have one class each so that every class counts the same."""
+    labelled = corpus.labeled
+    people = corpus.groups[labelled].astype(str)
+    labels = pd.Series(corpus.y[labelled], people).groupby(level=0).first()
+    weights = len(labels) / (labels.nunique() * labels.map(labels.value_counts()))
+    return scores.assign(value=scores["value"] * scores["subject"].astype(str).map(weights))
+
+
+def decisions_of(results: Iterable[Mapping[str, Any]], classes: Sequence[str]) -> pd.DataFrame:
+    """Return each person's class in each draw: that with the highest mean probability."""
+    parts = []
+    for result in results:
+        own, key = result["probabilities"], result["key"]
+        shares = pd.get_dummies(pd.Series(result["predicted"]))
+        if "columns" in own:
+            shares = pd.DataFrame(dict(zip(own["classes"], own["columns"], strict=True)))
+        shares = shares.astype(float).rename(columns=str).reindex(columns=classes, fill_value=0)
+        by_person = shares.groupby(result["subjects"]).mean()
+        true = pd.Series(result["true"]).map(str).groupby(result["subjects"]).first()
+        told = dict(method=key["method"], seed=key["seed"], true=true)
+        parts.append(by_person.assign(predicted=by_person.idxmax(axis=1), **told))
+    return pd.concat(parts)
+
+
+def scores_of_people(decisions: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
+    """Score the decisions on people; the scores are the means of draws."""
+    rows = []
+    for (method, _), own in decisions.groupby(["method", "seed"], sort=False):
+        true, predicted = own["true"].to_numpy(), own["predicted"].to_numpy()
+        shares = own[classes].to_numpy()
+        given = dict(probabilities=shares / shares.sum(axis=1, keepdims=True), classes=classes)
+        row = dict(method=method, right=(true == predicted).sum(), people=len(own))
+        scores = ("balanced_accuracy", "auroc")
+        row |= {name: score_predictions(true, predicted, name, **given) for name in scores}
+        rows.append(row)
+    table = pd.DataFrame(rows).groupby("method", as_index=False).mean()
+    return table.sort_values("balanced_accuracy", ascending=False, ignore_index=True)
 
 
 def ahead(tests: pd.DataFrame) -> pd.Series:

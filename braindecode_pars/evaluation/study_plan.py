@@ -7,15 +7,25 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import sklearn
+import torch
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from torch.utils.data import Dataset
 
+import braindecode_pars
 from braindecode_pars._common.channel_names import match_channels
+from braindecode_pars._common.checks import instance, integer, listed
+from braindecode_pars._common.files import check_may_write, read_json, replace_file, to_json
+from braindecode_pars._common.model_files import packaged_names
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.training import default_epochs
 from braindecode_pars.baselines import CENTRED, make_methods
@@ -24,8 +34,11 @@ from braindecode_pars.estimators.encoder_start import n_parameters
 from braindecode_pars.estimators.fine_tuning import EPOCHS, STEPS
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
-from braindecode_pars.evaluation.cache import with_seed
-from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.cache import describe_corpus, digest, with_seed
+from braindecode_pars.evaluation.corpus import Corpus, check_list
+from braindecode_pars.evaluation.data_check import DataCheck
+from braindecode_pars.evaluation.folds import seen_by
+from braindecode_pars.evaluation.random_effects import detectable_in
 from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained import load_encoder
@@ -66,6 +79,11 @@ CENTRING_NEEDS = 10
 TYPICAL = {(0,): 0.0077, (1,): 0.0, (0, 1): 0.0249}
 
 
+#: Seconds of a window from which the encoder of sleep takes part.
+SLEEP_SECONDS = 20
+FORMAT = {"study": 1}
+
+
 class Method(NamedTuple):
     """A method of a study.
 
@@ -95,6 +113,162 @@ class Method(NamedTuple):
     given: str = ""
     trains: bool = False
     own: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A study that can be run.
+
+    Attributes
+    ----------
+    windows_ds : Dataset
+        Windows of the labelled people.
+    corpus : Corpus
+        The windows as protocols read them.
+    check : DataCheck
+        What was found.
+    folds : list of (ndarray, ndarray)
+        Numbers of the training and test windows of each fold.
+    methods : dict of str to Method
+        All methods by name, also those that the plan leaves out.
+    plan : DataFrame
+        A row for each method: ``method``, ``kind``, ``given``, ``people`` (numbers of labelled
+        people), ``draws``, ``fits``, ``minutes``, ``left_out`` (the reason, or nothing).
+    folder : Path | None
+        Folder of the study.
+    about : dict
+        What the report names: versions, seeds, digest of the data.
+    """
+
+    windows_ds: Dataset
+    corpus: Corpus
+    check: DataCheck
+    folds: list[tuple[np.ndarray, np.ndarray]]
+    methods: dict[str, Method]
+    plan: pd.DataFrame
+    folder: Path | None
+    about: dict[str, Any]
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Rows of the plan for the methods that run, by name."""
+        return self.plan[self.plan["left_out"] == ""].set_index("method")
+
+    @property
+    def detectable(self) -> float:
+        """Difference that 80 % of tests would find, with the variances of rest or arithmetic."""
+        n_subjects = len(self.corpus.subjects_of(self.corpus.labeled))
+        return detectable_in(TYPICAL, (n_subjects, int(self.runs["draws"].max())))
+
+
+def plan_study(
+    windows_ds: Dataset,
+    check: DataCheck,
+    methods: Mapping[str, BaseEstimator] | None = None,
+    *,
+    encoders: Mapping[str, Any] | None = None,
+    tasks: Sequence[str] = TASKS,
+    n_train_subjects: Sequence[int] | None = None,
+    draws: int = DRAWS,
+    dataset: str = "recordings",
+    unlabeled_label: Any = "auto",
+    out: str | Path | None = None,
+    verbose: int = 1,
+) -> Planned:
+    """Choose methods, folds and numbers of people, and time the methods.
+
+    The arguments are those of :func:`~braindecode_pars.evaluation.study`; ``check`` has no stops.
+    """
+    integer(2).check("draws", draws)
+    check_list("tasks", tasks, instance("names of pretext tasks", str))
+    folder = study_folder(out)
+    by_subject = check.by_subject
+    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    folds = folds_of(corpus, by_subject=by_subject)
+    people = list(n_train_subjects or numbers_of_people(corpus, folds, by_subject=by_subject))
+    check_list("n_train_subjects", people, integer(1))
+    for train, _ in folds:  # raises if there are fewer
+        draw_subjects(corpus.subjects_of(train[corpus.labeled[train]]), max(people), 0)
+    # Methods, and why others are left out
+    known, reasons = _usable(_default_encoders(corpus) if encoders is None else encoders, corpus)
+    n_people = len(corpus.subjects_of(corpus.labeled))
+    n_drawn = int(corpus.labeled.sum()) * people_of_networks(people) // n_people
+    cannot = unusable(len(corpus.X[0]), n_drawn)
+    reasons += [f"The method {name} was left out: {why}." for name, why in cannot.items()]
+    counts = pd.Series(corpus.groups.astype(str)).value_counts()
+    centred = not by_subject and counts.min() >= CENTRING_NEEDS
+    if not centred:
+        needs = f"that needs {CENTRING_NEEDS} windows of each"
+        why = "every subject has one class, which would be lost" if by_subject else needs
+        reasons.append(f"Nothing was centred by subject: {why}.")
+    given: dict[str, Any] = dict(tasks=tasks, n_drawn=n_drawn, centred=centred)
+    found = study_methods(known, corpus.X, **given, further=methods or {})
+    names = [method.name for method in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"Two methods are called {listed(twice)}; give one of them another name.")
+    # The plan, that of a study that was interrupted where there is one
+    packages = (braindecode_pars, torch, sklearn)
+    about: dict[str, Any] = dict(
+        digest=digest(describe_corpus(corpus)),
+        versions={package.__name__: package.__version__ for package in packages},
+        date=str(date.today()),
+        seeds="draws 0, 1, ...; folds and own pretraining 0",
+        bounds=BOUNDS,
+        left_out=reasons,
+    )
+    settings = dict(digest=about["digest"], people=people, draws=draws, methods=names)
+    before: dict[str, Any] = {}
+    if folder is not None:
+        with suppress(FileNotFoundError, ValueError):  # a damaged plan is made anew
+            before = read_json(folder / "plan.json")
+    if before.get("settings") == settings:
+        plan = pd.DataFrame(before["plan"])
+    else:
+        plan = make_plan(corpus, found, folds, people, draws=draws, verbose=verbose)
+    if folder is not None:
+        rows = plan.to_dict("records")
+        replace_file(folder / "study.json", to_json(FORMAT))
+        replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
+    named = dict(zip(names, found, strict=True))
+    return Planned(windows_ds, corpus, check, folds, named, plan, folder, about)
+
+
+def study_folder(out: str | Path | None) -> Path | None:
+    """Return the folder of a study, which has nothing else in it."""
+    if out is None:
+        return None
+    folder = Path(out).expanduser()
+    check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
+    return folder
+
+
+def _default_encoders(corpus: Corpus) -> dict[str, str]:
+    """Return names of encoders in the package, that of sleep for windows as long as in scoring."""
+    is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
+    of_sleep = [name for name in packaged_names() if name == "pars-sleep" and is_sleep]
+    return {name: name for name in ("small", "noise", *of_sleep)}
+
+
+def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
+    """Return encoders that fit the windows and know none of the people, and why not the others."""
+    usable, reasons = {}, []
+    for name, encoder in encoders.items():
+        card = load_encoder(encoder).card
+        # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
+        is_known = corpus.X.recordings["corpus"].notna().any()
+        seen = seen_by([card], corpus.people) if is_known else []
+        if card.sfreq not in (None, corpus.X.sfreq):
+            reasons.append(
+                f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
+                f"have {corpus.X.sfreq:g} Hz. Read the recordings with sfreq={card.sfreq:g}."
+            )
+        elif seen:
+            reasons.append(
+                f"The encoder {name} was left out: it was pretrained on {len(seen)} of the people."
+            )
+        else:
+            usable[name] = encoder
+    return usable, reasons
 
 
 def study_methods(
@@ -289,7 +463,7 @@ def make_plan(
     """Time each method on few windows and steps for a minute, and say how many fits it has.
 
     Networks have a quarter of the draws, three at least, and one number of people: that next to
-    four. The table is described in :class:`~braindecode_pars.evaluation.study.Planned`.
+    four. The table is described in :class:`Planned`.
     """
     few = [people_of_networks(people)]
     bar = ProgressBar(methods, desc="timing", unit=" methods", disable=not verbose)

@@ -8,7 +8,7 @@ from braindecode_pars.models.electrodes import (
     relative_amplitude,
 )
 from braindecode_pars.models.foundation import FOUNDATION_MODELS, InputFormat
-from braindecode_pars.models.parsnet import PARSNet, embed_signals, patch_size_for, recentred
+from braindecode_pars.models.parsnet import PARSNet, embed_signals, patch_size_for
 
 __all__ = [
     "FOUNDATION_MODELS",
@@ -19,7 +19,6 @@ __all__ = [
     "electrode_positions",
     "embed_signals",
     "patch_size_for",
-    "recentred",
     "relative_amplitude",
     "template_montage",
 ]

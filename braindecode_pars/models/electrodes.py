@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from braindecode_pars._common.channel_names import electrode_name, template_montage
-from braindecode_pars._common.checks import check_parameters, checked, integer
+from braindecode_pars._common.checks import check_parameters, integer
 
 HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
 _EARS = {"A1", "A2", "M1", "M2"}
@@ -36,7 +36,6 @@ def _template_positions() -> dict[str, np.ndarray]:
     return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
 
 
-@checked()
 def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """Return the position of each channel's electrode on the head.
 

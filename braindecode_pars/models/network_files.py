@@ -253,6 +253,11 @@ def network_from_file(
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
     config = dict(model.description["network"])
+    if config.pop("recenter", None) is not None:
+        raise ValueError(
+            f"The network in {model.source} subtracts the mean of each subject (recenter="
+            "'subject'), which this version cannot; load it with braindecode_pars 0.2.0."
+        )
     given, expected = arguments.get("sfreq"), config.get("sfreq")
     check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))

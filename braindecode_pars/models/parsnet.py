@@ -1,7 +1,6 @@
 """PARSNet: one encoder shared by all channels, then a head that pools the channels.
 
-``forward`` accepts windows of any channels: its arguments are checked first. Features can be
-recentred by subject.
+``forward`` accepts windows of any channels: its arguments are checked first.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 
 # isort: split
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +50,6 @@ RULES = dict(
     ),
     amplitude=checks.boolean(),
     head=checks.choice(*HEADS),
-    recenter=checks.optional(checks.choice("subject")),
 )
 
 
@@ -82,22 +80,6 @@ class Channels(NamedTuple):
     amplitudes: Tensor
     positions: Tensor | None
     keep: Tensor | None
-
-    def recentred(self, subjects: Tensor) -> Channels:
-        """Return the channels with tokens and amplitudes minus the means of each subject."""
-        return self._replace(
-            tokens=recentred(self.tokens, subjects, self.keep),
-            amplitudes=recentred(self.amplitudes, subjects, self.keep),
-        )
-
-    def split(self, n_windows: int) -> Iterator[Channels]:
-        """Yield the channels of at most ``n_windows`` windows at a time.
-
-        All windows must have the same positions, of shape (n_chans, 3), and all channels.
-        """
-        for start in range(0, len(self.tokens), n_windows):
-            rows = slice(start, start + n_windows)
-            yield self._replace(tokens=self.tokens[rows], amplitudes=self.amplitudes[rows])
 
 
 class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
@@ -153,11 +135,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
         means whose weights are a function of electrode position, also with
         ``electrode_position=False``. With ``"both"``, ``final_layer`` receives both outputs.
-    recenter : "subject" | None
-        With ``"subject"``, spatial tokens and amplitudes are centred: the mean over the windows of
-        the same subject in the batch is subtracted, see
-        :func:`~braindecode_pars.models.recentred`. :meth:`forward` then needs ``subjects``. The
-        paper does not recentre.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
         also has ``num_heads`` heads.
@@ -263,7 +240,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         electrode_position: str | bool = "auto",
         amplitude: bool = True,
         head: str = "attention",
-        recenter: str | None = None,
         embed_dim: int = 64,
         num_layers: int = 2,
         num_heads: int = 4,
@@ -286,7 +262,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
         self.head = head
-        self.recenter = recenter
         # With the spatial filter alone, there is nothing that a code could be added to.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
         if electrode_position == "auto":
@@ -400,7 +375,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ch_mask: Tensor | None = None,
         return_features: bool = False,
         chs_info: list[dict] | None = None,
-        subjects: Tensor | None = None,
     ) -> Tensor | dict[str, Tensor]:
         """Return the logits of windows.
 
@@ -421,9 +395,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         chs_info : list of dict | None
             Channels of these windows, as in ``mne.Info["chs"]``, when they are not the channels
             that the model was built for. Their positions are used as if they were given in ``pos``.
-        subjects : Tensor of int, shape (batch,) | None
-            Subject of each window, for a model with ``recenter="subject"``; ignored otherwise. The
-            means are those of this batch, so it should have many windows of each subject.
 
         Returns
         -------
@@ -433,25 +404,20 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor, ``chs_info`` is not a list of channels, or ``subjects`` are
-            not numbers.
+            When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
             When shapes do not match, a window is shorter than a patch, every channel of a window
-            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions or subjects
-            are needed but missing.
+            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions are needed
+            but missing.
         """
-        channels = self._centred(self.encode_channels(x, pos, ch_mask, chs_info), x, subjects)
-        if not return_features:
-            return self.pool_channels(channels)
+        channels = self.encode_channels(x, pos, ch_mask, chs_info)
         tokens = self._coded_tokens(channels)
         pooled = self._pool(tokens, channels)
+        if not return_features:
+            return self.final_layer(pooled)
         if channels.keep is not None:
             tokens = tokens.masked_fill(~channels.keep[..., None], 0.0)
         return {"features": tokens, "cls_token": pooled}
-
-    def pool_channels(self, channels: Channels) -> Tensor:
-        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
-        return self.final_layer(self._pool(self._coded_tokens(channels), channels))
 
     @torch.no_grad()
     def channel_attention(
@@ -460,13 +426,12 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         pos: Tensor | None = None,
         ch_mask: Tensor | None = None,
         chs_info: list[dict] | None = None,
-        subjects: Tensor | None = None,
     ) -> Tensor:
         """Return the attention weights of the learnable query for each channel.
 
         Parameters
         ----------
-        x, pos, ch_mask, chs_info, subjects
+        x, pos, ch_mask, chs_info
             As in :meth:`forward`.
 
         Returns
@@ -488,7 +453,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         training = self.training
         try:
             channels = self.eval().encode_channels(x, pos, ch_mask, chs_info)
-            channels = self._centred(channels, x, subjects)
             tokens = self._coded_tokens(channels)
             query = self.query_token.expand(tokens.shape[0], 1, -1)
             return self.spatial_attention.weights(query, tokens, channels.keep).squeeze(2)
@@ -517,9 +481,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             # does not change the amplitudes of the others.
             amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
         return Channels(tokens, amplitudes, positions, keep)
-
-    def _centred(self, channels: Channels, x: Tensor, subjects: Tensor | None) -> Channels:
-        return channels if self.recenter is None else channels.recentred(subjects_of(x, subjects))
 
     def _coded_tokens(self, channels: Channels) -> Tensor:
         """Return the spatial tokens with the codes of amplitude and electrode position."""
@@ -615,10 +576,7 @@ def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int,
     try:
         tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"{name} must be a tensor of numbers; make names integers first, with "
-            "numpy.unique(names, return_inverse=True)."
-        ) from error
+        raise TypeError(f"{name} must be a tensor of numbers.") from error
     if (shape := tuple(tensor.shape)) not in shapes:
         wanted = " or ".join(map(str, dict.fromkeys(shapes)))
         raise ValueError(f"{name} has shape {shape}; these windows need shape {wanted}.")
@@ -640,24 +598,6 @@ def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
     if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
         raise ValueError("ch_mask marks every channel of a window as missing.")
     return ch_mask
-
-
-def subjects_of(x: Tensor, subjects: Any) -> Tensor:
-    """Return the subjects of windows, (batch,), for a model that recentres by subject.
-
-    Raises
-    ------
-    TypeError
-        When they are not numbers.
-    ValueError
-        When they are missing, or not one for each window.
-    """
-    if subjects is None:
-        raise ValueError(
-            "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
-            "window, with many windows of each subject in a batch."
-        )
-    return _tensor_of("subjects", subjects, x.device, (len(x),))
 
 
 #: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
@@ -750,43 +690,3 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
     positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
     return encoder.features_at(tokens + positions, layer).mean(dim=1)  # (batch, embed_dim)
-
-
-def recentred(features: Tensor, subjects: Tensor, keep: Tensor | None = None) -> Tensor:
-    r"""Return features minus their mean over the windows of the same subject, for each channel.
-
-    With the windows :math:`W_s` of subject :math:`s` that have channel :math:`c`, window :math:`i`
-    of this subject gets
-
-    .. math:: f_{ic} - \frac{1}{|W_{sc}|} \sum_{j \in W_{sc}} f_{jc} .
-
-    Parameters
-    ----------
-    features : Tensor, shape (batch, n_chans, n_features)
-        Features of each channel.
-    subjects : Tensor of int, shape (batch,)
-        Subject of each window.
-    keep : Tensor of bool, shape (batch, n_chans) | None
-        Mask that is False for channels that do not count, which become zeros. None counts all.
-
-    Returns
-    -------
-    Tensor, shape (batch, n_chans, n_features)
-        Features whose mean over the windows of each subject is zero.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from braindecode_pars.models import recentred
-    >>> features = torch.tensor([1.0, 3.0, 10.0, 12.0])[:, None, None]
-    >>> recentred(features, torch.tensor([7, 7, 8, 8])).flatten()
-    tensor([-1.,  1., -1.,  1.])
-    """
-    known, rows = torch.unique(subjects, return_inverse=True)
-    counted = torch.ones_like(features[..., :1]) if keep is None else keep[..., None].to(features)
-    # Sums and numbers of windows, (n_subjects, n_chans, ...).
-    sums = features.new_zeros(len(known), *features.shape[1:]).index_add(
-        0, rows, features * counted
-    )
-    numbers = counted.new_zeros(len(known), *counted.shape[1:]).index_add(0, rows, counted)
-    return (features - (sums / numbers.clamp_min(1))[rows]) * counted

@@ -11,7 +11,6 @@ import sklearn.metrics
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars.plotting.style import COLORS, HATCHES, axes_for, draw_cells
 from braindecode_pars.predictions import UNSCORED, are_stages, stage_of, top_to_bottom
 
@@ -20,7 +19,6 @@ ClassNames = Mapping[Any, str] | Sequence[str]
 Entry = TypeVar("Entry")
 
 
-@checked()
 def confusion_matrix(
     true: ArrayLike,
     predicted: ArrayLike,

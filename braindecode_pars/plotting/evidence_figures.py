@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import check_table, with_numbers
 from braindecode_pars.plotting.score_figures import sorted_values
 from braindecode_pars.plotting.style import (
@@ -28,7 +27,6 @@ _SOURCE = ["encoder", "features"]
 _OF_AUDITS = [*_SOURCE, "property", "value", "chance"]
 
 
-@checked()
 def control_gains(
     gains: pd.DataFrame, label: str | None = None, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
@@ -133,7 +131,6 @@ def _draw_panel(
     ax.tick_params(axis="y", length=0)
 
 
-@checked()
 def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw what can be read from the features of encoders: properties by encoders.
 

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import RELATIVE, check_table, numbers_of, part_of, with_numbers
 from braindecode_pars.plotting.style import (
     COLORS,
@@ -27,7 +26,6 @@ RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
 Lines = dict[str, tuple[str, dict[str, Any]]]
 
 
-@checked()
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None) -> np.ndarray:
     """Draw the losses of each training phase in a panel of its own.
 
@@ -164,7 +162,6 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
             )
 
 
-@checked()
 def shift_matrices(
     prediction: ArrayLike, target: ArrayLike, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import SMOOTHED_LABEL
 from braindecode_pars.plotting.class_figures import area_styles
 from braindecode_pars.plotting.sleep_figures import read_predictions
@@ -27,7 +26,6 @@ _WINDOW, _ROW, _PANEL, _GAP, _TOP, _TICK = 6, 24, 120, 34, 8, 60
 _TICKS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 
 
-@checked()
 def night_page(
     predictions: pd.DataFrame, path: str | Path, *, order: Sequence[str] | None = None
 ) -> Path:

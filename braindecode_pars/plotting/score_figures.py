@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars._common.checks import checked
 from braindecode_pars._common.tables import POOLED, chance_level, of_metric
 from braindecode_pars.plotting.style import (
     axes_for,
@@ -23,7 +22,6 @@ from braindecode_pars.plotting.style import (
 )
 
 
-@checked()
 def label_efficiency(
     scores: pd.DataFrame,
     metric: str = "kappa",
@@ -145,7 +143,6 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
     ax.set_xticks([], minor=True)
 
 
-@checked()
 def subject_dots(
     scores: pd.DataFrame,
     metric: str = "kappa",
@@ -263,7 +260,6 @@ def subject_dots(
     return ax
 
 
-@checked()
 def ablation_lines(
     scores: pd.DataFrame,
     *,

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import check_probabilities, checked, positive
+from braindecode_pars._common.checks import check_positive, check_probabilities
 from braindecode_pars._common.tables import PROBABILITY, numbers_of
 from braindecode_pars.plotting.class_figures import (
     ClassNames,
@@ -25,7 +25,6 @@ from braindecode_pars.plotting.style import COLORS, axes_for, draw_legend, remov
 from braindecode_pars.predictions import check_predictions, top_to_bottom
 
 
-@checked(window_seconds=positive())
 def hypnogram(
     true: ArrayLike,
     predicted: ArrayLike | None = None,
@@ -89,6 +88,7 @@ def hypnogram(
     >>> ax.get_title("left")
     'agreement 75 % of 4 windows'
     """
+    check_positive(window_seconds=window_seconds)
     given = {"true": np.asarray(label_list("true", true))}
     if predicted is not None:
         given["predicted"] = np.asarray(label_list("predicted", predicted))
@@ -116,7 +116,6 @@ def hypnogram(
     return ax
 
 
-@checked()
 def hypnodensity(
     predictions: pd.DataFrame,
     *,

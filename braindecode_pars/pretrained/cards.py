@@ -1,26 +1,35 @@
-"""The card of a pretrained encoder: what it was trained on, and how it is read."""
+"""The card of a pretrained encoder: what it was trained on, and its page for the Hub.
+
+The page, ``README.md``, is made of the description in a model file and of ``model_card.md``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from braindecode_pars._common.model_files import ENTRIES, LoadReport
-from braindecode_pars._common.subjects import NO_SUBJECT, hide_subjects, new_salt, salt_of
+import jinja2
+
+from braindecode_pars._common.model_files import ENTRIES, PREDICTORS, LoadReport
+from braindecode_pars._common.subjects import NO_SUBJECT, public_corpora
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
+    FIELDS,
     Difference,
     Preprocessing,
     differences,
+    text_of,
 )
 
 #: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
 SHARED_FACTS = (
     *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
-    *("channels", "date"),
+    *("channels", "date", "n_subjects", "n_finetune_subjects"),
 )
 
 #: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
@@ -48,8 +57,7 @@ class EncoderCard:
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
         there were none, as with synthetic signals; None when they are unknown. A subject without a
-        corpus may be of any. The names of a shared encoder are salted hashes, see
-        :meth:`without_names`.
+        corpus may be of any. A shared encoder has no names, see :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
@@ -83,6 +91,8 @@ class EncoderCard:
     - ``held_out``: ``loss_relative`` on the held-out ``people``, and ``parts``,
       ``n_crops`` and ``seed`` of ``docs/experiments/held_out_loss.py``.
     - ``date``, ``command``, ``machine``: when, how and where it was trained.
+    - ``n_subjects``, ``n_finetune_subjects``: numbers of the subjects that a shared encoder does
+      not name.
     - ``audit``: a list of what its features hold, before any fine-tuning. Each entry has the
       ``recordings``, when and where it was ``measured``, and the columns of a ``table`` from
       :func:`~braindecode_pars.evaluation.audit_encoder`, with a row for each property.
@@ -156,13 +166,9 @@ class EncoderCard:
     def without_names(self) -> EncoderCard:
         """Return this card without the names of people, for those who get the encoder.
 
-        Subjects become salted hashes, such as ``physionet_mi:scrypt$salt$hash``; a public corpus
-        stays readable, and any other one becomes a hash too. The number of subjects can still be
-        counted. Evaluation recognises its own test subjects on the card, since it hashes their
-        names with the salt. So can everybody who has a name, or a list of names to try: about five
-        milliseconds of one core for each. Subject numbers are such a list. Hashes are therefore no
-        anonymisation. With ``subjects=None`` the card has none, and evaluation warns that the
-        subjects are unknown.
+        Subjects are unknown on it: ``None``, so that evaluation warns that it cannot tell whether a
+        test subject was in the training. ``about`` says how many there were, and which public
+        corpora they are of. An encoder without training subjects stays one.
 
         Of ``about``, only entries that describe corpora and preprocessing are kept, not ``people``,
         ``held_out``, ``command``, ``machine`` or entries of your own. The texts of the kept
@@ -171,31 +177,27 @@ class EncoderCard:
         Returns
         -------
         EncoderCard
-            A new card. Hashes of an earlier card, such as those of an encoder that this one
-            continues, stay as they are.
+            A new card.
 
         Examples
         --------
         >>> from braindecode_pars.pretrained import EncoderCard
         >>> card = EncoderCard(subjects=["anna", "physionet_mi:S007"]).without_names()
-        >>> [subject.partition("$")[0] for subject in card.subjects]
-        ['physionet_mi:scrypt', 'scrypt']
+        >>> card.subjects, card.about
+        (None, {'corpora': ['physionet_mi'], 'n_subjects': 2})
         """
-        # A subject that is hidden already has a salt: a person has one hash.
-        salts = (salt_of(str(name).rpartition(":")[2]) for name in self.seen_subjects)
-        return self._hidden(min(filter(None, salts), default=None) or new_salt())
-
-    def _hidden(self, salt: str) -> EncoderCard:
-        def hidden(names: list | None) -> list | None:
-            return None if names is None else hide_subjects(names, salt)
-
+        about = {key: value for key, value in self.about.items() if key in SHARED_FACTS}
+        if corpora := public_corpora(self.seen_subjects):
+            about["corpora"] = [*dict.fromkeys([*about.get("corpora", ()), *corpora])]
+        names = {"n_subjects": self.subjects, "n_finetune_subjects": self.finetune_subjects}
+        about |= {name: len(subjects) for name, subjects in names.items() if subjects}
         before = self.continued_from
         return replace(
             self,
-            subjects=hidden(self.subjects),
-            finetune_subjects=hidden(self.finetune_subjects),
-            continued_from=None if before is None else asdict(read_card(before)._hidden(salt)),
-            about={key: value for key, value in self.about.items() if key in SHARED_FACTS},
+            subjects=None if self.subjects else self.subjects,
+            finetune_subjects=None if self.finetune_subjects else self.finetune_subjects,
+            continued_from=None if before is None else asdict(read_card(before).without_names()),
+            about=about,
         )
 
     def continues(self, before: EncoderCard) -> EncoderCard:
@@ -272,7 +274,10 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     card.preprocessing = Preprocessing.of(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
-        if subjects is not None:  # JSON stores tuples as lists
+        # Up to version 0.2.0, a shared encoder had salted hashes of names.
+        if subjects is None or any("scrypt$" in str(subject) for subject in subjects):
+            setattr(card, name, None)
+        else:  # JSON stores tuples as lists
             setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
 
@@ -294,3 +299,150 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
     subjects.discard(NO_SUBJECT)
     # Sorting by type first allows mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))
+
+
+#: Licences by the identifiers of the Hub.
+_LICENCES = (
+    *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "agpl-3.0"),
+    *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
+    *("odc-by", "odbl", "pddl"),
+)
+#: Entries of ``about`` that have a place of their own in the template.
+_PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
+
+
+def model_card(
+    kind: str,
+    description: Mapping[str, Any],
+    *,
+    source: str = "FOLDER",
+) -> str:
+    """Return the text of a model card.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the model.
+    description : mapping
+        Description in the model file.
+    source : str
+        Where the model can be loaded from, for the example.
+
+    Returns
+    -------
+    str
+        Markdown with a header in YAML: ``library_name``, ``tags`` and ``pipeline_tag``, and
+        ``license`` where it is known.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretrained.cards import model_card
+    >>> described = {"pretraining": {"task": "pars", "sfreq": 100.0, "about": {}}, "encoder": {}}
+    >>> print(model_card("PatchEncoder", described).split("---")[1])
+    <BLANKLINE>
+    library_name: "braindecode_pars"
+    tags: ["eeg", "braindecode", "self-supervised-learning", "PatchEncoder", "pars"]
+    pipeline_tag: "feature-extraction"
+    <BLANKLINE>
+    """
+    estimator: Mapping[str, Any] = description.get(ENTRIES.get(kind, ""), {})
+    card = card_of(kind, description)
+    # The card of a classifier or regressor is that of its encoder.
+    facts = card.about
+    own = {} if kind in PREDICTORS else facts
+    page = dict(
+        kind=kind,
+        header=_header(kind, card.task, own.get("licence")),
+        title=own.get("name", f"{kind} for EEG"),
+        about=own.get("description"),
+        source=source,
+        card=card,
+        facts=facts,
+        classes=_classes(estimator),
+        people={
+            "Pretraining": _people(card.subjects, facts.get("n_subjects")),
+            "Fine-tuning": _people(card.finetune_subjects, facts.get("n_finetune_subjects")),
+        },
+        corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
+        encoder=_encoder(card, description.get("encoder", {})),
+        licence=own.get("licence"),
+        licence_of_encoder=facts.get("licence") if kind in PREDICTORS else None,
+        text_of=text_of,
+        preprocessing=_preprocessing(description, estimator, card),
+    )
+    template = jinja2.Template(
+        Path(__file__).with_name("model_card.md").read_text(encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return template.render(page)
+
+
+def _header(kind: str, task: str | None, licence: str | None) -> dict[str, Any]:
+    entries: dict[str, Any] = {"library_name": "braindecode_pars"}
+    if licence:
+        # The Hub accepts only these characters in a name of a licence; the text has all of it.
+        name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
+        name = {"odc-by-1.0": "odc-by"}.get(name, name)
+        is_known = name in _LICENCES
+        entries |= {"license": name} if is_known else {"license": "other", "license_name": name}
+    tags = ["eeg", "braindecode", "self-supervised-learning", kind]
+    entries["tags"] = [*tags, task] if task else tags
+    # The Hub has no task of classifying signals.
+    entries["pipeline_tag"] = "other" if kind in PREDICTORS else "feature-extraction"
+    return entries
+
+
+def _classes(estimator: Mapping[str, Any]) -> list[str]:
+    """Return labels, with the names of their classes in brackets."""
+    labels = [str(label) for label in estimator.get("classes", {}).get("values", ())]
+    names = map(str, estimator.get("class_names") or labels)
+    pairs = zip(labels, names, strict=True)
+    return [label if name == label else f"{label} ({name})" for label, name in pairs]
+
+
+def _people(subjects: list | None, number: int | None) -> str:
+    """Return the number of subjects, with their names where the card has them."""
+    if subjects is None and number is None:
+        return "subjects that are unknown"
+    n = len(subjects) if subjects is not None else number
+    text = f"{n or 'no'} subject{'' if n == 1 else 's'}"
+    return f"{text} ({', '.join(map(str, subjects))})" if subjects else text
+
+
+def _preprocessing(
+    description: Mapping[str, Any], estimator: Mapping[str, Any], card: EncoderCard
+) -> dict[str, Any]:
+    """Return what is known, of the estimator before that of its encoder."""
+    about = {name: card.about[name] for name in FIELDS if card.about.get(name) is not None}
+    known = about | card.preprocessing.known() | estimator.get("preprocessing", {})
+    windows, network = estimator.get("windows", {}), description.get("network", {})
+    known["sfreq"] = sfreq = windows.get("sfreq") or card.sfreq or known.get("sfreq")
+    n_times = network.get("n_times") or windows.get("n_times") or card.n_times
+    if sfreq and n_times:
+        known["window_seconds"] = n_times / sfreq
+    names = windows.get("ch_names") or [ch["ch_name"] for ch in network.get("chs_info") or ()]
+    return dict.fromkeys(FIELDS) | {"channels": names} | known
+
+
+def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is known of an encoder and of its pretraining, by name."""
+    before = card.continued_from
+    facts = {
+        "task": card.task and " ".join([card.task, *_given(card.task_params)]),
+        "architecture": ", ".join(_given(config)),
+        "continued from": before and f"an encoder of the task {before['task']}",
+        "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
+        **{name: value for name, value in card.about.items() if name not in _PLACED},
+    }
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in facts.items()
+        if value
+    }
+
+
+def _given(arguments: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in arguments.items()]

@@ -1,10 +1,9 @@
 """From files to windows: the building blocks of the datasets.
 
 A recording is found (``search``), opened (``readers``), prepared (``preparation``) and cut into
-windows (``cutting``), with labels from its annotations (``label_annotations``), or from names or
-tables of files (``label_files``); ``sleep_stages`` knows the names of stages. ``loading`` does this
-for a whole corpus, in parallel. ``continuous`` and ``labelled`` hand whole recordings to a store.
-``preprocessing`` describes what was done, and ``as_trained`` does the same with another recording.
+windows (``cutting``), with labels from its annotations or a table (``label_files``);
+``sleep_stages`` knows the names of stages. ``loading`` does this for a whole corpus, in parallel; a
+``recipe`` says how a corpus is found, prepared and cut. ``preprocessing`` describes what was done, and ``as_trained`` does the same with another recording.
 """
 
 import lazy_loader
@@ -14,9 +13,7 @@ import braindecode_pars._common.hosts  # noqa: F401
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "continuous": ["ContinuousCorpus"],
         "cutting": ["event_windows", "fixed_windows", "name_classes"],
-        "labelled": ["LabelledCorpus"],
         "loading": ["Recording", "choose_subjects", "read_corpus", "set_splits", "split_subjects"],
         "preparation": [
             "check_filters",
@@ -26,6 +23,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "set_reference",
         ],
         "preprocessing": ["Difference", "Preprocessing", "differences"],
+        "recipe": ["ContinuousCorpus", "LabelledCorpus", "Recipe"],
         "readers": ["read_edf", "read_recording", "read_wfdb"],
         "sleep_stages": ["aasm_stages"],
     },

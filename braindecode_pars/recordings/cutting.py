@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset, WindowsDataset
 
-from braindecode_pars._common.checks import checked, positive
+from braindecode_pars._common.checks import check_positive
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,6 @@ def holds_a_window(duration: float, seconds: float) -> bool:
     return duration >= seconds - _TOLERANCE
 
 
-@checked(seconds=positive())
 def fixed_windows(
     raw: mne.io.BaseRaw,
     seconds: float = 30.0,
@@ -137,6 +136,7 @@ def fixed_windows(
     >>> len(windows), windows[0][0].shape, windows[0][1]
     (2, (1, 3000), 1)
     """
+    check_positive(seconds=seconds)
     length = round(seconds * raw.info["sfreq"])  # in samples
     if length < 1:
         raise ValueError(f"seconds={seconds:g} is less than a sample at {raw.info['sfreq']:g} Hz.")
@@ -175,7 +175,6 @@ def _good_windows(
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
 
-@checked(seconds=positive())
 def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
@@ -210,6 +209,7 @@ def event_windows(
     >>> [target for _, target, _ in windows]
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
+    check_positive(seconds=seconds)
     sfreq, notes = raw.info["sfreq"], raw.annotations
     length = round(seconds * sfreq)
     # Whole samples of each annotation, within the recording.
@@ -260,7 +260,6 @@ def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.n
 W = TypeVar("W", EEGWindowsDataset, WindowsDataset)
 
 
-@checked()
 def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
     """Keep the names of targets with windows.
 

@@ -16,12 +16,11 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import checked, choice, listed, warn_user
+from braindecode_pars._common.checks import choice, listed, warn_user
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars._common.tables import numbers_of
 from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
-from braindecode_pars.recordings.label_annotations import read_table
 from braindecode_pars.recordings.search import why_unreadable
 
 log = logging.getLogger(__name__)
@@ -68,7 +67,6 @@ class Recording:
         return in_corpus(self.description.get("corpus"), self.subject)
 
 
-@checked()
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
 ) -> list[Recording]:
@@ -325,7 +323,6 @@ def _read_one(
     return windows, None, omissions
 
 
-@checked()
 def split_subjects(
     subjects: Iterable, shares: Mapping[str, float], seed: int = 0
 ) -> dict[object, str]:
@@ -373,7 +370,6 @@ def split_subjects(
     return dict(zip(shuffled, names, strict=True))
 
 
-@checked()
 def set_splits(
     windows_ds: BaseConcatDataset, splits: Mapping[Any, str] | str | Path
 ) -> BaseConcatDataset:
@@ -446,3 +442,57 @@ def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
         )
     table = table.dropna(subset=["split"])
     return zip(table[subject], table["split"], strict=True)
+
+
+def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
+    """Read a table of labels; all values are texts, and empty cells are missing.
+
+    Parameters
+    ----------
+    file : path
+        Table with commas, semicolons or tabs between its columns, in UTF-8. A relative path that
+        does not exist is searched for in ``folder``.
+    folder : Path
+        Folder of the recordings.
+
+    Returns
+    -------
+    DataFrame
+        The table.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the file does not exist.
+    ValueError
+        When it is no table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.loading import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.csv").write_text("file;label\\nP01.edf;rest\\n")
+    ...     read_table("labels.csv", Path(folder))["label"].tolist()
+    ['rest']
+    """
+    given = Path(file).expanduser()
+    path = given if given.is_file() else folder / given
+    try:
+        header = path.read_text(encoding="utf-8-sig").partition("\n")[0]
+        table = pd.read_csv(
+            path,
+            sep=max(",;\t", key=header.count),
+            dtype=str,
+            encoding="utf-8-sig",
+            # "None" and "NA", which pandas takes for missing values, may be names of classes.
+            keep_default_na=False,
+            na_values=["", "n/a"],
+            skipinitialspace=True,
+        )
+    except ValueError as error:  # also UnicodeDecodeError and pandas' own errors
+        raise ValueError(f"{path} is not a table of labels in UTF-8: {error}") from error
+    if not isinstance(table.index, pd.RangeIndex):
+        raise ValueError(f"{path} has rows with more cells than its header.")
+    return table.rename(columns=str.strip)

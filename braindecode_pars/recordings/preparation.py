@@ -12,7 +12,7 @@ import mne
 import numpy as np
 
 from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, match_channels
-from braindecode_pars._common.checks import check_positive, checked, instance, listed, warn_user
+from braindecode_pars._common.checks import check_positive, instance, listed, warn_user
 from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps
 
 #: Channels that all corpora of Temple University have.
@@ -38,7 +38,6 @@ class Preparation(TypedDict, total=False):
     reference: str | None
 
 
-@checked()
 def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRaw:
     """Pick the channels of electrodes, in the given order, and rename them to the electrodes.
 
@@ -88,7 +87,6 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
     return raw
 
 
-@checked()
 def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     """Drop the channels that are not EEG by type or name, such as ECG, EOG and EMG.
 
@@ -173,7 +171,6 @@ def check_filters(
         raise ValueError(f"low={low:g} Hz must be less than high={high:g} Hz.")
 
 
-@checked()
 def filter_and_resample(
     raw: mne.io.BaseRaw,
     *,
@@ -235,7 +232,6 @@ def filter_and_resample(
     return raw
 
 
-@checked()
 def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io.BaseRaw:
     """Reference the channels of a recording to their average, or to some of them.
 

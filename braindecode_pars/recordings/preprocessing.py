@@ -29,7 +29,6 @@ from braindecode_pars._common.channel_names import (
 from braindecode_pars._common.checks import (
     Rule,
     check_parameters,
-    checked,
     choice,
     instance,
     listed,
@@ -135,7 +134,6 @@ class Preprocessing:
         check_parameters(vars(self), _RULES, "Preprocessing")
 
     @classmethod
-    @checked()
     def of(cls, value: Preprocessing | Mapping[str, Any] | None) -> Preprocessing:
         """Return a description from a dict of its entries.
 

@@ -15,7 +15,7 @@ import numpy as np
 import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind
-from braindecode_pars._common.checks import checked, listed, warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.recordings.search import is_recording, list_files, why_unreadable
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
@@ -41,7 +41,6 @@ def recordings_below(root: Path) -> list[Path]:
     return [file for file in files if why_unreadable(file) or is_recording(file)]
 
 
-@checked()
 def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     """Read a recording of EDF, BDF, WFDB, or another format of MNE into memory.
 

@@ -1,8 +1,8 @@
 """SignalStore: a corpus of continuous recordings in one memory-mapped folder.
 
 ``sources`` finds and prepares recordings, ``samples`` encodes them, and ``index`` reads and writes
-the files of a store. ``writing`` creates a store, ``store`` opens it, and ``stored_windows`` has
-its recordings as Raws of MNE.
+the files of a store, and has its recordings as Raws of MNE. ``writing`` creates a store, ``store``
+opens it.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

@@ -21,11 +21,10 @@ from braindecode_pars._common.channel_names import is_eeg, match_channels, with_
 from braindecode_pars._common.checks import choice, listed
 from braindecode_pars._common.files import checksum_of, plain
 from braindecode_pars._common.subjects import normalized, subject_of_path
-from braindecode_pars.recordings.continuous import ContinuousCorpus
-from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.recordings.readers import read_recording, recordings_below
+from braindecode_pars.recordings.recipe import ContinuousCorpus, LabelledCorpus
 from braindecode_pars.recordings.search import (
     Subject,
     check_guessed_subjects,
@@ -276,8 +275,10 @@ def find_sources(recordings: Any, subject: Subject) -> list[Source]:
         raise TypeError("subject= is for a folder of files; a dataset has descriptions.")
     corpora = corpora_of(recordings)
     if corpora:
-        return [source for corpus in corpora for source in _of_corpus(corpus)]
-    sources = [_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))]
+        return [source for corpus in corpora for source in _sources_in_corpus(corpus)]
+    sources = [
+        _source_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))
+    ]
     # The windows are stored if any of them has a label.
     tables = [source.labels for source in sources if source.labels is not None]
     labelled = any((table["target"] != UNLABELED).any() for table in tables)
@@ -311,7 +312,7 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     return corpora
 
 
-def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
+def _sources_in_corpus(corpus: ContinuousCorpus) -> list[Source]:
     """Return the recordings of a recipe."""
     # New labels are another recording, too.
     beside = files_beside if isinstance(corpus, LabelledCorpus) else _parts_of
@@ -348,7 +349,7 @@ def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> 
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
 
 
-def _of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:
+def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:
     if dataset.transform is not None:
         raise ValueError(f"{name} has a transform, which a store cannot keep; remove it.")
     try:

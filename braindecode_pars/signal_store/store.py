@@ -19,7 +19,6 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.checks import (
     Rule,
     check_parameters,
-    checked,
     choice,
     instance,
     integer,
@@ -28,21 +27,22 @@ from braindecode_pars._common.checks import (
 from braindecode_pars._common.files import checksum_of
 from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars.recordings.continuous import HELD_OUT
 from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
+from braindecode_pars.recordings.recipe import HELD_OUT
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import (
     DTYPES,
     SAMPLES,
     Index,
     SampleFile,
+    StoredRaw,
     StoredRecording,
     check_labels,
+    info_of,
     read_labels,
 )
 from braindecode_pars.signal_store.sources import StoredForm
-from braindecode_pars.signal_store.stored_windows import StoredRaw, info_of
 from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
@@ -158,8 +158,8 @@ class SignalStore:
             Folder of the store: new, empty, or a store that was made with the same arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
             Recordings to store: continuous recordings, windows, one or a list of
-            :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus` or
-            :class:`~braindecode_pars.recordings.labelled.LabelledCorpus`, or a folder. The whole
+            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus` or
+            :class:`~braindecode_pars.recordings.recipe.LabelledCorpus`, or a folder. The whole
             recordings of windows are stored, and, if any window has a label other than -1, a table
             of the windows, for :meth:`labelled_windows`. Recordings of corpora are read and
             prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
@@ -435,7 +435,6 @@ class SignalStore:
             raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
         return signals
 
-    @checked()
     def select(
         self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
     ) -> SignalStore:

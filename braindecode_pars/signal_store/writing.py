@@ -22,8 +22,8 @@ from braindecode_pars._common.files import (
     remove_abandoned,
 )
 from braindecode_pars._common.progress import ProgressBar
-from braindecode_pars.recordings.continuous import without_left_out
 from braindecode_pars.recordings.loading import skipped_message
+from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
 from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
@@ -43,14 +41,7 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
     str | None
         What was found, what EEG has, and what to do.
     """
-    return _problem_of(_levels(windows))
-
-
-def _levels(windows: Iterable[Any]) -> np.ndarray:
-    """Return the standard deviation of each window, and its offset in these, (n_windows, 2).
-
-    They are medians over the channels that change; NaN where there is none.
-    """
+    # Standard deviation of each window, and its offset in these: medians over channels that change.
     levels = []
     for window in windows:
         window = np.asarray(window, dtype=float)
@@ -60,11 +51,8 @@ def _levels(windows: Iterable[Any]) -> np.ndarray:
             levels.append((np.median(spread), np.median(np.abs(mean) / spread)))
         else:  # of a constant, the signal is smaller than single precision on this offset
             levels.append((math.nan, math.inf if window.any() else math.nan))
-    return np.array(levels).reshape(-1, 2)
-
-
-def _problem_of(levels: np.ndarray) -> str | None:
-    spreads, offsets = (column[~np.isnan(column)] for column in levels.T)
+    columns = np.array(levels).reshape(-1, 2).T
+    spreads, offsets = (column[~np.isnan(column)] for column in columns)
     odd = spreads[(spreads < LOWEST) | (spreads > HIGHEST)]
     if len(odd) and len(odd) >= SHARE * len(spreads):
         spread, n = float(np.median(odd)), len(spreads)
@@ -96,21 +84,9 @@ def warn_of_amplitudes(windows: Windows) -> None:
     """
     if windows.shapes is not None:  # windows of a store
         return
-    some = windows.take(spread_out(len(windows), N_WINDOWS))
-    channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-    # Of datasets that many fits read: arrays of one call would be kept in memory.
-    if channels and all(isinstance(source, Dataset) for source in _sources(windows)):
-        key, compute = ("levels", channels), lambda those: {"levels": _levels(those)}
-        levels = computed_once(lambda: key, some, compute)["levels"]
-    else:
-        levels = _levels(some)
-    if problem := _problem_of(levels):
+    numbers = spread_out(len(windows), N_WINDOWS)
+    if problem := amplitude_problem(windows[int(i)] for i in numbers):
         warn_user(problem)
-
-
-def _sources(windows: Windows) -> list[Any]:
-    """Return what the windows of each recording are the items of; None for other readers."""
-    return [getattr(reader, "source", None) for reader in windows.recordings["reader"]]
 
 
 #: Largest number of windows that are looked at.
@@ -179,7 +155,10 @@ def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None
     UserWarning
         When nearly all are outside by a factor of five or more.
     """
-    are_arrays = all(isinstance(source, np.ndarray) for source in _sources(windows))
+    are_arrays = all(
+        isinstance(getattr(reader, "source", None), np.ndarray)
+        for reader in windows.recordings["reader"]
+    )
     found = amplitude_range(windows) if usual and are_arrays else None
     if usual and found and max(usual.low / found.high, found.low / usual.high) >= FAR:
         warn_user(

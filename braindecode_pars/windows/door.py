@@ -138,22 +138,22 @@ def _part_of(X: Any) -> _Part:
             labels = {} if X.y is None else {"label": X.y}
             return _Part(X.recordings.to_dict("records"), columns | labels, X.label_names)
         case np.ndarray() | torch.Tensor():
-            return _of_array(X)
+            return _read_array(X)
         case mne.BaseEpochs():
-            return _of_epochs(X)
+            return _read_epochs(X)
         case EEGWindowsDataset() | WindowsDataset():
-            return _of_recording(X)
+            return _read_recording(X)
         case RawDataset():
             raise TypeError(
                 "The dataset contains continuous recordings; cut them into windows first, for "
                 "example with braindecode.preprocessing.create_fixed_length_windows."
             )
         case SliceDataset() | Subset():
-            return _of_subset(X)
+            return _read_subset(X)
         case ConcatDataset():
-            return _of_concat(X)
+            return _read_concat(X)
         case Sequence() if not isinstance(X, str):
-            return _of_list(X)
+            return _read_list(X)
         case Dataset() if hasattr(X, "__len__"):
             return _items_of(X)
     raise TypeError(
@@ -163,14 +163,14 @@ def _part_of(X: Any) -> _Part:
     )
 
 
-def _of_array(X: np.ndarray | torch.Tensor) -> _Part:
+def _read_array(X: np.ndarray | torch.Tensor) -> _Part:
     if X.ndim != 3:
         shape = tuple(X.shape)
         raise ValueError(f"X has shape {shape}; windows have (n_windows, n_chans, n_times).")
     return _items_of(plain_array(X))
 
 
-def _of_epochs(X: mne.BaseEpochs) -> _Part:
+def _read_epochs(X: mne.BaseEpochs) -> _Part:
     if not X.preload:
         X = X.copy().load_data()  # a copy, so that the Epochs of the user are not changed
     sfreq = float(X.info["sfreq"])
@@ -189,7 +189,7 @@ def _of_epochs(X: mne.BaseEpochs) -> _Part:
     return _part(rows, {**_other_metadata(table), **columns})._replace(names=X.event_id)
 
 
-def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
+def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     """Return the windows of a recording of braindecode, in memory, in a file or in a store."""
     _, start, stop = X.crop_inds.T
     is_epochs = isinstance(X, WindowsDataset)
@@ -242,7 +242,7 @@ def _other_metadata(table: pd.DataFrame) -> dict[str, np.ndarray]:
     return {str(name): table[name].to_numpy() for name in table if str(name) not in _OWN}
 
 
-def _of_concat(X: ConcatDataset) -> _Part:
+def _read_concat(X: ConcatDataset) -> _Part:
     part = _joined([_part_of(dataset) for dataset in X.datasets])
     # braindecode applies a target_transform when it reads a window; here it is applied to labels.
     change = getattr(X, "target_transform", None)
@@ -253,7 +253,7 @@ def _of_concat(X: ConcatDataset) -> _Part:
     return _as_changed_by(X, part, ConcatDataset.__getitem__, BaseConcatDataset.__getitem__)
 
 
-def _of_subset(X: SliceDataset | Subset) -> _Part:
+def _read_subset(X: SliceDataset | Subset) -> _Part:
     part = _part_of(X.dataset)
     indices = np.asarray(X.indices_ if isinstance(X, SliceDataset) else X.indices)
     if len(indices) and indices.dtype.kind not in "iu":
@@ -275,7 +275,7 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
     return part._replace(recordings=recordings, columns=part.columns | {"item": items})
 
 
-def _of_list(X: Sequence) -> _Part:
+def _read_list(X: Sequence) -> _Part:
     """Return the windows of a list; its first item shows which kind of list it is."""
     first: Any = X[0] if len(X) else None
     if isinstance(first, mne.BaseEpochs | Dataset):  # scikit-learn makes lists of Epochs

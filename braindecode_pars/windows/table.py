@@ -246,7 +246,7 @@ class Windows(Sequence):
         """Return an entry of each window's recording, shape (n_windows,)."""
         return self.recordings[name].to_numpy()[self._recording]
 
-    def _of_recordings(self, values: Sequence[Any]) -> np.ndarray | None:
+    def _spread_to_windows(self, values: Sequence[Any]) -> np.ndarray | None:
         """Return an entry for each window of values of all recordings; None when none is known."""
         used, place = self._used
         found = [values[recording] for recording in used.tolist()]
@@ -270,12 +270,12 @@ class Windows(Sequence):
     @cached_property
     def subjects(self) -> np.ndarray | None:
         """Subject of each window, None or NaN where unknown; None when all are."""
-        return self._of_recordings(self.recordings["subject"].tolist())
+        return self._spread_to_windows(self.recordings["subject"].tolist())
 
     @property
     def splits(self) -> np.ndarray | None:
         """Split of each window's recording, such as "train"; None when there are none."""
-        return self._of_recordings(self.recordings["split"].tolist())
+        return self._spread_to_windows(self.recordings["split"].tolist())
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -293,7 +293,7 @@ class Windows(Sequence):
         if self.groups is None:
             return None
         corpora, subjects = (self.recordings[name].tolist() for name in ("corpus", "subject"))
-        return self._of_recordings([*map(in_corpus, corpora, subjects)])
+        return self._spread_to_windows([*map(in_corpus, corpora, subjects)])
 
     @property
     def sfreq(self) -> float | None:

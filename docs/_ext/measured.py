@@ -340,16 +340,13 @@ class Gain(SphinxRole):
 
 
 #: Titles of columns that are not their names.
-_TITLES = {"finetuning_steps": "fine-tuning steps", "flops": "FLOPs"}
+_TITLES = {"finetuning_steps": "fine-tuning steps"}
 
 
 def _cost_table(rows: pd.DataFrame) -> list[str]:
     shown = rows.copy()
     for name in shown.columns[1:]:
-        text = "{:.1e}" if name in ("tokens", "flops") else "{:,.0f}"
-        shown[name] = [
-            "" if pd.isna(value) else text.format(value).replace("e+", "e") for value in rows[name]
-        ]
+        shown[name] = ["" if pd.isna(value) else f"{value:,.0f}" for value in rows[name]]
     shown.columns = [_TITLES.get(name, name.replace("_", " ")) for name in shown]
     return _list_table(shown)
 

@@ -15,7 +15,6 @@ from braindecode.datasets import BaseConcatDataset
 from question import Question
 
 from braindecode_pars import PARSClassifier, as_sklearn, datasets, runs
-from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 
@@ -154,5 +153,5 @@ def _store(folder: Path, eeg: Path) -> SignalStore:
         return SignalStore.open(folder)
     except (FileNotFoundError, ValueError):  # none yet, or unfinished
         others = [subject for subject in range(1, 110) if subject not in PRETRAINED]
-        corpus = ContinuousCorpus.of(datasets.physionet_mi, eeg, exclude=[others], **PREPARED)
+        corpus = datasets.RECIPES["physionet_mi"].continuous(eeg, exclude=[others], **PREPARED)
         return SignalStore.create(folder, corpus)

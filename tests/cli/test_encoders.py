@@ -53,13 +53,11 @@ def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width)
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_hashes_of_a_shared_encoder_are_only_counted(printed, tmp_path):
+def test_subjects_of_a_shared_encoder_are_counted(printed, tmp_path):
     card = EncoderCard(subjects=["anna", "ben"], finetune_subjects=["carl"])
     folder = save_encoder(PatchEncoder(50, 16, 1, 2, 32), card, tmp_path / "shared", share=True)
     text = printed(show_card, str(folder))
     assert "- Pretraining: 2 subjects\n- Fine-tuning: 1 subject\n" in text
-    assert "are salted hashes in the model file" in text
-    assert "scrypt" not in text
 
 
 def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):

@@ -57,7 +57,7 @@ def one_line(output: str) -> str:
     ("arguments", "message"),
     [
         (["--dataset", "tuhab"], "'tuhab'; known are sleep, mental_arithmetic, simulated"),
-        (["--dataset", "tuab"], "tuab needs --data"),
+        (["--dataset", "tuab"], "tuab needs path= (--data)"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--data", "nowhere"], "omit nowhere"),
         ([*SMALL, "--method", "bands"], "'bands'"),
@@ -524,7 +524,7 @@ def test_costs_are_those_of_the_largest_fit(nights, tmp_path, capsys, tested, n_
     written = pd.read_csv(tmp_path / "costs.csv")
     part = nights.split([[subject - 1 for subject in trained]])["0"]
     expected = cost_table(methods, part)
-    assert written["tokens"][0] == expected["tokens"][0]
+    assert written["pretraining_steps"][0] == expected["pretraining_steps"][0]
     assert written["n_train_subjects"].tolist() == [len(trained)] * 2
     printed = capsys.readouterr().out
     assert "PARS [a]" in printed
@@ -543,6 +543,6 @@ def test_fixed_validation_subjects_come_beside_the_training_subjects(nights, tmp
     written = pd.read_csv(tmp_path / "costs.csv")
     # Validation does not count: both train on subjects 2 and 3.
     part = nights.split([[1, 2]])["0"]
-    expected = cost_table({"none": methods["none"]}, part)["tokens"][0]
-    assert written["tokens"].tolist()[:2] == [expected] * 2
+    expected = cost_table({"none": methods["none"]}, part)["finetuning_steps"][0]
+    assert written["finetuning_steps"].tolist()[:2] == [expected] * 2
     assert written["n_train_subjects"].tolist() == [2, 2, 2]

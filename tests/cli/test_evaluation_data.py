@@ -11,15 +11,14 @@ from support.labelled_stores import check_equal
 from support.store_command import invoke
 from typer.testing import CliRunner
 
+from braindecode_pars import datasets
 from braindecode_pars.cli import app
 from braindecode_pars.cli.evaluation_report import (
     classifier_settings,
-    load_windows,
     recipe_of,
     title,
 )
 from braindecode_pars.cli.terminal import values
-from braindecode_pars.datasets import ysyw
 from braindecode_pars.signal_store import SignalStore
 
 LOAD = """
@@ -33,11 +32,11 @@ def load(path=None, hours=0.1):
 def test_a_python_file_with_load(tmp_path):
     file = tmp_path / "my_corpus_of_nights.py"
     file.write_text(LOAD)
-    assert len(load_windows(str(file), None, {})) == 24
-    assert len(load_windows(str(file), tmp_path, {"hours": 0.2})) == 48
+    assert len(datasets.load(str(file))) == 24
+    assert len(datasets.load(str(file), tmp_path, hours=0.2)) == 48
     assert title(str(file)) == "my_corpus_of_nights"
-    with pytest.raises(ValueError, match="'minutes'; it has path, hours"):
-        load_windows(str(file), None, {"minutes": 3})
+    with pytest.raises(TypeError, match="'minutes'; it has path, hours"):
+        datasets.load(str(file), minutes=3)
 
 
 def test_a_folder_of_own_recordings(tmp_path):
@@ -49,7 +48,7 @@ def test_a_folder_of_own_recordings(tmp_path):
         raw.export(tmp_path / f"{name}.edf", verbose="error")
     settings = dict(window_seconds=10, sfreq=100, verbose=0)
     for dataset, data in ((str(tmp_path), None), ("mine", tmp_path)):
-        windows = load_windows(dataset, data, settings)
+        windows = datasets.load(dataset, data, **settings)
         assert sorted(set(windows.description["subject"])) == ["anna", "ben"]
         assert len(windows) == 12
     assert (title("mine"), title(str(tmp_path))) == ("mine", tmp_path.name)
@@ -68,7 +67,7 @@ def test_labels_of_own_files_as_options(tmp_path):
         ["labels=labels.csv", r"subject=([^/]+)_\w+\.", 'classes=["0", "1"]'],
         ["labels=labels.csv", r"subject=([^/]+)_\w+\."],
     ):
-        windows = load_windows(str(tmp_path), None, values([*labels, *settings], "--load"))
+        windows = datasets.load(str(tmp_path), **values([*labels, *settings], "--load"))
         assert windows.description["subject"].tolist() == ["P1", "P1"]
         assert [target for _, target, _ in windows] == [0] * 6 + [1] * 6
 
@@ -78,17 +77,26 @@ def test_labels_of_own_files_as_options(tmp_path):
     [
         ("nowhere.py", r"nowhere\.py"),
         ("tuhab", "'tuhab'; known are .*tuab"),
+        ("tuab", "tuab needs path="),
     ],
 )
 def test_unknown_data(dataset, message):
     with pytest.raises(ValueError, match=message):
-        load_windows(dataset, None, {})
+        datasets.load(dataset)
+
+
+def test_recordings_in_the_package():
+    assert len(datasets.load("mental_arithmetic", subjects=["Subject03"], window_seconds=20)) == 6
+    with pytest.raises(TypeError, match="'seconds'; it has subjects, window_seconds"):
+        datasets.load("mental_arithmetic", seconds=20)
+    with pytest.raises(ValueError, match="sleep reads no folder"):
+        datasets.load("sleep", "nights")
 
 
 def test_a_file_with_the_name_of_another_module(tmp_path):
     (tmp_path / "json.py").write_text(LOAD)
     with pytest.raises(ValueError, match="json"):
-        load_windows(str(tmp_path / "json.py"), None, {})
+        datasets.load(str(tmp_path / "json.py"))
 
 
 @pytest.fixture(scope="module")
@@ -115,16 +123,16 @@ def test_labelled_recordings_of_all_splits_are_stored(made, records):
     assert "Labelled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R); evaluate them with" in output
     windows = SignalStore.open(path).labelled_windows()
     assert set(windows.description["split"]) == {"train", "valid", "test"}
-    check_equal(windows, ysyw.load(records, split_seed=1, verbose=0))
+    check_equal(windows, datasets.ysyw.load(records, split_seed=1, verbose=0))
 
 
 def test_a_store_is_the_data_of_a_command(made, tmp_path):
     path, _ = made
     for dataset, data in ((str(path), None), ("ysyw", path), ("mine", path)):
-        assert len(load_windows(dataset, data, {})) == 32
-    assert len(load_windows(str(path), None, {"subjects": ["ysyw:tr03-0002"]})) == 8
-    with pytest.raises(ValueError, match=r"'window_seconds'; .*subjects"):
-        load_windows(str(path), None, {"window_seconds": 10})
+        assert len(datasets.load(dataset, data)) == 32
+    assert len(datasets.load(str(path), subjects=["ysyw:tr03-0002"])) == 8
+    with pytest.raises(TypeError, match=r"'window_seconds'; .*subjects"):
+        datasets.load(str(path), window_seconds=10)
     assert (title(str(path)), recipe_of(str(path)), title("mine")) == ("YSYW", "ysyw", "mine")
     out = tmp_path / "out"
     command = ["evaluate", "leave-one-subject-out", "--dataset", str(path), "--out", str(out)]
@@ -148,7 +156,7 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
     code, output = invoke("--recipe", f"ysyw={records}", path)
     assert code == 0, output
     with pytest.raises(ValueError, match="store --labels"):
-        load_windows(str(path), None, {})
+        datasets.load(str(path))
     code, output = invoke("--recipe", f"ysyw={records}", "--labels", path)
     assert code == 1
     assert "corpora.ysyw.classes is" in " ".join(output.split())

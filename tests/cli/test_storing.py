@@ -10,7 +10,7 @@ from support.challenge_records import write as write_record
 from support.store_command import invoke, make_tree, write
 from support.temple_trees import truncate, write_recording
 
-from braindecode_pars.datasets import RECIPES, tueg, ysyw
+from braindecode_pars.datasets import tueg, ysyw
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.signal_store import SignalStore
@@ -196,13 +196,6 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
     assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
-
-
-def test_every_recipe_has_what_a_store_needs():
-    for recipe in RECIPES.values():
-        assert {"name", "version", "subjects", "address"} <= set(recipe.CARD)
-        assert callable(recipe.recordings)
-        assert callable(recipe.prepare)
 
 
 @pytest.mark.parametrize(

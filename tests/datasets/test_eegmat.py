@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import mne
 import numpy as np
 import pytest
 from scipy.signal import welch
 from support.edf_files import write_edf_records
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
@@ -116,7 +118,14 @@ def test_all_folders_of_real_recordings_are_read(eeg_folder):
     assert windows.description["subject"].value_counts().to_dict() == dict(Subject07=2, Subject08=2)
 
 
-def test_a_store_has_the_same_labelled_windows(tmp_path):
-    write(tmp_path / "Subject00_1.edf", 500, ["EEG A2-A1", "ECG ECG"])
-    write(tmp_path / "Subject08_2.edf", 500)
-    check_same_windows(eegmat, tmp_path, tmp_path / "store", window_seconds=4.0)
+class TestContract(RecipeContract):
+    name = "eegmat"
+    example = r"Subject00_1"
+    settings: ClassVar = dict(window_seconds=4.0)
+
+    def write(self, root):
+        extra = ["EEG A2-A1", "ECG ECG"]
+        return (
+            write(root / "Subject00_1.edf", 500, extra),
+            write(root / "Subject08_1.edf", 500),
+        )

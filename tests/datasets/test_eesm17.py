@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.io
 from support.ear_nights import CHANNELS, LIGHTS_OFF, level, write
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eesm17
@@ -129,17 +129,6 @@ def test_a_missing_channel_is_named_with_the_file(tmp_path):
         eesm17.load(tmp_path, verbose=0)
 
 
-def test_a_truncated_file_is_named(tmp_path):
-    write(tmp_path, "001")
-    damaged = write(tmp_path, "002")
-    damaged.write_bytes(damaged.read_bytes()[:300_000])
-    with pytest.raises(ValueError, match=r"sub-002_.*\.set"):
-        eesm17.load(tmp_path, verbose=0)
-    with pytest.warns(UserWarning, match="1 of 2 .*sub-002_ses"):
-        windows = eesm17.load(tmp_path, on_error="warn", verbose=0)
-    assert windows.description["subject"].tolist() == ["001"]
-
-
 def move_samples_to_fdt(file: Path) -> Path:
     """Move the samples of a ``.set`` file into an ``.fdt`` file, as on OpenNeuro."""
     content = {k: v for k, v in scipy.io.loadmat(file).items() if not k.startswith("__")}
@@ -178,32 +167,6 @@ def test_a_night_without_scoring(tmp_path):
         eesm17.load(tmp_path, verbose=0)
 
 
-def test_a_night_that_was_not_downloaded_is_named(tmp_path):
-    """mne_bids does not list a dead link of git-annex, so the night would be absent silently."""
-    write(tmp_path, "001")
-    file = tmp_path / "sub-002/ses-001/eeg/sub-002_ses-001_task-sleep_eeg.set"
-    file.parent.mkdir(parents=True)
-    file.symlink_to("../../../.git/annex/objects/absent.set")
-    with pytest.raises(ValueError, match=r"sub-002.*link"):
-        eesm17.load(tmp_path, verbose=0)
-    with pytest.warns(UserWarning, match="1 of 2 .*datalad get"):
-        windows = eesm17.load(tmp_path, on_error="warn", verbose=0)
-    assert set(windows.description["subject"]) == {"001"}
-
-
-def test_missing_recordings_and_subjects_raise(corpus, tmp_path):
-    with pytest.raises(FileNotFoundError, match="sub-001_ses-001_task-sleep_eeg"):
-        eesm17.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        eesm17.load(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match=r"010.*001, 002, 009"):
-        eesm17.load(corpus, ["010"])
-
-
-def test_a_store_has_the_same_labelled_windows(corpus, tmp_path):
-    check_same_windows(eesm17, corpus, tmp_path / "store")
-
-
 @pytest.mark.parametrize("duration", ["0", "10", "30"])
 def test_an_epoch_that_is_shorter_than_a_window_is_one_window(tmp_path, duration):
     file = write(tmp_path, "001", scoring=None)
@@ -212,3 +175,11 @@ def test_an_epoch_that_is_shorter_than_a_window_is_one_window(tmp_path, duration
     events.write_text(f"onset\tduration\ttrial_type\n50\t0\tLights Off\n{rows}")
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     assert night.metadata["target"].tolist() == [2, 3]
+
+
+class TestContract(RecipeContract):
+    name = "eesm17"
+    example = r"sub-001_ses-001_task-sleep_eeg"
+
+    def write(self, root):
+        return write(root, "001"), write(root, "002")

@@ -9,7 +9,7 @@ import pytest
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
-from braindecode_pars.recordings.label_annotations import read_table
+from braindecode_pars.recordings.loading import read_table
 
 SFREQ = 100.0
 KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import socket
+from typing import ClassVar
 
 import mne
 import numpy as np
 import pytest
 from support.edf_files import write_edf_records
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import physionet_mi
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -87,15 +87,6 @@ def test_splits_follow_the_paper(tmp_path):
     }
 
 
-def test_a_run_that_was_not_downloaded_is_not_a_missing_run(tmp_path):
-    """Missing runs are logged only; a dead link of git-annex is an error or a warning."""
-    file = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
-    file.parent.mkdir(parents=True)
-    file.symlink_to("absent")
-    with pytest.raises(ValueError, match=r"S001R04\.edf .*link"):
-        physionet_mi.load(tmp_path, verbose=0)
-
-
 def test_picks_keep_the_reference_of_all_channels(eeg_folder):
     whole = physionet_mi.load(eeg_folder, [2], runs=[4], verbose=0)
     picked = physionet_mi.load(eeg_folder, [2], runs=[4], picks=["C3", "C4"], verbose=0)
@@ -140,18 +131,7 @@ def test_missing_runs_are_logged_and_never_downloaded(eeg_folder, no_network, tm
     assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # no folder was created
 
 
-def test_a_truncated_file_is_named_and_not_downloaded_again(eeg_folder, tmp_path):
-    tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
-    tree.mkdir(parents=True)
-    source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
-    (tree / "S001R04.edf").write_bytes(source.read_bytes()[:100_000])
-    with pytest.raises(ValueError, match=r"S001R04\.edf"):
-        physionet_mi.load(tmp_path)
-
-
 def test_wrong_folders_and_arguments_raise(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"S001R04\.edf"):
-        physionet_mi.load(tmp_path)
     with pytest.raises(ValueError, match=r"runs .*\(5,\)"):
         physionet_mi.load(tmp_path, runs=[5])
     with pytest.raises(TypeError):
@@ -233,7 +213,7 @@ def test_trees_with_other_channels_and_rates_are_one_dataset(two_trees):
 def test_a_store_of_the_recipe_has_the_signals_of_its_trials(two_trees, tmp_path):
     trials = physionet_mi.load(two_trees, **PREPARED)
     settings = {name: value for name, value in PREPARED.items() if name != "verbose"}
-    whole = ContinuousCorpus.of(physionet_mi, two_trees, **settings)
+    whole = physionet_mi.RECIPE.continuous(two_trees, **settings)
     store = SignalStore.create(tmp_path / "store", whole, dtype="float32", verbose=0)
     assert store.subjects == ["physionet_mi:1", "physionet_mi:2"]
     start = trials.datasets[1].metadata["i_start_in_trial"][2]
@@ -293,9 +273,17 @@ def test_montages_have_names(eeg_folder):
     assert {x.shape for x, _, _ in both} == {(37, 512)}
 
 
-def test_a_store_has_the_same_labelled_windows(two_trees, tmp_path):
-    settings = {name: value for name, value in PREPARED.items() if name != "verbose"}
-    store = check_same_windows(
-        physionet_mi, two_trees, tmp_path / "store", tmin=1, contrast="rest", **settings
-    )
-    assert store.classes == ("rest", "imagined movement")
+class TestContract(RecipeContract):
+    name = "physionet_mi"
+    example = r"S001R04\.edf"
+    settings: ClassVar = {
+        **{name: value for name, value in PREPARED.items() if name != "verbose"},
+        **dict(tmin=1, contrast="rest"),
+    }
+    classes = ("rest", "imagined movement")
+
+    def write(self, root):
+        return (
+            write(root / "MNE-eegbci-data/S001R04.edf", 160, ["Fc5.", "C3..", "Cz..", "C4.."]),
+            write(root / "reduced/S002R04.edf", 128, NAMES),
+        )

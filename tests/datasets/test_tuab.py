@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 from support.temple_trees import level, write_recording
 
 from braindecode_pars import as_sklearn
@@ -104,17 +104,6 @@ def test_the_layout_of_version_2(tmp_path):
     assert (recording.subject, recording.description["label"]) == ("00007871", "normal")
 
 
-def test_the_division_depends_only_on_the_seed(written):
-    def splits(**arguments):
-        return {r.file: r.description["split"] for r in tuab.recordings(written, **arguments)}
-
-    assert splits() == splits(split_seed=0)
-    assert any(splits() != splits(split_seed=seed) for seed in range(1, 6))
-    some = splits(subjects=["aaaaaaac", "aaaaaaad"])
-    assert len(some) == 2
-    assert some.items() <= splits().items()
-
-
 def test_a_subject_of_eval_in_train_is_named(tree):
     file = tree / "edf/train/normal/01_tcp_ar/aaaaaacz_s001_t000.edf"
     file.touch()
@@ -123,15 +112,13 @@ def test_a_subject_of_eval_in_train_is_named(tree):
     assert len(tuab.load(tree, ["aaaaaaaa", "aaaaaaac"], verbose=0)) == 2
 
 
-def test_missing_folders_and_subjects_raise(tmp_path, tree):
-    (tmp_path / "empty").mkdir()
-    for path in (tmp_path / "empty", tmp_path / "absent"):
-        with pytest.raises(FileNotFoundError, match=r"edf/train/normal/01_tcp_ar/aaaaaaaa_s001"):
-            tuab.load(path)
-    with pytest.raises(FileNotFoundError, match="zzzzzzzz"):
-        tuab.load(tree, ["zzzzzzzz"])
+class TestContract(RecipeContract):
+    name = "tuab"
+    example = r"aaaaaaaa_s001_t000"
 
-
-def test_a_store_has_the_same_labelled_windows(tree, tmp_path):
-    store = check_same_windows(tuab, tree, tmp_path / "store")
-    assert store.classes == ("normal", "abnormal")
+    def write(self, root):
+        folder = root / "edf/train"
+        return tuple(
+            write_recording(folder / label / f"01_tcp_ar/{name}_s001_t000.edf", seconds=32)
+            for label, name in (("normal", "aaaaaaaa"), ("abnormal", "aaaaaaab"))
+        )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.recipe_contract import RecipeContract
 from support.temple_trees import level, write_recording
 
 from braindecode_pars.datasets import tueg
@@ -173,3 +174,14 @@ def test_an_exclusion_without_matching_subjects_raises(written, tmp_path):
     touch(tmp_path / "v2/edf/eval/normal/01_tcp_ar/00000254_s001_t000.edf")
     with pytest.raises(ValueError, match=r"v2 .*00000254"):
         tueg.load(written, exclude=[tmp_path / "v2"])
+
+
+@ignore_missing_exclusion
+class TestContract(RecipeContract):
+    name = "tueg"
+    example = r"aaaaaaaa_s001_t000"
+
+    def write(self, root):
+        return tuple(
+            write_recording(root / f"edf/{name}.edf", seconds=32) for name in [*RECORDINGS][::2]
+        )

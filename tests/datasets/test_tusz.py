@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 from support.temple_trees import annotate, level, truncate, write_recording
 
 from braindecode_pars.datasets import tusz
@@ -201,6 +202,11 @@ def test_invalid_arguments_raise(tree):
             tusz.load(tree, min_overlap=min_overlap)
 
 
-def test_a_store_has_the_same_labelled_windows(tree, tmp_path):
-    store = check_same_windows(tusz, tree, tmp_path / "store", min_overlap=2, dev="valid")
-    assert store.labelled_windows().split("split")["train"].get_metadata()["target"].tolist() == [1]
+class TestContract(RecipeContract):
+    name = "tusz"
+    example = r"aaaaaaaa_s001_t000"
+    settings: ClassVar = dict(min_overlap=2, dev="valid")
+
+    def write(self, root):
+        rows = [("TERM", 4.5, 8, "seiz")]
+        return write(root, "train", "aaaaaajy", rows), write(root, "dev", "aaaaaakd", BACKGROUND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.apnoea_nights import SIGNALS, write
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ucddb
@@ -66,14 +66,6 @@ def test_faults_name_the_file(tmp_path):
     assert len(ucddb.load(tmp_path, ["ucddb003"], verbose=0)) == 7
     with pytest.raises(ValueError, match=r"ucddb005\.rec.*channel C4 missing.*Lefteye"):
         ucddb.load(tmp_path, ["ucddb005"], verbose=0)
-    damaged = write(tmp_path, "ucddb006")
-    damaged.write_bytes(damaged.read_bytes()[:100])
-    with pytest.raises(ValueError, match=r"ucddb006\.rec.*damaged"):
-        ucddb.load(tmp_path, ["ucddb006"], verbose=0)
-    with pytest.raises(FileNotFoundError, match="ucddb099"):
-        ucddb.load(tmp_path, ["ucddb099"])
-    with pytest.raises(FileNotFoundError, match=r"no night of UCDDB.*ucddb002\.rec"):
-        ucddb.load(tmp_path / "nowhere")
 
 
 def test_codes_after_the_end_of_a_recording_have_no_window(tmp_path):
@@ -81,6 +73,9 @@ def test_codes_after_the_end_of_a_recording_have_no_window(tmp_path):
     assert ucddb.load(tmp_path, verbose=0).datasets[0].metadata["target"].tolist() == [0, 4, 1]
 
 
-def test_a_store_has_the_same_labelled_windows(folder, tmp_path):
-    store = check_same_windows(ucddb, folder, tmp_path / "store")
-    assert store.classes == ("W", "N1", "N2", "N3", "R")
+class TestContract(RecipeContract):
+    name = "ucddb"
+    example = r"ucddb002\.rec"
+
+    def write(self, root):
+        return write(root, "ucddb002"), write(root, "ucddb003")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import wfdb
 from support.challenge_records import SIGNALS, write
-from support.labelled_stores import check_same_windows
+from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ysyw
-from braindecode_pars.recordings.continuous import ContinuousCorpus
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
     labelled = ysyw.load(challenge, split_seed=seed, verbose=0).description
     held_out = set(labelled["subject"][labelled["split"] != "train"])
     assert len(held_out) == 2
-    corpus = ContinuousCorpus.of(ysyw, challenge, split_seed=seed)
+    corpus = ysyw.RECIPE.continuous(challenge, split_seed=seed)
     assert {recording.subject for recording in corpus.recordings} == (
         {"te03-0001", "te09-0094"} | set(labelled["subject"]) - held_out
     )
@@ -107,14 +107,11 @@ def test_pretraining_takes_whole_nights_without_stages(challenge):
 def test_subjects_without_stages_are_not_labelled(challenge):
     message = r"published for te03-0001\. Request .* store --recipe ysyw=FOLDER"
     for subjects in (["tr03-0001", "te03-0001"], ["te03-0001"]):
-        with pytest.raises(ValueError, match=message):
-            ysyw.load(challenge, subjects)
-
-
-def test_a_folder_without_labelled_subjects_is_refused(tmp_path):
-    write(tmp_path, "te03-0001")
-    with pytest.raises(ValueError, match=r"published for te03-0001\. Request .* store --recipe"):
-        ysyw.load(tmp_path)
+        for call in (ysyw.load, ysyw.RECIPE.labelled):
+            with pytest.raises(ValueError, match=message):
+                call(challenge, subjects)
+    # Others of the folder are left out without a word.
+    assert len(ysyw.RECIPE.labelled(challenge).recordings) == 5
 
 
 def test_only_the_six_channels_are_read(challenge, monkeypatch):
@@ -158,17 +155,6 @@ def test_a_missing_channel_is_named_with_the_file(tmp_path):
         ysyw.load(tmp_path, ["tr03-0006"], verbose=0)
 
 
-def test_a_truncated_file_is_named(tmp_path):
-    write(tmp_path, "tr03-0004")
-    damaged = write(tmp_path, "tr03-0005")
-    damaged.write_bytes(damaged.read_bytes()[:500_000])
-    with pytest.raises(ValueError, match=r"tr03-0005\.mat"):
-        ysyw.load(tmp_path, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 2 .*tr03-0005\.mat"):
-        windows = ysyw.load(tmp_path, on_error="warn", verbose=0)
-    assert windows.description["subject"].tolist() == ["tr03-0004"]
-
-
 def test_missing_stages_raise(tmp_path):
     write(tmp_path, "tr03-0001", notes=None)
     with pytest.raises(ValueError, match=r"tr03-0001\.arousal"):
@@ -181,17 +167,10 @@ def test_missing_stages_raise(tmp_path):
         ysyw.load(tmp_path, ["tr03-0003"], verbose=0)
 
 
-def test_missing_recordings_and_subjects_raise(challenge, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"training/tr03-0005/tr03-0005\.mat"):
-        ysyw.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="tr12-3456"):
-        ysyw.load(challenge, ["tr12-3456"])
-    with pytest.raises(TypeError, match="list"):
-        ysyw.load(challenge, "tr03-0001")
+class TestContract(RecipeContract):
+    name = "ysyw"
+    example = r"training/tr03-0005/tr03-0005\.mat"
+    settings: ClassVar = dict(split_seed=3)
 
-
-def test_a_store_has_the_same_labelled_windows(challenge, tmp_path):
-    """Those of subjects with stages; the others of the folder are not stored."""
-    store = check_same_windows(ysyw, challenge, tmp_path / "store", split_seed=3)
-    assert len(store.subjects) == 5
-    assert store.classes == ("W", "N1", "N2", "N3", "R")
+    def write(self, root):
+        return write(root, "tr03-0001"), write(root, "tr03-0002")

@@ -333,7 +333,7 @@ def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
     curve = label_efficiency(methods, nights, **draws, **arguments)
     assert set(curve["n_train_subjects"]) == {1, 3}
     costs = cost_table(methods, nights).set_index("method")
-    assert costs.loc["few labels", "tokens"] == 96 * 3 * 30
+    assert costs.loc["few labels", "finetuning_steps"] == 0
 
 
 def test_test_subjects_on_the_card_are_announced(donor, nights):

@@ -93,8 +93,3 @@ def test_each_class_has_its_share_of_at_most_512_windows():
     assert (np.diff(picked) > 0).all()
     assert picked[0] == 0
     assert _some_of_each(np.array([0, 1, 0, 1])).tolist() == [0, 1, 2, 3]
-
-
-def test_recentring_looks_at_all_windows_of_its_subjects(nights):
-    texts = said(classifier(pretext=None, recenter="subject").fit, nights)
-    assert not any("recenter" in text for text in texts)

@@ -294,15 +294,6 @@ def test_a_model_of_arrays_takes_all_eeg_channels(nights):
         clf.predict_raw(recording())
 
 
-def test_recentring_uses_all_windows_of_the_recording(nights):
-    clf = classifier(pretext=None, validation=0, recenter="subject").fit(nights)
-    frame = clf.predict_raw(nights.datasets[0].raw)
-    expected = clf.predict_proba(nights.datasets[0], groups=[1] * 24)
-    np.testing.assert_allclose(probabilities(frame), expected, atol=1e-6)
-    with pytest.raises(ValueError, match="6 windows"):
-        clf.predict_raw(recording())
-
-
 def test_bad_input(clf):
     for raw, message in [
         (recording(seconds=29), "30 s.* 29 s"),

@@ -125,7 +125,7 @@ def test_the_network_learns_standardised_targets_of_training_windows(rhythm):
         variance = sum((y[i] - mean) ** 2 for i in trained) / len(trained)
         found.append(np.allclose([mean, variance**0.5], [model.target_mean_, model.target_scale_]))
     assert sum(found) == 1
-    outputs = model._outputs(X, None)[:, 0].double().numpy()
+    outputs = model._outputs(X)[:, 0].double().numpy()
     np.testing.assert_array_equal(
         model.predict(X), model.target_mean_ + model.target_scale_ * outputs
     )
@@ -261,14 +261,6 @@ def test_a_recording_is_predicted_window_after_window(rhythm):
         mne.EpochsArray(raw.get_data()[None, :, 2550:2850], info, verbose="error")
     )
     assert halves[9] == pytest.approx((expected[9] + between[0] / 2) / 1.5, rel=1e-5)
-
-
-def test_recentring_by_subject(nights):
-    X, y, groups = as_sklearn(nights)
-    model = regressor(pretext=None, recenter="subject").fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), model.predict(X, groups=groups))
-    other = model.predict(X, groups=np.arange(96) % 4)
-    assert not np.allclose(other, model.predict(X))
 
 
 def test_the_cost_is_that_of_a_classifier_of_two_classes(nights):

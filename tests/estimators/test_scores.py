@@ -120,15 +120,6 @@ def test_the_labels_of_a_dataset(nights):
     assert 0 <= clf.score(nights, scoring="roc_auc_ovr") <= 1
 
 
-def test_recentring_uses_the_unlabelled_windows_too(nights):
-    X, y, _ = as_sklearn(nights)
-    clf = classifier(pretext=None, recenter="subject", unlabeled_label=-1).fit(X, y % 2)
-    half = np.where(np.arange(96) % 2, y % 2, -1)
-    predicted = clf.predict(nights)[1::2]
-    value = balanced_accuracy_score(half[1::2], predicted)
-    assert clf.score(nights, half, scoring="balanced_accuracy") == value
-
-
 def test_weights_of_unlabelled_windows_only(awake):
     clf, X, y, labelled = awake
     with pytest.raises(ValueError, match="sample_weight"):

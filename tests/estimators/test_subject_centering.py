@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from support.small_estimators import embedder
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
-from braindecode_pars.estimators.recentring import subject_numbers
+from braindecode_pars.estimators.transformers import subject_numbers
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.windows.door import as_windows
 

@@ -8,7 +8,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import PARSNet
-from braindecode_pars._common.subjects import hide_subjects
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.folds import leak_sentences, seen_before
@@ -44,12 +43,6 @@ def test_subjects_match_as_numbers_and_as_text():
     assert seen_before(encoder(["2", "P3", "007"]), people(2, 3, 7))["subjects"] == ["2", "7"]
     assert seen_before(encoder([2.0, "P3", 7]), people(2, 3, "07"))["subjects"] == ["2", "07"]
     assert seen_before(encoder(["2", "sub-P3"]), people(2.0, "P3"))["subjects"] == ["2.0", "P3"]
-
-
-def test_subjects_of_a_shared_encoder_are_found():
-    shared = hide_subjects(["study:1", "physionet_mi:S002", "Anna"])
-    found = seen_before(encoder(shared), people("study:001", "physionet_mi:2", "anna", "study:3"))
-    assert found["subjects"] == ["study:001", "physionet_mi:2", "anna"]
 
 
 def test_a_net_that_may_have_been_pretrained_elsewhere_is_unknown(tiny):

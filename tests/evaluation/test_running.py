@@ -191,7 +191,7 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
     estimators = {
         "A": LoggingClassifier(log_folder),
         "leaky": leaky,
-        "PARS": PARSClassifier(pretrain_epochs=1, finetune_epochs=2, **TINY),
+        "PARS": PARSClassifier(pretrain_epochs=1, finetune_epochs=1, validation=0, **TINY),
     }
     # One process, then two
     tables = []
@@ -277,9 +277,8 @@ def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["loky", "multiprocessing"])
-def test_processes_know_the_task_of_the_user(nights, own_task, log_folder, where):
-    with joblib.parallel_config(where, n_jobs=2):
+def test_processes_know_the_task_of_the_user(nights, own_task, log_folder):
+    with joblib.parallel_config("loky", n_jobs=2):
         run(
             nights, None, seeds=[0], estimators={"a": LoggingClassifier(log_folder)}
         )  # workers start before
@@ -418,15 +417,14 @@ def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):
     assert seeds == []
 
 
-@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_channels_that_are_not_used_are_named_once(nights, n_jobs):
+def test_channels_that_are_not_used_are_named_once(nights):
     windows = with_subject(nights, 1)
     for part in windows.datasets:
         part.raw = part.raw.copy().set_channel_types({"C3": "eog"}, verbose=0)
     embedder = PARSEmbedder(pretrain_epochs=1, **TINY)
     estimators = {"PARS": make_pipeline(embedder, DummyClassifier())}
     with pytest.warns(UserWarning, match="C3") as caught:
-        run(windows, None, seeds=[0], estimators=estimators, n_jobs=n_jobs)
+        run(windows, None, seeds=[0], estimators=estimators)
     assert len([w for w in caught if "not EEG" in str(w.message)]) == 1
 
 

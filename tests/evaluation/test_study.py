@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import shutil
 import time
 import warnings
 from dataclasses import replace
@@ -18,11 +19,12 @@ from support.study_folders import one_odd_recording, two_layouts, two_references
 
 from braindecode_pars import PARSEmbedder, datasets
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation import study_plan
+from braindecode_pars.evaluation import folds, study_plan
 from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.data_check import check_data
 from braindecode_pars.evaluation.random_effects import mean_squares, variance_components
-from braindecode_pars.evaluation.study import METRIC, begin_study, study
-from braindecode_pars.evaluation.study_answer import answer_of
+from braindecode_pars.evaluation.study import study
+from braindecode_pars.evaluation.study_answer import METRIC, answer_of, judged, weighted
 from braindecode_pars.evaluation.study_plan import (
     OWN,
     OWN_UNTRAINED,
@@ -31,6 +33,7 @@ from braindecode_pars.evaluation.study_plan import (
     folds_of,
     make_plan,
     numbers_of_people,
+    plan_study,
     study_methods,
     unusable,
 )
@@ -56,12 +59,16 @@ def simulated(gain=1.5, by_subject=False, n_subjects=N_SUBJECTS, seed=0):
     return as_windows(1e-5 * X, y, groups, sfreq=SFREQ)
 
 
+def plan(windows, **given):
+    return plan_study(windows, check_data(windows), **given)
+
+
 def corpus_of(windows):
     return Corpus.of(windows, "simulated", -1)
 
 
-@pytest.fixture
-def quick(monkeypatch):
+@pytest.fixture(scope="module")
+def quick():
     """Few methods, and a pretraining of an instant."""
 
     def few(encoders, windows, **given):
@@ -76,11 +83,20 @@ def quick(monkeypatch):
     def quick_encoder(task, n_windows):
         return PARSEmbedder(task, random_state=0, verbose=0, **QUICK)
 
-    monkeypatch.setattr(MODULE, "study_methods", few)
-    for module in (MODULE, study_plan):
-        monkeypatch.setattr(module, "own_encoder", quick_encoder)
-    # Two draws are enough for a test of each difference.
-    return dict(encoders={}, draws=2, n_train_subjects=[2, 4], dataset="simulated", verbose=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_plan, "study_methods", few)
+        for module in (MODULE, study_plan):
+            patch.setattr(module, "own_encoder", quick_encoder)
+        # Two draws are enough for a test of each difference.
+        yield dict(encoders={}, draws=2, n_train_subjects=[2, 4], dataset="simulated", verbose=0)
+
+
+@pytest.fixture(scope="module")
+def finished(quick, tmp_path_factory):
+    """A study, and its folder."""
+    folder = tmp_path_factory.mktemp("whole")
+    with warnings.catch_warnings(action="ignore"):
+        return study(simulated(), out=folder, **quick), folder
 
 
 pytestmark = [
@@ -197,12 +213,12 @@ def test_networks_have_a_quarter_of_the_draws_and_one_number_of_people(monkeypat
     folds = folds_of(corpus, by_subject=False)
     methods = [Method("simple", Slow(), "simple"), Method("net", Slow(), "network", trains=True)]
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 60.0, 60.0))
-    plan = make_plan(corpus, methods, folds, [1, 2, 5], draws=12).set_index("method")
-    assert plan["people"].tolist() == [[1, 2, 5], [5]]
-    assert plan["draws"].tolist() == [12, 3]
-    assert plan["fits"].tolist() == [2 * 3 * 12, 2 * 3]
+    table = make_plan(corpus, methods, folds, [1, 2, 5], draws=12).set_index("method")
+    assert table["people"].tolist() == [[1, 2, 5], [5]]
+    assert table["draws"].tolist() == [12, 3]
+    assert table["fits"].tolist() == [2 * 3 * 12, 2 * 3]
     # A fit takes as long as its people: 8 of 5 here. Features are computed once.
-    assert plan["minutes"].tolist() == pytest.approx([1 + 2 * 12 * 8 / 5, 1 + 2 * 3])
+    assert table["minutes"].tolist() == pytest.approx([1 + 2 * 12 * 8 / 5, 1 + 2 * 3])
 
 
 def test_seconds_are_scaled_from_few_windows_and_epochs():
@@ -234,17 +250,17 @@ def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
     corpus = corpus_of(simulated())
     folds = folds_of(corpus, by_subject=False)
     methods = [Method("simple", Slow(), "simple"), Method("refuses", Refuses(), "simple")]
-    plan = make_plan(corpus, methods, folds, [2], draws=2)
-    assert plan["left_out"].tolist() == ["", "it needs two channels"]
+    table = make_plan(corpus, methods, folds, [2], draws=2)
+    assert table["left_out"].tolist() == ["", "it needs two channels"]
 
 
 def test_the_encoder_of_sleep_takes_part_for_long_windows_where_it_is_packaged(monkeypatch):
     night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1)  # windows of 30 s
     short, long = corpus_of(simulated()), Corpus.of(night, "night", -1)
     for names, expected in (([], False), (["pars-sleep"], True)):
-        monkeypatch.setattr(MODULE, "packaged_names", lambda names=names: names)
-        assert ("pars-sleep" in MODULE._default_encoders(long)) is expected
-        assert list(MODULE._default_encoders(short)) == ["small", "noise"]
+        monkeypatch.setattr(study_plan, "packaged_names", lambda names=names: names)
+        assert ("pars-sleep" in study_plan._default_encoders(long)) is expected
+        assert list(study_plan._default_encoders(short)) == ["small", "noise"]
 
 
 def test_the_typical_variances_are_those_of_the_stored_scores(monkeypatch):
@@ -334,7 +350,7 @@ def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subjec
         methods = study_methods(encoders, windows, **given)
         return [m for m in methods if m.name in ("band power", "untrained as noise", "noise")]
 
-    monkeypatch.setattr(MODULE, "study_methods", few)
+    monkeypatch.setattr(study_plan, "study_methods", few)
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
     n_subjects = 16 if by_subject else 10
     answers = [
@@ -349,9 +365,8 @@ def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subjec
     assert sum("no difference from chance level" in answer for answer in answers) >= 17
 
 
-def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
-    windows = simulated()
-    found = study(windows, out=tmp_path / "study", **quick)
+def test_a_study_scores_every_method_on_the_same_people(finished):
+    found, folder = finished
     assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED, PARS}
     counts = found.scores.groupby("method").size()
     assert counts.nunique() == 1  # 8 subjects, 2 numbers, 2 draws
@@ -362,29 +377,25 @@ def test_a_study_scores_every_method_on_the_same_people(quick, tmp_path):
         assert row["mean"] == pytest.approx(means[row["method"], row["n_train_subjects"]])
     assert found.best == means[:, 4].idxmax()
     assert set(found.tests["question"]) == {"pretraining", "baseline"}
-    assert len(found.confusion) == 2 * len(windows)  # two draws
-    stored = json.loads((tmp_path / "study" / "study.json").read_text())
+    assert len(found.confusion) == 2 * N_SUBJECTS * N_WINDOWS  # two draws
+    stored = json.loads((folder / "study.json").read_text())
     assert stored["answer"] == found.answer
-    assert found.report(tmp_path / "study").is_file()
+    assert found.report(folder).is_file()
 
 
-def test_the_encoder_of_a_fold_has_not_seen_the_people_it_is_tested_on(quick, tmp_path):
-    windows = simulated()
-    found = study(windows, out=tmp_path, **quick)
-    corpus = corpus_of(windows)
+def test_the_encoder_of_a_fold_has_not_seen_the_people_it_is_tested_on(finished):
+    found, out = finished
+    corpus = corpus_of(simulated())
     for k, (train, test) in enumerate(folds_of(corpus, by_subject=False)):
         # The digest keeps the encoders of other recordings apart.
-        folder = tmp_path / "encoders" / f"{found.about['digest']}-pars-fold-{k}"
+        folder = out / "encoders" / f"{found.about['digest']}-pars-fold-{k}"
         seen = load_encoder(folder).card.subjects
         assert seen == corpus.subjects_of(train)
         assert not set(seen) & set(corpus.subjects_of(test))
 
 
-def test_an_interrupted_study_goes_on_and_ends_the_same(quick, tmp_path, monkeypatch):
-    windows = simulated()
-    whole = study(windows, out=tmp_path / "whole", **quick)
-    from braindecode_pars.evaluation import folds
-
+def test_an_interrupted_study_goes_on_and_ends_the_same(quick, finished, tmp_path, monkeypatch):
+    windows, (whole, _) = simulated(), finished
     run, calls = folds._run, []
 
     def interrupted(*given):
@@ -428,9 +439,6 @@ def test_a_method_that_fails_is_named_and_the_others_go_on(quick, tmp_path, monk
     assert "Failed, and without a score: bad." in found.answer
     page = found.report(tmp_path).read_text()
     assert page.count(reason) == 2  # in the table of scores and among what was left out
-    # The same command tries it again.
-    again = study(simulated(), {"bad": Slow()}, out=tmp_path / "again", **quick)
-    assert "bad" in set(again.scores["method"])
 
 
 def test_a_pretraining_that_fails_takes_its_methods_along(quick, monkeypatch):
@@ -446,7 +454,9 @@ def test_a_pretraining_that_fails_takes_its_methods_along(quick, monkeypatch):
 
 def test_a_study_in_which_every_method_fails_ends_in_a_report(quick, tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
-    monkeypatch.setattr(MODULE, "study_methods", lambda *_, **__: [Method("x", Fails(), "simple")])
+    monkeypatch.setattr(
+        study_plan, "study_methods", lambda *_, **__: [Method("x", Fails(), "simple")]
+    )
     found = study(simulated(), out=tmp_path, **quick)
     assert found.answer.startswith("There is no answer. Every method failed: ValueError: channel")
     assert "failed (ValueError" in found.report(tmp_path).read_text()
@@ -511,12 +521,11 @@ def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, m
     assert found.report(tmp_path / "study").is_file()
 
 
-def test_a_centred_method_is_compared_with_centred_ones_only(quick):
+def test_a_centred_method_is_compared_with_centred_ones_only():
     """Also where a method that is not centred has the highest score."""
-    begun = begin_study(simulated(), **quick)
     centred = [f"{name}{CENTRED}" for name in ("simple", "pretrained")]
     means = dict(zip(("simple", "pretrained", *centred), (0.9, 0.6, 0.5, 0.7), strict=True))
-    begun.methods = {name: Method(name, None, name.split(",")[0]) for name in means}
+    methods = {name: Method(name, None, name.split(",")[0]) for name in means}
     rows = [
         (name, str(subject), seed, 4, mean + 0.01 * ((subject + seed) % 3))
         for name, mean in means.items()
@@ -526,7 +535,7 @@ def test_a_centred_method_is_compared_with_centred_ones_only(quick):
     columns = ["method", "subject", "seed", "n_train_subjects", "value"]
     scores = pd.DataFrame(rows, columns=columns).assign(metric=METRIC)
     scores = scores.assign(dataset="simulated", protocol="label efficiency")
-    pairs = begun._judged(scores).tests[["method_a", "method_b"]]
+    pairs = judged(scores, methods, 0.5)[1][["method_a", "method_b"]]
     assert [set(pair) for pair in pairs.to_numpy().tolist()] == [
         {"pretrained", "simple"},
         set(centred),
@@ -538,16 +547,16 @@ def test_where_each_subject_has_one_class_every_class_counts_the_same(quick):
     windows = simulated(by_subject=True, n_subjects=12)
     labels = (windows.groups % 3 > 0).astype(int)  # 4 and 8 subjects
     windows = windows.with_labels(labels)
-    begun = begin_study(windows, **{**quick, "n_train_subjects": [4]})
-    assert begun.check.by_subject
+    planned = plan(windows, **{**quick, "n_train_subjects": [4]})
+    assert planned.check.by_subject
     rows = pd.DataFrame(
         [
             dict(subject=s, value=1.0 if s % 3 else 0.0)  # always the larger class
             for s in range(12)
         ]
     )
-    assert begun._weighted(rows)["value"].mean() == pytest.approx(0.5)
-    assert not any("centred" in name for name in begun.runs.index)
+    assert weighted(rows, planned.corpus)["value"].mean() == pytest.approx(0.5)
+    assert not any("centred" in name for name in planned.runs.index)
 
 
 def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
@@ -561,14 +570,17 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
-def test_a_folder_of_a_laboratory_ends_in_a_report(quick, tmp_path, write):
+def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(quick, tmp_path, write):
     """Half of the files with more inputs, two references in the names, one odd recording."""
     loading = write(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
-    found = study(windows, **{**quick, "n_train_subjects": [4]})
-    assert found.scores["value"].between(0, 1).all()
-    assert len(found.check.facts["channels"].split(", ")) == 4
-    assert "PARS" in found.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    planned = plan(windows, **{**quick, "n_train_subjects": [4]})
+    assert len(planned.check.facts["channels"].split(", ")) == 4
+    assert not planned.check.stops
+    if write is two_layouts:
+        found = MODULE.run_study(planned, verbose=0)
+        assert found.scores["value"].between(0, 1).all()
+        assert "PARS" in found.report(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick):
@@ -577,17 +589,17 @@ def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick):
     windows = as_windows(
         1e-5 * rng.normal(size=(96, 2, 300)), np.tile([0, 1], 48), groups, sfreq=100
     )
-    begun = begin_study(windows, **{**quick, "encoders": {"noise": "noise"}})
-    assert any("128 Hz" in each and "100 Hz" in each for each in begun.about["left_out"])
+    planned = plan(windows, **{**quick, "encoders": {"noise": "noise"}})
+    assert any("128 Hz" in each and "100 Hz" in each for each in planned.about["left_out"])
 
 
 def test_an_encoder_that_knows_the_people_is_left_out(quick, monkeypatch):
     """Subject 1 of an unknown corpus is not the one of the encoder's corpus."""
     windows = simulated()
     given = {**quick, "encoders": {"small": "small"}}
-    assert begin_study(windows, **given).about["left_out"] == []
+    assert plan(windows, **given).about["left_out"] == []
     known = replace(windows, recordings=windows.recordings.assign(corpus="physionet_mi"))
-    (reason,) = begin_study(known, **given).about["left_out"]
+    (reason,) = plan(known, **given).about["left_out"]
     assert reason == "The encoder small was left out: it was pretrained on 7 of the people."
 
 
@@ -604,9 +616,9 @@ def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
     quick, monkeypatch, given, message
 ):
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
-    monkeypatch.setattr(MODULE, "study_methods", study_methods)
+    monkeypatch.setattr(study_plan, "study_methods", study_methods)
     with pytest.raises(ValueError, match=message):
-        begin_study(simulated(), **{**quick, **given})
+        plan(simulated(), **{**quick, **given})
 
 
 def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
@@ -615,15 +627,16 @@ def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
 
     monkeypatch.setattr(study_plan, "_seconds_of", refuse)
     with pytest.raises(ValueError, match="No method can be fitted: there are samples"):
-        begin_study(simulated(), **quick)
+        plan(simulated(), **quick)
 
 
-def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, tmp_path):
-    """The folder of an earlier plan has more of them."""
-    windows = simulated()
-    study(windows, out=tmp_path, **{**quick, "draws": 3})
-    found = study(windows, out=tmp_path, **quick)
-    assert len(found.confusion) == 2 * len(windows)
+def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, finished, tmp_path):
+    """The folder of an earlier plan has more of them, and keeps their scores."""
+    shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
+    found = study(simulated(), out=tmp_path, **{**quick, "draws": 3})
+    assert len(found.confusion) == 3 * N_SUBJECTS * N_WINDOWS
+    found = study(simulated(), out=tmp_path, **quick)
+    assert len(found.confusion) == 2 * N_SUBJECTS * N_WINDOWS
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

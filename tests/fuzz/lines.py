@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from support.edf_files import write_edf_records
 
 from braindecode_pars.cli import app
 from fuzz import folders
-from fuzz.anything import working_in
 from fuzz.commands import ODD, SIMULATED, TINY, _tree, run
 from fuzz.outcomes import Case
 
@@ -113,7 +113,7 @@ def cases(draw):
 
     def act(folder: Path) -> Any:
         places = make_places(folder) | {"OUT": folder / "OUT"}
-        with working_in(folder):
+        with chdir(folder):
             return run(command, *[str(places.get(word, word)) for word in words])
 
     def problem(result: Any) -> str | None:

@@ -187,7 +187,6 @@ def test_the_cost_is_that_of_what_is_trained(tmp_path):
     whole = classifier("CBraMod", file, freeze_encoder=False).training_cost(windows)
     assert frozen.parameters == 2 * (19 * 4 * 200 + 1)
     assert late.parameters == whole.parameters > 5e5
-    assert frozen.flops < whole.flops / 2
 
 
 def layouts(model, folder):

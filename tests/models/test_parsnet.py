@@ -330,7 +330,6 @@ CZ = chs_info("C3", "C4", "Cz")
     [
         (dict(channel_drop_prob=1.0), {}, ValueError, "channel_drop_prob"),
         (dict(head="filter"), {}, ValueError, "spatial_filter"),
-        (dict(recenter="session"), {}, ValueError, "recenter"),
         (dict(patch_size=601), {}, ValueError, "601"),
         ({}, dict(x=torch.zeros(2, 600)), ValueError, r"\(2, 600\)"),
         ({}, dict(x=torch.zeros(2, 3, 600, dtype=torch.int16)), TypeError, "int16"),
@@ -343,9 +342,7 @@ CZ = chs_info("C3", "C4", "Cz")
         (dict(electrode_position=True), dict(chs_info=CZ[:2]), ValueError, r"\(2, 3\)"),
         (dict(electrode_position=True), dict(chs_info=["C3", "C4", "Cz"]), TypeError, "'C3'"),
         ({}, dict(pos=np.ones((3, 3)), chs_info=CZ), ValueError, "pos and chs_info"),
-        (dict(recenter="subject"), {}, ValueError, "subjects"),
-        (dict(recenter="subject"), dict(subjects=torch.zeros(3)), ValueError, r"\(3,\).*\(2,\)"),
-        (dict(recenter="subject"), dict(subjects=["anna", "ben"]), TypeError, "numbers"),
+        (dict(electrode_position=True), dict(pos=["C3", "C4", "Cz"]), TypeError, "numbers"),
     ],
 )
 def test_mistakes_are_explained(arguments, forward, error, fact):

@@ -114,16 +114,15 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "message"),
     [
-        ([dict(epoch=1)], TypeError, "history must be of type pd.DataFrame"),
-        (history().drop(columns="phase"), ValueError, "phase; .*epoch"),
-        (history().iloc[:0], ValueError, "empty"),
-        (pd.concat([history(), history()]), ValueError, "method and seed"),
+        (history().drop(columns="phase"), "phase; .*epoch"),
+        (history().iloc[:0], "empty"),
+        (pd.concat([history(), history()]), "method and seed"),
     ],
 )
-def test_an_invalid_history_raises(given, error, message):
-    with pytest.raises(error, match=message):
+def test_an_invalid_history_raises(given, message):
+    with pytest.raises(ValueError, match=message):
         plotting.training_curves(given)
 
 

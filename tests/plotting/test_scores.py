@@ -40,11 +40,6 @@ def test_a_missing_column_raises(figure, make_scores):
         figure(make_scores(lambda row: 0.5).drop(columns="method"))
 
 
-def test_a_list_raises(figure):
-    with pytest.raises(TypeError, match=r"scores must be of type pd\.DataFrame"):
-        figure([0.5, 0.6])
-
-
 @pytest.mark.parametrize("name", ["label_efficiency", "subject_dots", "ablation_lines"])
 def test_several_data_sets_are_not_averaged(name, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])

@@ -180,18 +180,17 @@ def test_names_of_many_classes_do_not_overlap():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "message"),
     [
-        (dict(predictions=P), TypeError, "DataFrame"),
-        (dict(predictions=frame(5 * P)), ValueError, "decision_function"),
-        (dict(predictions=pd.DataFrame(P)), ValueError, "onset"),
-        (dict(predictions=frame()[["onset", "duration", "label"]]), ValueError, "probability_"),
-        (dict(predictions=frame(onset=[0, 20, 60])), ValueError, "overlap"),
-        (dict(predictions=frame(), order=["Wake"]), ValueError, "'Wake'"),
-        (dict(predictions=frame(), true=["Wake"]), ValueError, "1 true classes, 3 windows"),
-        (dict(predictions=frame(), true=["Wake", "N9", "N2"]), ValueError, "'N9'"),
+        (dict(predictions=frame(5 * P)), "decision_function"),
+        (dict(predictions=pd.DataFrame(P)), "onset"),
+        (dict(predictions=frame()[["onset", "duration", "label"]]), "probability_"),
+        (dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
+        (dict(predictions=frame(), order=["Wake"]), "'Wake'"),
+        (dict(predictions=frame(), true=["Wake"]), "1 true classes, 3 windows"),
+        (dict(predictions=frame(), true=["Wake", "N9", "N2"]), "'N9'"),
     ],
 )
-def test_probabilities_that_cannot_be_drawn(given, error, message):
-    with pytest.raises(error, match=message):
+def test_probabilities_that_cannot_be_drawn(given, message):
+    with pytest.raises(ValueError, match=message):
         plotting.hypnodensity(**given)

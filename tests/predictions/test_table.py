@@ -41,23 +41,21 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "message"),
     [
-        ([1, 2], TypeError, "frame must be of type pd.DataFrame"),
-        (frame().drop(columns=["onset", "label"]), ValueError, "onset, label"),
-        (frame().iloc[:0], ValueError, "no rows"),
-        (frame(onset=[30.0, 0.0]), ValueError, "order"),
-        (frame(duration=31.0), ValueError, "overlap"),
-        (frame(duration=0.0), ValueError, "duration"),
-        (frame(onset=[0.0, np.nan]), ValueError, "onset"),
+        (frame().drop(columns=["onset", "label"]), "onset, label"),
+        (frame().iloc[:0], "no rows"),
+        (frame(onset=[30.0, 0.0]), "order"),
+        (frame(duration=31.0), "overlap"),
+        (frame(duration=0.0), "duration"),
+        (frame(onset=[0.0, np.nan]), "onset"),
     ],
 )
-def test_bad_input(given, error, message, tmp_path):
-    with pytest.raises(error, match=message):
+def test_bad_input(given, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
         to_annotations(given)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         to_bids_events(given, tmp_path / "sub-1_task-a_events.tsv")
-    if isinstance(given, pd.DataFrame):
-        with pytest.raises(error, match=message):
-            sleep_statistics(given)
+    with pytest.raises(ValueError, match=message):
+        sleep_statistics(given)
     assert not list(tmp_path.iterdir())

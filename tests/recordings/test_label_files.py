@@ -12,18 +12,16 @@ import pandas as pd
 import pytest
 
 from braindecode_pars.recordings.cutting import collected_omissions
-from braindecode_pars.recordings.label_annotations import (
-    annotations_of,
-    labels_in_annotations,
-    labels_within,
-    read_table,
-)
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
+    annotations_of,
     classes_and_targets,
     classes_of_labels,
+    labels_in_annotations,
     labels_in_table,
     labels_of_files,
+    labels_within,
+    read_table,
 )
 
 

@@ -16,8 +16,7 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, evaluation
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.folds import seen_before
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.pretrained.cards import EncoderCard
-from braindecode_pars.pretrained.model_card import model_card
+from braindecode_pars.pretrained.cards import EncoderCard, model_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import CorpusSize, plan, pretrain
 from braindecode_pars.runs.steps import EpochLoader, SyntheticSteps

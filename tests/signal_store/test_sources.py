@@ -15,7 +15,6 @@ from support.challenge_records import write
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars.datasets import ysyw
-from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.sources import StoredForm, find_sources
@@ -115,7 +114,7 @@ def test_sources_of_a_corpus(tmp_path):
 def test_the_state_of_a_record_includes_its_header_but_no_labels(tmp_path):
     """Labels that are downloaded later do not change the stored signals."""
     write(tmp_path, "tr03-0001", notes=None)
-    corpus = ContinuousCorpus.of(ysyw, tmp_path)
+    corpus = ysyw.RECIPE.continuous(tmp_path)
     (before,) = find_sources(corpus, None)
     header = tmp_path / "training/tr03-0001/tr03-0001.hea"
     header.with_suffix(".arousal").write_text("labels")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,13 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common.channel_names import is_eeg
 from braindecode_pars.models import electrode_positions
-from braindecode_pars.recordings.labelled import LabelledCorpus
+from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.signal_store import SignalStore
 
 
-def check_same_windows(recipe: ModuleType, folder: Path, out: Path, **settings: Any) -> SignalStore:
+def check_same_windows(recipe: Recipe, folder: Path, out: Path, **settings: Any) -> SignalStore:
     """Check that a store of a recipe's recordings has exactly the windows of ``load``."""
-    corpus = LabelledCorpus.of(recipe, folder, **settings)
+    corpus = recipe.labelled(folder, **settings)
     store = SignalStore.create(out, corpus, dtype="float32", verbose=0)
     check_equal(store.labelled_windows(), recipe.load(folder, verbose=0, **settings))
     return store

@@ -1,4 +1,4 @@
-"""Any values for any argument, and any command line: a right result, or a sentence of ours."""
+"""Any command line ends with a right result, or with a sentence of ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from fuzz import anything, lines
+from fuzz import lines
 from fuzz.outcomes import RAW, Totals, judge
 from fuzz.test_fuzz import check, one_thread  # noqa: F401
 
@@ -77,18 +77,10 @@ LIBRARY = "library"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("area", "strategy", "number"),
-    [("arguments", anything.cases(), 1700), ("command lines", lines.cases(), 400)],
-)
-def test_any_value(area, strategy, number, tmp_path):
-    """Of 2,100 cases hardly one ends in an error that only a reader of our code understands.
-
-    Which cases are drawn changes with every signature: one raw error in a hundred is no failure, as
-    in the other fuzz, but it is printed.
-    """
+def test_any_command_line(tmp_path):
+    """Which cases are drawn changes with every signature; one raw error in a hundred is printed."""
     totals, start = Totals(), time.monotonic()
-    run_cases(area, strategy, number, tmp_path / "case", totals)
+    run_cases("command lines", lines.cases(), 400, tmp_path / "case", totals)
     print(f"\n{len(totals)} cases in {time.monotonic() - start:.0f} s: {dict(totals.counts)}")
-    assert len(totals) >= 0.95 * number
+    assert len(totals) >= 380
     check(totals)

@@ -1,20 +1,19 @@
-"""The recordings of a corpus to pretrain on, and who is left out."""
+"""Recipes: recordings to pretrain on and who is left out, recordings with their labels."""
 
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import own_recipe
+from support.own_recipe import RECIPE
 
-from braindecode_pars.datasets import eesm17, physionet_mi, tuab, tueg, tusz
-from braindecode_pars.recordings.continuous import (
-    ContinuousCorpus,
-    divided_settings,
-    without_left_out,
-)
+from braindecode_pars.datasets import RECIPES
+from braindecode_pars.recordings.recipe import ContinuousCorpus, without_left_out
+from braindecode_pars.signal_store import SignalStore
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def touch(file: Path) -> None:
 
 
 def test_validation_and_test_subjects_are_left_out(folder):
-    corpus = ContinuousCorpus.of(own_recipe, folder)
+    corpus = RECIPE.continuous(folder)
     assert subjects(corpus.recordings) == ["P01", "P02", "P05"]
     assert subjects(corpus.held_out) == ["P03", "P04"]
     assert corpus.name == "own_recipe"
@@ -46,12 +45,12 @@ def test_validation_and_test_subjects_are_left_out(folder):
 
 def test_absent_people_are_tolerated_and_listed(folder):
     """A list may be of several corpora; a person in the test set is present."""
-    corpus = ContinuousCorpus.of(own_recipe, folder, exclude=[["p01 ", "P99"], ["P04", 7]])
+    corpus = RECIPE.continuous(folder, exclude=[["p01 ", "P99"], ["P04", 7]])
     assert subjects(corpus.recordings) == ["P02", "P05"]
     assert subjects(corpus.excluded) == ["P01"]
     assert corpus.absent == ("P99", "7")
     assert corpus.summary.endswith("validation and test sets; 1 subject (1 recording) excluded.")
-    plain = ContinuousCorpus.of(own_recipe, folder / "..", exclude=[["P99"]])
+    plain = RECIPE.continuous(folder / "..", exclude=[["P99"]])
     assert subjects(plain.recordings) == ["P01", "P02", "P05"]
 
 
@@ -60,22 +59,24 @@ def test_subjects_of_a_list_may_have_a_corpus(tmp_path):
     for subject in (1, 2, 3):
         touch(tmp_path / f"S00{subject}R04.edf")
     exclude = [["physionet_mi:S001", "eegmat:2", 3]]
-    corpus = ContinuousCorpus.of(physionet_mi, tmp_path, exclude=exclude)
+    corpus = RECIPES["physionet_mi"].continuous(tmp_path, exclude=exclude)
     assert (subjects(corpus.recordings), corpus.absent) == ([2], ("eegmat:2",))
 
 
 def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
-    corpus = ContinuousCorpus.of(own_recipe, folder, level=1e-6)
+    corpus = RECIPE.continuous(folder, level=1e-6)
     assert corpus.settings == dict(corpus="Own", version="1", level=1e-6)
     raw = pickle.loads(pickle.dumps(corpus)).read(corpus.recordings[0])
     np.testing.assert_allclose(raw.get_data().std(), 1e-6, rtol=0.1)
     touch(tmp_path / "mi/S001R04.edf")
     touch(tmp_path / "mi/S001R06.edf")
-    corpus = ContinuousCorpus.of(physionet_mi, tmp_path / "mi", runs=[6], sfreq=128)
+    corpus = RECIPES["physionet_mi"].continuous(tmp_path / "mi", runs=[6], sfreq=128)
     assert [r.description["run"] for r in corpus.recordings] == [6]
     assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(TypeError, match="sfreq"):
-        ContinuousCorpus.of(own_recipe, folder, sfreq=128)
+    with pytest.raises(TypeError, match="Own has no setting seconds; its settings are level"):
+        RECIPE.continuous(folder, seconds=1.5)
+    with pytest.raises(ValueError, match="tmax=4"):  # before a file is opened
+        RECIPES["physionet_mi"].labelled(tmp_path / "mi", tmin=5)
 
 
 def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
@@ -83,10 +84,10 @@ def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
         touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")
     touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf")
     touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/zzzzzzzz_s009_t000.edf")
-    corpus = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab", ["zz"]])
+    corpus = RECIPES["tueg"].continuous(tmp_path / "v2", exclude=[tmp_path / "tuab", ["zz"]])
     assert (subjects(corpus.recordings), corpus.absent) == (["aaaaaaab"], ("zz",))
     with pytest.warns(UserWarning, match="TUAB and TUSZ"):
-        ContinuousCorpus.of(tueg, tmp_path / "v2")
+        RECIPES["tueg"].continuous(tmp_path / "v2")
 
 
 @pytest.mark.parametrize(
@@ -100,12 +101,12 @@ def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
 )
 def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):
     with pytest.raises(error, match=message):
-        ContinuousCorpus.of(own_recipe, folder, exclude=exclude)
+        RECIPE.continuous(folder, exclude=exclude)
 
 
 def test_a_corpus_without_splits_is_stored_whole(tmp_path):
     touch(tmp_path / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set")
-    corpus = ContinuousCorpus.of(eesm17, tmp_path)
+    corpus = RECIPES["eesm17"].continuous(tmp_path)
     assert corpus.summary == "eesm17: 1 subject (1 recording) of the 9 published."
 
 
@@ -115,8 +116,8 @@ def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
         touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")
     for part, subject in (("eval", "aaaaaaaa"), *(("train", f"aaaaaaa{x}") for x in "bcd")):
         touch(tmp_path / f"tuab/edf/{part}/normal/01_tcp_ar/{subject}_s009_t000.edf")
-    of_tueg = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[["aaaaaaac"]])
-    of_tuab = ContinuousCorpus.of(tuab, tmp_path / "tuab", exclude=[["aaaaaaab"]])
+    of_tueg = RECIPES["tueg"].continuous(tmp_path / "v2", exclude=[["aaaaaaac"]])
+    of_tuab = RECIPES["tuab"].continuous(tmp_path / "tuab", exclude=[["aaaaaaab"]])
     left_out = {"aaaaaaaa", "aaaaaaab", "aaaaaaac", *subjects(of_tuab.held_out)}
     large, small = without_left_out([of_tueg, of_tuab])
     assert set(subjects(large.recordings)) == {"aaaaaaad", "aaaaaaae"} - left_out
@@ -127,8 +128,61 @@ def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
     assert without_left_out([of_tueg]) == [of_tueg]
 
 
-def test_settings_are_those_of_finding_or_of_reading():
-    settings = dict(dev="valid", min_overlap=2)
-    assert divided_settings(tusz, tusz.cut, settings) == ({"dev": "valid"}, {"min_overlap": 2})
-    with pytest.raises(TypeError, match="min_overlap"):
-        divided_settings(tusz, tusz.prepare, settings)
+@pytest.fixture
+def labelled_folder(tmp_path) -> Path:
+    for name, seconds in (
+        ("P01_train", 5),
+        ("P02_valid", 1),
+        ("P03_test", 4),
+        ("P04_unlabeled", 9),
+    ):
+        own_recipe.write(tmp_path / "corpus", name, seconds)
+    return tmp_path / "corpus"
+
+
+def test_all_splits_are_kept_except_unpublished_labels(labelled_folder):
+    corpus = RECIPE.labelled(labelled_folder)
+    assert [r.subject for r in corpus.recordings] == ["P01", "P02", "P03"]
+    assert corpus.classes == ("rest", "task")
+    assert corpus.settings == {"corpus": "Own", "version": "1", "classes": ["rest", "task"]}
+    assert corpus.people_left_out == []
+    chosen = RECIPE.labelled(labelled_folder, ["P03"])
+    assert [r.subject for r in chosen.recordings] == ["P03"]
+
+
+def test_recordings_without_a_window_are_listed(labelled_folder, tmp_path):
+    corpus = RECIPE.labelled(labelled_folder, seconds=1.5)
+    with pytest.warns(UserWarning, match=r"P02_valid\.txt"):
+        store = SignalStore.create(
+            tmp_path / "store", RECIPE.labelled(labelled_folder, seconds=1.5), verbose=0
+        )
+    assert list(store.skipped.values()) == ["it has no labelled window."]
+    assert [len(part) for part in store.labelled_windows().datasets] == [3, 2]
+    assert corpus.settings["seconds"] == 1.5
+
+
+def test_new_labels_are_another_recording(labelled_folder, tmp_path):
+    """Also if the file of the signals is the same."""
+    corpus = RECIPE.labelled(labelled_folder, ["P01"])
+    SignalStore.create(tmp_path / "store", corpus, verbose=0)
+    (labelled_folder / "P01_train.tsv").write_text("onset\n")
+    with pytest.raises(ValueError, match=r"P01_train\.txt"):
+        SignalStore.create(tmp_path / "store", corpus, verbose=0)
+
+
+def test_corpora_with_and_without_labels_are_not_mixed(labelled_folder, tmp_path):
+    labelled = RECIPE.labelled(labelled_folder)
+    others = own_recipe.corpus_of(labelled_folder, "others")
+    with pytest.raises(ValueError, match=r"own_recipe .* others"):
+        SignalStore.create(tmp_path / "store", [labelled, others], verbose=0)
+    other = replace(RECIPE, name="two", card={**own_recipe.CARD, "classes": ("W", "N1")})
+    two = other.labelled(labelled_folder)
+    with pytest.raises(ValueError, match=r"own_recipe .*rest, task.* two .*W, N1"):
+        SignalStore.create(tmp_path / "b", [labelled, two], verbose=0)
+
+
+def test_names_of_classes_may_depend_on_settings(tmp_path):
+    (tmp_path / "S001R04.edf").touch()
+    rest = RECIPES["physionet_mi"].labelled(tmp_path, contrast="rest", tmin=1)
+    assert rest.classes == ("rest", "imagined movement")
+    assert isinstance(rest, ContinuousCorpus)

@@ -1,0 +1,121 @@
+"""The tests that every recipe of a corpus must pass; the test class of a corpus inherits them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from braindecode_pars import datasets
+from support.labelled_stores import check_same_windows
+
+
+class RecipeContract:
+    """Subclasses set ``name`` and :meth:`write`, and may override the others."""
+
+    name: str
+    #: Settings that suit the recordings of :meth:`write`.
+    settings: ClassVar[dict[str, Any]] = {}
+    #: Part of the name of a file that the corpus has.
+    example: str
+    #: Names of the targets with these settings; None for those of the card.
+    classes: ClassVar[tuple[str, ...] | None] = None
+
+    def write(self, root: Path) -> tuple[Path, Path]:
+        """Write recordings of two people, with their labels, and return a file of each."""
+        raise NotImplementedError
+
+    @property
+    def module(self) -> Any:
+        return getattr(datasets, self.name)
+
+    @property
+    def recipe(self) -> Any:
+        return datasets.RECIPES[self.name]
+
+    @pytest.fixture(scope="class")
+    def corpus(self, tmp_path_factory) -> Path:
+        root = tmp_path_factory.mktemp(self.name)
+        self.write(root)
+        return root
+
+    def test_the_module_has_what_the_recipe_has(self):
+        assert self.recipe.name == self.name
+        assert {"name", "version", "subjects", "address"} <= set(self.recipe.card)
+        assert self.module.CARD is self.recipe.card
+        assert self.module.load == self.recipe.load
+        assert self.module.prepare is self.recipe.prepare
+        assert getattr(self.module, "cut", None) is self.recipe.cut
+
+    def test_recordings_are_found_and_chosen_by_their_subjects(self, corpus):
+        found = self.recipe.recordings(corpus)
+        subjects = list(dict.fromkeys(recording.subject for recording in found))
+        assert len(subjects) == 2
+        assert {recording.description["corpus"] for recording in found} == {self.name}
+        for chosen in (subjects[1], f"{self.name}:{subjects[1]}"):
+            some = self.recipe.recordings(corpus, [chosen])
+            assert {recording.subject for recording in some} == {subjects[1]}
+        with pytest.raises(FileNotFoundError, match=rf"nobody.* {subjects[0]}"):
+            self.module.load(corpus, ["nobody"])
+        with pytest.raises(TypeError, match="list"):
+            self.module.load(corpus, "nobody")
+
+    def test_a_folder_without_recordings(self, tmp_path):
+        for folder in (tmp_path, tmp_path / "nowhere"):
+            with pytest.raises(FileNotFoundError, match=rf"{folder}.*{self.example}"):
+                self.module.load(folder)
+
+    def test_unknown_settings_are_refused_before_a_file_is_opened(self, corpus):
+        calls = (self.module.load, self.recipe.continuous, self.recipe.labelled)
+        for call in calls if self.recipe.cut else calls[:2]:
+            with pytest.raises(TypeError, match=r"has no setting seconds; its settings are "):
+                call(corpus, seconds=3)
+
+    def test_windows_have_volts_channels_and_names_of_classes(self, corpus):
+        windows = self.module.load(corpus, verbose=0, **self.settings)
+        classes = self.recipe.card["classes"] if self.classes is None else self.classes
+        assert len(windows.datasets) >= 2
+        for part in windows.datasets:
+            assert part.description["corpus"] == self.name
+            assert {ch["kind"] for ch in part.raw.info["chs"]} == {2}  # EEG
+            assert set(part.metadata["target"]) <= {*range(len(classes))} | {-1}
+            if classes:
+                mapping = part.window_kwargs[-1][1]["mapping"]
+                assert mapping == {name: target for target, name in enumerate(classes)}
+            signals = part[0][0]
+            assert np.isfinite(signals).all()
+            assert 1e-7 < np.median(signals.std(axis=1)) < 1e-3
+
+    def test_a_damaged_or_absent_file_is_named_or_skipped(self, tmp_path):
+        """Absent: a dead link of git-annex, as in a corpus of which some files are not there."""
+        first, second = self.write(tmp_path)
+        content, message = second.read_bytes(), rf"1 of \d .*{second.name}"
+        for is_link in (False, True):
+            if is_link:
+                second.unlink()
+                second.symlink_to("absent")
+            else:
+                second.write_bytes(content[: len(content) // 2])
+            with pytest.raises(ValueError, match=rf"{second.name}.*{'link' if is_link else ''}"):
+                self.module.load(tmp_path, verbose=0, **self.settings)
+            with pytest.warns(UserWarning, match=message):
+                windows = self.module.load(tmp_path, on_error="warn", verbose=0, **self.settings)
+            [kept] = [r.subject for r in self.recipe.recordings(tmp_path) if r.file == first]
+            assert set(windows.description["subject"]) == {kept}
+
+    def test_a_store_has_the_same_labelled_windows(self, corpus, tmp_path):
+        if self.recipe.cut is None:
+            with pytest.raises(ValueError, match=rf"{self.recipe.card['name']} has no labels"):
+                self.recipe.labelled(corpus)
+            return
+        store = check_same_windows(self.recipe, corpus, tmp_path / "store", **self.settings)
+        assert store.classes == (self.classes or self.recipe.card["classes"])
+
+    def test_whole_recordings_are_prepared_in_another_process(self, corpus):
+        prepare = pickle.loads(pickle.dumps(self.recipe.prepare))
+        raw = prepare(self.recipe.recordings(corpus)[0])
+        assert raw.info["sfreq"] == self.recipe.card["sfreq"]
+        assert raw.preload
