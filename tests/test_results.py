@@ -374,7 +374,7 @@ def test_the_page_of_rates_has_those_that_were_stored():
     table = by_design().set_index("subjects x draws x pretrainings")
     stored = rates()
     part = stored[stored["measured"] & stored["design"].eq("20 x 5")]["two_way"]
-    low, high = (f"{value:.3f}".removeprefix("0") for value in (part.min(), part.max()))
+    low, high = (f"{value:.3f}" for value in (part.min(), part.max()))
     assert table.loc["20 x 5", "subjects x draws"] == f"{low} to {high}"
     assert table.loc["12 x 1, cross-validation", "subjects x draws"] == ""
     assert "rest only" in by_variances()["variances"].tolist()
