@@ -34,7 +34,7 @@ from braindecode_pars._common.checks import (
 )
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
-from braindecode_pars.estimators.transitions import Transitions
+from braindecode_pars.estimators.smoothing import Transitions
 from braindecode_pars.recordings.as_trained import Prepared, held_time, prepare_recording
 from braindecode_pars.recordings.label_files import marks_of
 from braindecode_pars.recordings.preprocessing import AVERAGE, CHANGED, recorded, text_of

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import joblib
@@ -24,8 +22,7 @@ from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
-from braindecode_pars._common.progress import ProgressBar
-from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
 from braindecode_pars.pretext.base import find_task
@@ -144,19 +141,6 @@ def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_
     assert len(fits(log_folder)) == 20
     pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
     assert len(fits(log_folder)) == 20
-
-
-def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
-    """All but one window of each recording."""
-    noisy = with_subject(nights, 1)
-    rng = np.random.default_rng(0)
-    for part in noisy.datasets:
-        part.raw = part.raw.copy()
-        part.raw._data[:, 3000:-3000] = rng.normal(size=part.raw._data[:, 3000:-3000].shape)
-    run(nights, log_folder, out=tmp_path / "out")
-    with pytest.raises(ValueError, match=r"samples\.1"):
-        run(noisy, log_folder, out=tmp_path / "out")
-    assert len(fits(log_folder)) == 16
 
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
@@ -352,64 +336,6 @@ def test_progress_is_shown(nights, log_folder, capsys):
     assert "method=A" in shown
 
 
-class Drawing(ClassifierMixin, BaseEstimator):
-    """Draws from torch's global generators when another thread does so, too."""
-
-    def __init__(self, others):
-        self.others = others
-
-    def fit(self, X, y):
-        torch.rand(())
-        self.others["fold"].set()
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X), int)
-
-    def __sklearn_clone__(self):
-        return self  # with the same events
-
-
-def test_a_fold_does_not_change_the_draws_of_a_fit_in_another_thread(nights):
-    others = {"fit": threading.Event(), "fold": threading.Event()}
-
-    def fit():
-        with seeded(5):
-            first = torch.rand(3)
-            others["fit"].set()
-            others["fold"].wait(0.5)  # in vain: the fold waits for this thread
-            return torch.cat([first, torch.rand(3)])
-
-    with ThreadPoolExecutor(1) as pool:
-        drawn = pool.submit(fit)
-        assert others["fit"].wait(10)
-        run(nights, None, seeds=[0], estimators={"net": Drawing(others)}, test_subjects=[1])
-    with seeded(5):
-        assert torch.equal(drawn.result(), torch.rand(6))
-
-
-class Waiting(LoggingClassifier):
-    """Fits with a seed in another thread, as a grid search or a callback may do."""
-
-    def __init__(self, folder=None, random_state=None):
-        super().__init__(folder, random_state=random_state)
-
-    def fit(self, X, y):
-        def draw():
-            with seeded(self.random_state):
-                return torch.rand(())
-
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(draw).result(timeout=10)
-        return super().fit(X, y)
-
-
-def test_a_fold_may_wait_for_a_fit_in_another_thread(nights, log_folder):
-    run(nights, log_folder, seeds=[0], estimators={"A": Waiting(log_folder)}, test_subjects=[1])
-    assert len(fits(log_folder)) == 1
-
-
 def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):
     seeds = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
@@ -535,16 +461,6 @@ def test_the_warnings_of_finished_folds_are_shown_before_an_error(nights):
         run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[2, 3, 4])
     texts = [str(warning.message) for warning in caught]
     assert texts == ["subject 1 is odd", "In 2 of 2 folds: subject 1 is odd"]
-
-
-def test_the_warnings_before_an_error_are_shown(nights):
-    class Failing(DummyClassifier):
-        def fit(self, X, y):
-            warnings.warn("C3 is bad", UserWarning, stacklevel=2)
-            raise ValueError("no fit")
-
-    with pytest.raises(FoldError, match="no fit"), pytest.warns(UserWarning, match="C3"):
-        run(nights, None, estimators={"A": Failing()})
 
 
 def test_a_filter_that_makes_errors_holds_in_folds():
