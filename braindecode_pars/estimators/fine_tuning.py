@@ -45,7 +45,7 @@ from braindecode_pars._common.training import (
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.parameters import AUTO
+from braindecode_pars.estimators.windows_estimator import AUTO
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader

@@ -7,6 +7,7 @@ written. A model for others has no names and no paths.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from abc import abstractmethod
@@ -278,8 +279,9 @@ def write_shared(
 
 
 class SavedEstimator:
-    """Saving, loading and download of an estimator with an encoder."""
+    """An estimator with an encoder, which is given, saved, loaded and shared."""
 
+    encoder: Any
     encoder_card_: EncoderCard
     preprocessing_: Preprocessing
     n_chans_: int | None
@@ -295,6 +297,24 @@ class SavedEstimator:
     @abstractmethod
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        without_encoder = copy.copy(self)
+        without_encoder.encoder = None
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+        cloned.encoder = self.encoder
+        return cloned
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the encoder that is given, before any fit; None without one.
+
+        None too when it cannot be read: the fit raises the error.
+        """
+        try:
+            return None if self.encoder is None else load_encoder(self.encoder).card
+        except (OSError, TypeError, ValueError):
+            return None
 
     def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write the fitted model into a folder, without pickle.
