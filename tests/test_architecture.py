@@ -62,7 +62,7 @@ def test_no_two_modules_share_a_name():
 
 
 #: Modules of pretext/ that several tasks share.
-SHARED = ("base", "features", "grid", "pairwise")
+SHARED = ("base", "grid", "pairwise")
 
 
 def test_pretext_tasks_do_not_import_each_other():

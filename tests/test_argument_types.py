@@ -149,10 +149,3 @@ def test_integers_of_numpy_are_saved_as_integers(tmp_path):
     assert {name: config[name] for name in SIZES} == SIZES
     x = torch.randn(1, 3, 600)
     assert torch.equal(PARSNet.from_pretrained(tmp_path)(x), net.eval()(x))
-
-
-def test_a_batch_size_of_numpy():
-    assert (
-        len(pretrain(settings=PretrainingSettings("mae", epochs=1, batch_size=np.int64(2))).history)
-        == 1
-    )

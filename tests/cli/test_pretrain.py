@@ -23,7 +23,7 @@ from braindecode_pars.cli.commands import run_config
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.runs.config import LAPTOP
-from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs.run import RunNet
 
 
 def test_the_published_settings_on_request():

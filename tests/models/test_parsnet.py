@@ -296,29 +296,15 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("head", ["attention", "both"])
 @torch.no_grad()
-def test_both_heads_can_be_compiled():
-    net, x = with_head("both", electrode_position=True).eval(), torch.randn(2, 5, 600)
-    torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
-
-
-@pytest.mark.parametrize(
-    ("head", "tokenizer", "mask"),
-    [
-        ("attention", "linear", None),
-        ("attention", "spectral", [True, True, False, True, True]),
-        ("both", "linear", [True, True, False, True, True]),
-    ],
-)
-@torch.no_grad()
-def test_compile_and_export_equal_eager(head, tokenizer, mask):
-    net = with_head(head, electrode_position=True, tokenizer=tokenizer).eval()
-    x = torch.randn(2, 5, 600)
-    given = {} if mask is None else {"ch_mask": torch.tensor([mask, mask])}
+def test_compile_and_export_equal_eager(head):
+    """Without generating code, which takes long: what is traced is that of any backend."""
+    net = with_head(head, electrode_position=True, tokenizer="spectral").eval()
+    x, given = torch.randn(2, 5, 600), {"ch_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2).bool()}
     expected = net(x, **given)
-    if head == "attention":  # both take long to compile
-        torch.testing.assert_close(torch.compile(net, fullgraph=True)(x, **given), expected)
+    compiled = torch.compile(net, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x, **given), expected)
     torch.testing.assert_close(torch.export.export(net, (x,), given).module()(x, **given), expected)
 
 

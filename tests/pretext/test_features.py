@@ -42,7 +42,6 @@ def unrelated(x, sfreq):
 
 class TestSignalFeatures(PretextContract):
     task = SignalFeatures
-    overfit_steps = 200
     held_out_steps = 50
     noise_arguments: ClassVar = dict(features={"unrelated": unrelated})
 
@@ -149,9 +148,7 @@ def signals(n: int, n_times: int, sfreq: float, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-@pytest.mark.parametrize(
-    ("sfreq", "n_times"), [(128, 384), (128, 1280), (100, 200), (97.6, 500), (125, 1001), (60, 300)]
-)
+@pytest.mark.parametrize(("sfreq", "n_times"), [(128, 384), (97.6, 500), (125, 1001), (60, 300)])
 def test_every_feature_equals_a_slow_recomputation(name, sfreq, n_times):
     x = signals(7, n_times, sfreq)
     found = FEATURES[name](x, sfreq).reshape(len(x), -1).numpy()
@@ -159,12 +156,6 @@ def test_every_feature_equals_a_slow_recomputation(name, sfreq, n_times):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     single = FEATURES[name](x.float(), sfreq).reshape(len(x), -1)
     np.testing.assert_allclose(single, found, atol=2e-3)
-
-
-def test_there_are_31():
-    x = signals(3, 384, 128)
-    sizes = {name: function(x, 128)[0].numel() for name, function in FEATURES.items()}
-    assert sizes == dict(trend=2, bands=21, aperiodic=1, alpha=2, hjorth=2, shape=3)
 
 
 def test_the_exponent_is_that_of_the_noise_and_a_rhythm_does_not_move_it():
@@ -427,11 +418,6 @@ def test_another_rate_than_that_of_the_windows_is_refused():
     task = SignalFeatures(400, 100, sfreq=128, **SIZES)
     with pytest.raises(ValueError, match=r"100 Hz.*128 Hz"):
         make_task(task, n_times=400, encoder=encoder, sfreq=100.0)
-
-
-def test_a_task_without_a_rate_is_built_as_before():
-    encoder = PatchEncoder(100, **SIZES)
-    assert not hasattr(make_task("mae", n_times=400, encoder=encoder, sfreq=100.0), "sfreq")
 
 
 def test_the_features_are_standardised_from_the_windows(nights, tiny):

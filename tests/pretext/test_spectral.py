@@ -15,7 +15,6 @@ from braindecode_pars.pretraining import PretrainingNet
 
 class TestSpectralMAE(PretextContract):
     task = SpectralMAE
-    overfit_steps = 200
     held_out_steps = 100
 
     def ignore_signal(self, task):

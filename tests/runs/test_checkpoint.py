@@ -13,7 +13,7 @@ from safetensors import safe_open
 from support.small_runs import last_checkpoint, make_store, run
 
 from braindecode_pars.runs import run_folder
-from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs.run import RunNet
 from braindecode_pars.runs.run_folder import Checkpoint
 
 

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.runs import RunConfig, pretrain
-from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs.run import RunNet
 from braindecode_pars.signal_store import SignalStore
 
 #: Windows of three seconds; five epochs of three steps with eight examples.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import math
 import sys
 
@@ -258,10 +257,6 @@ def test_phases_are_joined():
     assert frame["valid_loss"].isna().tolist() == [True, False]
 
 
-def test_no_phase_is_an_empty_table():
-    assert history_frame({}).empty
-
-
 @pytest.fixture
 def few_steps(monkeypatch):
     """The same rule with fewer steps, to be fast."""
@@ -285,12 +280,6 @@ def test_a_given_number_wins(nights, tiny):
             PatchEncoder(100, **tiny), nights, PretrainingSettings(epochs=epochs), verbose=0
         )
         assert len(net.history) == epochs
-
-
-def test_the_log_has_the_number_of_steps(caplog):
-    with caplog.at_level(logging.INFO, "braindecode_pars"):
-        default_epochs(50, 600, 1, "Pretraining")
-    assert "600 steps" in caplog.text
 
 
 @pytest.mark.usefixtures("few_steps")
