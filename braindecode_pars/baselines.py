@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
-from braindecode_pars._common.settings import names_file
+from braindecode_pars._common.checks import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     FewLabelsClassifier,
@@ -23,7 +23,6 @@ from braindecode_pars.estimators import (
 )
 from braindecode_pars.estimators.encoder_start import SIZES
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
-from braindecode_pars.estimators.parameters import AUTO
 from braindecode_pars.estimators.window_features import (
     ChannelFeatures,
     LogAmplitude,
@@ -31,6 +30,7 @@ from braindecode_pars.estimators.window_features import (
     SlowVoltages,
     SpatialCovariance,
 )
+from braindecode_pars.estimators.windows_estimator import AUTO
 from braindecode_pars.models import FOUNDATION_MODELS
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task

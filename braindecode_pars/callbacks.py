@@ -51,7 +51,7 @@ class Pretraining(Callback):
         Number of samples in a random crop. With None, the length of the first window or of the
         first unlabelled window, whichever is shorter.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.Precision`.
+        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     verbose : int
         Verbosity: 0 prints nothing, 1 shows a progress bar.
 

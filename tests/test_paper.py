@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars.estimators.parameters import check_estimator
+from braindecode_pars.estimators.windows_estimator import check_estimator
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet
 

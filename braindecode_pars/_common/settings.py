@@ -33,14 +33,6 @@ RULES = dict(
 )
 
 
-def names_file(task: Any) -> bool:
-    """Whether a task is a class in a Python file, FILE.py:CLASS, whose code runs when it is used.
-
-    What was saved must never be taken for one: only the user decides which code runs.
-    """
-    return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
-
-
 @dataclass(frozen=True)
 class PretrainingSettings:
     """How an encoder is pretrained, whatever the windows.
@@ -60,7 +52,7 @@ class PretrainingSettings:
     warmup : float
         Share of all steps that are warm-up, see :class:`~braindecode_pars.callbacks.WarmupCosine`.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.Precision`.
+        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     device : str | torch.device | None
         Device of pretraining. ``"auto"`` uses CUDA, then MPS, then the CPU. None uses the device
         of the encoder.

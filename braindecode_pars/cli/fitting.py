@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braindecode_pars._common.settings import names_file
+from braindecode_pars._common.checks import names_file
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,
@@ -153,7 +153,7 @@ def _fit(
     """Read, train, save, and print what was done and what to do next."""
     from braindecode_pars import datasets
     from braindecode_pars._common.model_files import check_may_save, kinds_in
-    from braindecode_pars.estimators.parameters import check_estimator
+    from braindecode_pars.estimators.windows_estimator import check_estimator
     from braindecode_pars.signal_store.index import is_store
 
     is_folder = Path(folder).is_dir() and not is_store(folder)

@@ -2,13 +2,12 @@
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.estimators.augmentation import ChannelNoise
-from braindecode_pars.estimators.classifier import PARSClassifier
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.few_labels import FewLabelsClassifier
 from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.network import NetworkClassifier
-from braindecode_pars.estimators.regressor import PARSRegressor
+from braindecode_pars.estimators.pars_estimator import PARSClassifier, PARSRegressor
 from braindecode_pars.estimators.smoothing import HMMSmoothing
 from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
@@ -17,20 +18,22 @@ from torch import Tensor
 
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import EMBEDDER, kinds_in
-from braindecode_pars._common.seeding import drawing
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
 from braindecode_pars.estimators.encoder_start import (
-    EncoderEstimator,
     EncoderStart,
+    count_encoder_parameters,
     encoder_start,
     further_windows,
 )
 from braindecode_pars.estimators.windows_estimator import (
+    WindowsEstimator,
     batches,
     check_finite,
     check_n_chans,
+    fitted_history,
     read_to_predict,
     read_windows,
     remember_windows,
@@ -39,13 +42,19 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
+from braindecode_pars.pretrained.saved import (
+    SavedEstimator,
+    describe_encoder,
+    encoder_digest,
+    load_encoder,
+)
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.once import computed_once
 from braindecode_pars.windows.table import Windows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEmbedder(TransformerMixin, EncoderEstimator):
+class PARSEmbedder(TransformerMixin, SavedEstimator, WindowsEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
@@ -102,8 +111,32 @@ random_state, verbose, checkpoint_dir
     True
     """
 
+    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
+    pretext_params: dict[str, Any] | None = None
+    encoder: Any = None
+    continue_pretraining: bool = False
     pooling: str = "auto"
     layer: int = -1
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    patch_seconds: float = 1.0
+    embed_dim: int = 64
+    num_layers: int = 2
+    num_heads: int = 4
+    mlp_dim: int = 128
+    tokenizer: str = "spectral"
+    pretrain_epochs: int | None = None
+    pretrain_batch_size: int = BATCH_SIZE
+    pretrain_lr: float = LEARNING_RATE
+    pretrain_callbacks: list | None = None
+    weight_decay: float = WEIGHT_DECAY
+    precision: str = "float32"
+    compile: bool = False
+    device: str = "auto"
+    random_state: Any = None
+    verbose: int = 1
+    checkpoint_dir: str | Path | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -141,8 +174,7 @@ random_state, verbose, checkpoint_dir
         with training(self) as seeds:
             start, windows = self._begin(X, groups)
             further = further_windows(self, unlabeled, windows)
-            with drawing():
-                self.encoder_ = PatchEncoder(**start.sizes)
+            self.encoder_ = PatchEncoder(**start.sizes)
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
                 start.pretrain(self.encoder_, [windows, *further], seeds.pretraining, self._keep)
@@ -185,8 +217,17 @@ random_state, verbose, checkpoint_dir
         with without_training(self) as (embedder, _):
             return embedder_cost(*embedder._begin(X, groups))
 
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use."""
+        return count_encoder_parameters(self, X)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses of pretraining, one row per epoch, as in :class:`PARSClassifier`."""
+        return fitted_history(self)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return one embedding vector per window.

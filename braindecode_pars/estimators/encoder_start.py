@@ -5,25 +5,18 @@ An encoder is given, or a new one is built. ``PARSEmbedder`` and ``PARSClassifie
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
-
-from sklearn.base import BaseEstimator
+from typing import Any
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
 from braindecode_pars._common.computing import n_parameters
-from braindecode_pars._common.model_files import ENCODER, check_may_save
-from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
+from braindecode_pars._common.settings import PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.windows_estimator import (
-    TrainedEstimator,
-    WindowsEstimator,
     advice,
     preprocessing_of,
     read_windows,
@@ -34,7 +27,7 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
-from braindecode_pars.pretrained.saved import SavedEstimator, load_encoder, save_encoder
+from braindecode_pars.pretrained.saved import load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
@@ -50,89 +43,30 @@ SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 _SHARED_SETTINGS = ("weight_decay", "precision", "compile", "device")
 
 
-class GivenEncoder(SavedEstimator, WindowsEstimator):
-    """An estimator that is given an encoder."""
-
-    encoder: Any
-
-    def __sklearn_clone__(self) -> Self:
-        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
-        without_encoder = copy.copy(self)
-        without_encoder.encoder = None
-        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
-        cloned.encoder = self.encoder
-        return cloned
-
-    def _given_card(self) -> EncoderCard | None:
-        """Card of the encoder that is given, before any fit; None without one.
-
-        None too when it cannot be read: the fit raises the error.
-        """
-        try:
-            return None if self.encoder is None else load_encoder(self.encoder).card
-        except (OSError, TypeError, ValueError):
-            return None
+def has_to_pretrain(estimator: Any) -> bool:
+    """Whether there is something to pretrain: a new encoder, or one that it continues with."""
+    is_wanted = estimator.encoder is None or estimator.continue_pretraining
+    return is_wanted and estimator.pretext is not None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EncoderEstimator(GivenEncoder, TrainedEstimator):
-    """An estimator that pretrains an encoder, or is given one."""
+def count_encoder_parameters(estimator: Any, X: Any) -> int:
+    """Return the number of parameters of the encoder that ``fit`` would use.
 
-    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
-    pretext_params: dict[str, Any] | None = None
-    encoder: Any = None
-    continue_pretraining: bool = False
-    patch_seconds: float = 1.0
-    embed_dim: int = 64
-    num_layers: int = 2
-    num_heads: int = 4
-    mlp_dim: int = 128
-    tokenizer: str = "spectral"
-    pretrain_epochs: int | None = None
-    pretrain_batch_size: int = BATCH_SIZE
-    pretrain_lr: float = LEARNING_RATE
-    pretrain_callbacks: list | None = None
-    precision: str = "float32"
-    compile: bool = False
-    checkpoint_dir: str | Path | None = None
+    Parameters
+    ----------
+    estimator : PARSClassifier | PARSRegressor | PARSEmbedder
+        Estimator, which is not changed.
+    X : windows
+        As in ``fit``. Their sampling rate determines the size of a patch.
 
-    def _check(self) -> None:
-        super()._check()
-        if self.continue_pretraining and (self.encoder is None or self.pretext is None):
-            raise ValueError(
-                "continue_pretraining=True needs an encoder and a pretext task; got "
-                f"encoder={self.encoder!r} and pretext={self.pretext!r}."
-            )
-        if self.checkpoint_dir is not None:  # a wrong path fails before training
-            folder = Path(self.checkpoint_dir).expanduser()
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
-            check_may_save(folder, ENCODER)
-
-    @property
-    def _pretrains(self) -> bool:
-        """Whether there is something to pretrain: a new encoder, or one that it continues with."""
-        is_wanted = self.encoder is None or self.continue_pretraining
-        return is_wanted and self.pretext is not None
-
-    def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use.
-
-        Parameters
-        ----------
-        X : windows
-            As in ``fit``. Their sampling rate determines the size of a patch.
-
-        Returns
-        -------
-        int
-            Number of parameters of the given encoder, or of a new one.
-        """
-        with without_training(self) as (unfitted, _):
-            windows = read_windows(unfitted, X, any_montage=True)
-            return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
+    Returns
+    -------
+    int
+        Number of parameters of the given encoder, or of a new one.
+    """
+    with without_training(estimator) as (unfitted, _):
+        windows = read_windows(unfitted, X, any_montage=True)
+        return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
 
 
 @dataclass(frozen=True)
@@ -156,7 +90,7 @@ class EncoderStart:
     @property
     def is_pretrained(self) -> bool:
         """Whether the fit pretrains: a new encoder, or one that it continues with."""
-        return self.estimator._pretrains and self.estimator.pretrain_epochs != 0
+        return has_to_pretrain(self.estimator) and self.estimator.pretrain_epochs != 0
 
     @property
     def settings(self) -> PretrainingSettings:
@@ -334,7 +268,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     else:
         further = pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     warn_of_amplitudes(further)
-    if not estimator._pretrains:
+    if not has_to_pretrain(estimator):
         reason = "pretext is None"
         if estimator.encoder is not None:
             reason = "an encoder was given; continue_pretraining=True continues with it"

@@ -13,33 +13,37 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import choice, listed, optional
+from braindecode_pars._common.checks import listed
 from braindecode_pars._common.computing import find_device, n_parameters
 from braindecode_pars._common.model_files import FEW_LABELS
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
-from braindecode_pars.estimators.encoder_start import GivenEncoder, encoder_start
+from braindecode_pars.estimators.encoder_start import encoder_start
 from braindecode_pars.estimators.linear_probe import (
     DEFAULT_C,
     fit_searched,
     folds_of_subjects,
     logistic_regression,
 )
+from braindecode_pars.estimators.smoothing import Transitions
 from braindecode_pars.estimators.transformers import MIN_WINDOWS, subject_numbers, subtract_means
-from braindecode_pars.estimators.transitions import Transitions
 from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
 from braindecode_pars.estimators.windows_estimator import (
-    WindowsClassifier,
     batches,
     check_finite,
     check_n_chans,
     fresh_fit,
-    read_labelled,
     read_to_predict,
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained.cards import fine_tuned_card
-from braindecode_pars.pretrained.saved import describe_encoder, encoder_digest, load_encoder
+from braindecode_pars.pretrained.saved import (
+    SavedEstimator,
+    describe_encoder,
+    encoder_digest,
+    load_encoder,
+)
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.labels import cross_entropy_weights
@@ -55,7 +59,7 @@ _NOT_SEARCHED = "not searched, since it needs three known subjects and all class
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
+class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
     r"""Classify windows with the labels of few people: three views of a window vote.
 
     Each view has a logistic regression of its own, after features are standardised. The
@@ -172,7 +176,6 @@ class FewLabelsClassifier(WindowsClassifier, GivenEncoder):
     verbose: int = 1
 
     _kind = FEW_LABELS
-    _own_rules = {"recenter": optional(choice("auto", "subject"))}  # noqa: RUF012
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "views_")

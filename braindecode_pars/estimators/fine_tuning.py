@@ -33,12 +33,10 @@ from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import quiet, warn_user
-from braindecode_pars._common.computing import Precision, find_device
-from braindecode_pars._common.seeding import OwnDraws
+from braindecode_pars._common.computing import TrainingNet, find_device
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
-    NoSilentFailure,
     ProgressLine,
     RestoredEpoch,
     WarmupCosine,
@@ -47,7 +45,7 @@ from braindecode_pars._common.training import (
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.parameters import AUTO
+from braindecode_pars.estimators.windows_estimator import AUTO
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
@@ -59,11 +57,11 @@ from braindecode_pars.windows.table import Windows
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
+class FineTuningNet(TrainingNet, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
-class RegressionNet(NoSilentFailure, OwnDraws, Precision, NeuralNetRegressor):
+class RegressionNet(TrainingNet, NeuralNetRegressor):
     """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -15,22 +15,24 @@ from typing import Any
 
 import braindecode.models
 import numpy as np
+import pandas as pd
 import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
-from braindecode_pars._common.seeding import drawing, seeded
+from braindecode_pars._common.computing import seeded
+from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
 from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
-from braindecode_pars.estimators.parameters import AUTO
+from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
 from braindecode_pars.estimators.windows_estimator import (
-    LogitClassifier,
+    AUTO,
     Seeds,
     check_finite,
+    fitted_history,
     preprocessing_of,
-    read_labelled,
     read_to_predict,
     remember_windows,
     training,
@@ -39,6 +41,7 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import foundation
 from braindecode_pars.models.foundation import InputFormat, Prepare
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.held_out import hold_out
 from braindecode_pars.windows.table import Windows
@@ -47,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NetworkClassifier(LogitClassifier):
+class NetworkClassifier(WindowsClassifier):
     """A braindecode model, trained on labelled windows from scratch or from published weights.
 
     This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
@@ -122,6 +125,24 @@ verbose
     input_format: InputFormat | None = None
     freeze_encoder: bool | str = AUTO
     head_epochs: int | str = AUTO
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    finetune_epochs: int | None = None
+    finetune_batch_size: int = 32
+    finetune_lr: float = 1e-3
+    finetune_warmup: float | None = 0.1
+    gradient_clip: float | None = 1.0
+    label_smoothing: float = 0.0
+    weight_decay: float = WEIGHT_DECAY
+    augmentation: Any = None
+    class_weight: str | dict | None = "balanced"
+    validation: float | str = 0.0
+    unlabeled_label: Any = "auto"
+    callbacks: list | None = None
+    device: str = "auto"
+    random_state: Any = None
+    verbose: int = 1
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
         """Train on the labelled windows.
@@ -162,6 +183,14 @@ verbose
             warn_of_fine_tuning(self, train, valid)
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "net_") and len(self.net_.history) > 0
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row per epoch, as in :class:`~braindecode_pars.PARSClassifier`."""
+        return fitted_history(self)
+
     def _check(self) -> None:
         super()._check()
         network = _model_class(self.network)
@@ -194,8 +223,7 @@ verbose
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = preprocessing_of(self, windows)
         train, valid = hold_out(windows, self.validation, seeds.split)
-        with drawing():
-            module = self._build(train) if self.weights is None else self._build_pretrained(train)
+        module = self._build(train) if self.weights is None else self._build_pretrained(train)
         frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
         at = self._head_epochs + 1
         further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []

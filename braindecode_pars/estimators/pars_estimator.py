@@ -1,27 +1,35 @@
-"""What PARSClassifier and PARSRegressor share: pretraining, then fine-tuning of a PARSNet."""
+"""PARSClassifier and PARSRegressor: an encoder is pretrained, then a PARSNet is fine-tuned.
+
+``PARSEstimator`` has the parameters and the fit of both. The two classes say what labels are, and
+what the outputs of the network mean. ``encoder_start`` pretrains, ``fine_tuning`` fine-tunes.
+"""
 
 from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import ENTRIES
-from braindecode_pars._common.seeding import drawing
+from braindecode_pars._common.model_files import CLASSIFIER, ENTRIES, REGRESSOR
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import (
-    EncoderEstimator,
     EncoderStart,
+    count_encoder_parameters,
     encoder_start,
     further_windows,
 )
@@ -30,43 +38,89 @@ from braindecode_pars.estimators.fine_tuning import (
     fine_tuning_net,
     warn_of_fine_tuning,
 )
-from braindecode_pars.estimators.parameters import AUTO
-from braindecode_pars.estimators.transitions import Transitions
+from braindecode_pars.estimators.predict_raw import predict_raw
+from braindecode_pars.estimators.smoothing import Transitions
+from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
 from braindecode_pars.estimators.windows_estimator import (
-    FineTunedEstimator,
+    AUTO,
     Seeds,
+    WindowsEstimator,
     batches,
     check_finite,
+    fitted_history,
     positions_for,
     read_to_predict,
+    read_windows,
     training,
     without_training,
 )
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.electrodes import electrode_positions
+from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import fine_tuned_card, read_card, unique_subjects
+from braindecode_pars.pretrained.saved import SavedEstimator
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range
-from braindecode_pars.windows.held_out import drop_held_out, without_held_out_splits
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
+from braindecode_pars.windows.labels import check_weights, targets_of
 from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEstimator(FineTunedEstimator, EncoderEstimator):
+class PARSEstimator(SavedEstimator, WindowsEstimator):
     """An estimator that pretrains an encoder and fine-tunes a PARSNet; PARSClassifier describes it.
 
     A subclass says what the labels are, and what the outputs of the network mean.
     """
 
-    freeze_encoder: str | bool = "auto"
+    # The windows
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    # The encoder, new or given, and its pretraining
+    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
+    pretext_params: dict[str, Any] | None = None
+    encoder: Any = None
+    continue_pretraining: bool = False
+    patch_seconds: float = 1.0
+    embed_dim: int = 64
+    num_layers: int = 2
+    num_heads: int = 4
+    mlp_dim: int = 128
+    tokenizer: str = "spectral"
+    pretrain_epochs: int | None = None
+    pretrain_batch_size: int = BATCH_SIZE
+    pretrain_lr: float = LEARNING_RATE
+    pretrain_callbacks: list | None = None
+    # The head
     channel_drop_prob: float = 0.5
     electrode_position: str | bool = "auto"
     amplitude: bool = True
     head: str = "auto"
+    # Fine-tuning
+    freeze_encoder: str | bool = "auto"
     head_epochs: str | int = "auto"
     encoder_lr_factor: str | float | tuple[float, float] = "auto"
     drop_prob: float = 0.0
+    finetune_epochs: int | None = None
+    finetune_batch_size: int = 32
+    finetune_lr: float = 1e-3
+    finetune_warmup: float | None = 0.1
+    gradient_clip: float | None = 1.0
+    augmentation: Any = None
+    validation: float | str = 0.0
+    callbacks: list | None = None
+    # Both
+    weight_decay: float = WEIGHT_DECAY
+    precision: str = "float32"
+    compile: bool = False
+    device: str = "auto"
+    random_state: Any = None
+    verbose: int = 1
+    checkpoint_dir: str | Path | None = None
 
     @abstractmethod
     def _read(
@@ -116,19 +170,18 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         train, valid = self._hold_out(windows[labelled], seeds.split)
         head = self._head()
         self._check_positions()
-        with drawing():
-            module = PARSNet(
-                n_outputs=len(getattr(self, "classes_", ["one number"])),
-                n_chans=self.n_chans_,
-                chs_info=self.chs_info_ or None,
-                n_times=self.n_times_,
-                sfreq=self.sfreq_,
-                channel_drop_prob=self.channel_drop_prob,
-                electrode_position=self.electrode_position,
-                amplitude=self.amplitude,
-                head=head,
-                **start.sizes,
-            )
+        module = PARSNet(
+            n_outputs=len(getattr(self, "classes_", ["one number"])),
+            n_chans=self.n_chans_,
+            chs_info=self.chs_info_ or None,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            channel_drop_prob=self.channel_drop_prob,
+            electrode_position=self.electrode_position,
+            amplitude=self.amplitude,
+            head=head,
+            **start.sizes,
+        )
         self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         self.fine_tuning_["head"] = head
         if self.verbose and self.encoder is not None:
@@ -214,6 +267,29 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
             return fine_tuning_cost(start, unfitted.net_, train, sum(map(len, parts)))
 
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use."""
+        return count_encoder_parameters(self, X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining, the net exists but its head is untrained.
+        return hasattr(self, "net_") and len(self.net_.history) > 0
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row per epoch, over pretraining and fine-tuning.
+
+        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
+        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
+        ``restored`` is True for the epoch whose state the model has: that with the lowest
+        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
+        another. Where it is never True, as without validation, the model has the last state. A task
+        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
+        A value is NaN when its phase has no such loss.
+        :func:`~braindecode_pars.plotting.training_curves` plots this table.
+        """
+        return fitted_history(self)
+
     @property
     def encoder_(self) -> PatchEncoder:
         """The fine-tuned encoder."""
@@ -274,6 +350,526 @@ class PARSEstimator(FineTunedEstimator, EncoderEstimator):
         self.net_ = fine_tuning_net(self, loaded, class_weights=of_classes)
         self.fine_tuning_["head"] = loaded.head
         self.net_.history.extend(described["history"]["fine-tuning"])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PARSClassifier(WindowsClassifier, PARSEstimator):
+    """Pretrain an encoder without labels, then fine-tune it with labels.
+
+    This scikit-learn classifier runs the whole method of the paper: a pretext task on single
+    channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all channels (section 2.4).
+    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The defaults are small
+    enough for a laptop.
+
+    Parameters
+    ----------
+    pretext : str | type[PretextTask] | PretextTask | None
+        Pretext task as a name (``"pars"``, ``"mae"``, ``"spectral"``, ``"features"``,
+        ``"mp3"``, ``"droppos"``, ``"joint"``), a class or an instance. With None, the model is
+        trained from scratch.
+    pretext_params : dict | None
+        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+    encoder : path | str | fitted estimator, net or model | None
+        Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
+        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
+        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never changed. A string is a
+        folder, the name of an encoder in the package (``"small"``), or a model id of the Hugging
+        Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses an earlier
+        download. See
+        :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
+    continue_pretraining : bool
+        Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
+        windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
+        test subjects this is transductive: report it as such.
+    freeze_encoder : "auto" | bool
+        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
+        ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes an ``encoder``
+        that is given when it is trained on labels of fewer than 24 people, or of unknown ones, and
+        neither of these two is given. The log says what it chose, and so does ``fine_tuning_``.
+    sfreq : float | None
+        Sampling rate in Hz, for windows without one (arrays, lists).
+    preprocessing : Preprocessing | dict | None
+        What was done with the recordings, for what the windows do not tell, such as arrays: a
+        :class:`~braindecode_pars.recordings.preprocessing.Preprocessing` or a dict of its entries.
+        Entries that contradict the records of MNE or braindecode are used, with a warning.
+    channels : list of str | None
+        Names of the channels to use, in this order. None uses all EEG channels: those with the
+        MNE type "eeg", "ecog", "seeg" or "dbs" whose name is not that of another signal, such as
+        ``EOG1`` or ``SpO2``. Channels that are marked as bad are never used.
+    patch_seconds : float
+        Length of a patch in seconds. When the sampling rate is unknown, a patch is a thirtieth of
+        the window, and ``fit`` warns.
+    embed_dim, num_layers, num_heads, mlp_dim : int
+        Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
+    tokenizer : "spectral" | "linear"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`. The paper's is
+        linear.
+    channel_drop_prob : float
+        Probability of dropping a channel in fine-tuning.
+    electrode_position : "auto" | bool
+        Whether a code of the electrode position is added to the spatial tokens, see
+        :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it when the training windows have the
+        same channels and the position of at least one is known; the log says so. The paper has no
+        positions.
+    amplitude : bool
+        Whether the model receives the amplitude of each channel relative to the others, see
+        :class:`~braindecode_pars.PARSNet`. The paper has no amplitudes.
+    head : "auto" | "attention" | "spatial_filter" | "both"
+        How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The paper's
+        attention treats channels as a set, and hardly tells left from right. Spatial filters use
+        electrode positions whatever ``electrode_position`` is. ``"auto"`` takes them when the
+        training windows have the same channels, more than one, and the position of at least one is
+        known, and attention otherwise; ``fine_tuning_`` says what it took.
+    pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
+        Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
+        linear warm-up and cosine annealing. With None there are 50 epochs, or as many more as 600
+        steps take.
+    finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
+        Number of epochs, batch size and learning rate of fine-tuning. With None there are 30
+        epochs, or as many more as 60 steps take.
+    finetune_warmup : float | None
+        Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
+        on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
+        constant, or that of a scheduler in ``callbacks``.
+    head_epochs : "auto" | int
+        Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
+        encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
+        ``"auto"`` is a third of the epochs for an ``encoder`` that is given, and 0 otherwise.
+    encoder_lr_factor : "auto" | float | (float, float)
+        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr``. Two numbers are
+        the factors of the tokens and of the last layer; those between grow by equal ratios (Howard
+        and Ruder 2018). 0 is the same as ``freeze_encoder=True``. ``"auto"`` is (0.01, 0.1) for an
+        ``encoder`` that is given, and 1 otherwise.
+    gradient_clip : float | None
+        Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
+        gradient is shortened to this norm. With None it is not.
+    label_smoothing : float
+        Probability in [0, 1) that each training label gives to all classes in equal parts (Szegedy
+        et al. 2016). The training loss is that of these labels; the validation loss is that of the
+        true ones.
+    drop_prob : float
+        Dropout probability of the encoder in fine-tuning, also of a frozen one. It replaces that
+        of a given encoder.
+    weight_decay : float
+        Weight decay of pretraining and of fine-tuning.
+    augmentation : str | dict | braindecode Transform | list of these | None
+        Augmentation of the training batches in fine-tuning: transforms, their names, or dicts such
+        as ``{"name": "GaussianNoise", "std": 0.1}``, see
+        :func:`~braindecode_pars.estimators.augmentation.make_augmentation`.
+    class_weight : "balanced" | dict | None
+        Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c) of the training labels
+        (section 2.5); a dict maps labels to weights.
+    validation : float | "split"
+        Share of the subjects that ``fit`` holds out for internal validation. When the subjects
+        are unknown, it is a share of the windows, stratified by label. ``"split"`` holds out the
+        windows whose recordings have ``split`` ``"valid"`` in their description, such as the
+        validation subjects of a published corpus; all other labelled windows must have the split
+        ``"train"``. The held-out windows are
+        used neither for pretraining nor for fine-tuning. An ``encoder`` that was pretrained before
+        may have seen a random share without labels, as may the one that the fits of an
+        :func:`~braindecode_pars.evaluation.ablation` share. The state with the lowest validation
+        loss is restored. This loss is the mean of the cross-entropies of all held-out windows, each
+        with the weight of its class. With 0, all windows are training windows and the last state is
+        kept.
+    unlabeled_label : hashable | None
+        Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
+        -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
+        warning. With None every window is labelled, so that -1 is a class like any other.
+    callbacks : list of skorch callbacks | None
+        Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
+        callback that monitors the validation loss needs ``validation``. Early stopping with a
+        warm-up ends before the rate has fallen to zero.
+    pretrain_callbacks : list of skorch callbacks | None
+        Callbacks for pretraining, which has its own schedule and no validation windows.
+    precision : "float32" | "bfloat16"
+        Floating-point precision of training. Weights and predictions are always float32.
+    compile : bool
+        Whether the encoder, and in pretraining the decoder, is compiled. Compiling takes about a
+        minute, so it pays off when training takes hours.
+    device : str
+        Name of a torch device. ``"auto"`` uses CUDA, then MPS, then the CPU.
+    random_state : int | RandomState | None
+        Seed of all random draws. With an int, two fits on the CPU give exactly the same weights.
+    verbose : int
+        Verbosity: 0 prints nothing, 1 shows one progress bar per phase.
+    checkpoint_dir : path | None
+        Folder for the pretrained encoder, which is written before fine-tuning starts.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels, in the order of the columns of ``predict_proba``.
+    class_names_ : dict of label to str | None
+        Name of each label, where the data have names: in the ``mapping`` of braindecode's windows,
+        or the ``event_id`` of an mne.Epochs. None for other data, and for labels given as ``y``
+        that are not those of the data.
+    net_ : skorch.NeuralNetClassifier
+        Fine-tuned net; its module is a PARSNet.
+    encoder_ : PatchEncoder
+        Fine-tuned encoder.
+    encoder_card_ : EncoderCard
+        Training data and pretext task of the encoder.
+    fine_tuning_ : dict
+        ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` as they were in the
+        fit, without "auto" and None, see
+        :func:`~braindecode_pars.estimators.fine_tuning.fine_tuning_defaults`.
+    history_ : pandas.DataFrame
+        Losses, one row per epoch, over both phases.
+    load_report_ : LoadReport
+        Tensors that were loaded. Only present when the encoder or the model came from a folder.
+    sfreq_ : float | None
+        Sampling rate of the training windows in Hz; None when it is unknown.
+    preprocessing_ : Preprocessing
+        Preprocessing of the training windows, as far as it is known. Windows to predict that were
+        prepared otherwise give a warning.
+    amplitudes_ : AmplitudeRange | None
+        Usual amplitudes of the training windows: 5th and 95th percentile (``low``, ``high``) of the
+        standard deviations of a channel in a window. ``predict_raw`` compares a recording with it.
+    transitions_ : Transitions | None
+        Which labels follow each other in the training windows, for ``predict_raw(smooth=True)``.
+        None when no two windows touch in time.
+    n_chans_, n_times_ : int
+        Number of channels and of samples in a training window.
+    chs_info_ : list of dict | None
+        Channels as in ``mne.Info["chs"]``. None when the channels of the training windows are
+        unknown; an empty list when the recordings have different channels.
+
+    References
+    ----------
+    Howard and Ruder 2018, Universal language model fine-tuning for text classification,
+    arXiv:1801.06146.
+
+    Kumar et al. 2022, Fine-tuning can distort pretrained features and underperform
+    out-of-distribution, arXiv:2202.10054.
+
+    Szegedy et al. 2016, Rethinking the inception architecture for computer vision,
+    arXiv:1512.00567.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSClassifier, datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> clf = PARSClassifier(pretrain_epochs=1, finetune_epochs=1, verbose=0)
+    >>> clf.fit(windows).predict_proba(windows).shape[0] == len(windows)
+    True
+    >>> clf.encoder_card_.task, clf.encoder_card_.seen_subjects
+    ('pars', {1, 2, 3})
+    """
+
+    label_smoothing: float = 0.0
+    class_weight: str | dict | None = "balanced"
+    unlabeled_label: Any = "auto"
+
+    _kind = CLASSIFIER
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+    ) -> PARSClassifier:
+        """Pretrain on the training windows, then fine-tune on the labelled ones.
+
+        Parameters
+        ----------
+        X : windows
+            Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
+            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). Recordings
+            may have their channels in different orders. When they have different numbers of
+            channels, or different channels with ``electrode_position=True`` or spatial filters,
+            their common channels are used and a warning lists the others.
+        y : array-like, shape (n_windows,) | None
+            Labels of any type. None uses the labels of the dataset.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for ``validation`` and the card of the encoder.
+            None uses the subjects of the dataset.
+        unlabeled : windows | SignalStore | SyntheticSignals | None
+            Further windows for pretraining, with any montage. A store is cut into windows of the
+            same length as those of ``X``, without people of its validation and test splits. With
+            ``channels``, only these are used; windows that have none of them keep all their EEG
+            channels.
+
+        Returns
+        -------
+        PARSClassifier
+            The fitted classifier itself.
+
+        Raises
+        ------
+        TypeError
+            When ``X`` is of another type or contains continuous recordings, or when a parameter
+            has the wrong type.
+        ValueError
+            When windows are missing, are malformed or contain NaN; when labels are missing, are
+            all the same, or are exactly -1 and +1 (see ``unlabeled_label``); when sampling rates
+            differ from each other or from that of the encoder; when a window is shorter than a
+            patch; when ``validation`` is "split" and a labelled window has neither the split
+            "train" nor "valid"; when a loss is not finite.
+        FileNotFoundError
+            When ``encoder`` is not an existing folder or model.
+        KeyboardInterrupt
+            After Ctrl-C. The weights trained so far are kept.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            When pretraining or fine-tuning cannot have learned, or has learned nothing: too few
+            steps, a pretraining loss at chance, a validation loss that never fell, or a class that
+            is predicted for no training window.
+        """
+        return self._fit(X, y, groups, unlabeled)
+
+    def _read(
+        self, X: Any, y: Any, groups: Any, *, any_montage: bool
+    ) -> tuple[Windows, np.ndarray]:
+        windows = read_labelled(self, X, y, groups, any_montage=any_montage)
+        return windows, windows.labels >= 0
+
+    def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
+        return hold_out(windows, self.validation, seed)
+
+    def _logits(self, X: Any, groups: Any) -> Tensor:
+        return self._outputs(X)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PARSRegressor(RegressorMixin, PARSEstimator):
+    """Pretrain an encoder without labels, then fine-tune it to predict a number.
+
+    The number is one of each window, such as a reaction time, or one that all windows of a subject
+    share, such as an age. Encoder, network and training are those of
+    :class:`~braindecode_pars.PARSClassifier`; the network has one output, and another loss. The
+    paper has no regression.
+
+    Parameters
+    ----------
+    loss : "mse" | "huber"
+        Loss of fine-tuning: the mean squared error, or Huber's, in which errors of more than one
+        standard deviation of the training targets count linearly. Outliers then move the model
+        less.
+    pretext, pretext_params, encoder, continue_pretraining, freeze_encoder, sfreq, preprocessing, \
+channels, patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, channel_drop_prob, \
+electrode_position, amplitude, head
+        As in :class:`~braindecode_pars.PARSClassifier`.
+    pretrain_epochs, pretrain_batch_size, pretrain_lr, finetune_epochs, finetune_batch_size, \
+finetune_lr, finetune_warmup, head_epochs, encoder_lr_factor, gradient_clip, drop_prob, \
+weight_decay, augmentation, callbacks, pretrain_callbacks
+        As in :class:`~braindecode_pars.PARSClassifier`.
+    validation : float | "split"
+        As in :class:`~braindecode_pars.PARSClassifier`, but a share of the windows is not
+        stratified.
+    precision, compile, device, random_state, verbose, checkpoint_dir
+        As in :class:`~braindecode_pars.PARSClassifier`.
+
+    Attributes
+    ----------
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the targets of the training windows. The network learns
+        targets minus the mean, divided by the standard deviation.
+    net_ : skorch.NeuralNetRegressor
+        Fine-tuned net; its module is a PARSNet.
+    encoder_, encoder_card_, fine_tuning_, history_, load_report_, sfreq_, preprocessing_, \
+amplitudes_, n_chans_, n_times_, chs_info_
+        As in :class:`~braindecode_pars.PARSClassifier`. The losses are those of standardised
+        targets: with the mean squared error, 1 is about that of the mean of the training targets.
+
+    Notes
+    -----
+    Compare it with a ridge regression on the features of the frozen encoder, which trains no
+    network. For an age there are as many targets as subjects, so score subjects that are held out:
+    :func:`~braindecode_pars.evaluation.regression_scores` has the scores over windows and over
+    subjects.
+
+    References
+    ----------
+    Huber 1964, Robust estimation of a location parameter, Annals of Mathematical Statistics 35.
+
+    Examples
+    --------
+    A target of each window: the depth of simulated sleep.
+
+    >>> import numpy as np
+    >>> from braindecode_pars import PARSRegressor, as_sklearn, datasets
+    >>> X, stages, subjects = as_sklearn(datasets.simulated.sleep(3, hours=0.2, n_chans=2))
+    >>> depth = np.array([0.0, 1.0, 2.0, 3.0, 1.0])[stages]
+    >>> regressor = PARSRegressor(pretrain_epochs=1, finetune_epochs=1, verbose=0)
+    >>> regressor.fit(X, depth).predict(X).shape == depth.shape
+    True
+
+    The baseline:
+
+    >>> from sklearn.linear_model import RidgeCV
+    >>> from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import PARSEmbedder
+    >>> ridge = make_pipeline(
+    ...     PARSEmbedder(None, random_state=0, verbose=0),  # encoder="small" for yours
+    ...     StandardScaler(),
+    ...     RidgeCV(np.logspace(-2, 4, 13)),
+    ... )
+    >>> cross_val_predict(ridge, X, depth, groups=subjects, cv=LeaveOneGroupOut()).shape
+    (72,)
+    """
+
+    loss: str = "mse"
+
+    _kind = REGRESSOR
+
+    # With scikit-learn's metadata routing, groups that are passed reach the predictions.
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict = {"groups": True}  # noqa: RUF012
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+    ) -> PARSRegressor:
+        """Pretrain on the training windows, then fine-tune on those with a target.
+
+        Parameters
+        ----------
+        X, groups, unlabeled
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+        y : array-like, shape (n_windows,) | None
+            Targets, in any unit. NaN marks windows without one, which are used for pretraining
+            only. None uses the labels of the dataset, unless they are codes of named classes.
+
+        Returns
+        -------
+        PARSRegressor
+            The fitted regressor itself.
+
+        Raises
+        ------
+        TypeError, FileNotFoundError, KeyboardInterrupt
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+        ValueError
+            For the same windows and settings as there; when targets are missing, are no real
+            numbers, are codes of the dataset's classes, are infinite, or are all the same.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            When pretraining or fine-tuning cannot have learned, or has learned nothing: too few
+            steps, a pretraining loss at chance, or a validation loss that never fell, or was never
+            below that of the mean of the training targets.
+        """
+        return self._fit(X, y, groups, unlabeled)
+
+    def _read(
+        self, X: Any, y: Any, groups: Any, *, any_montage: bool
+    ) -> tuple[Windows, np.ndarray]:
+        windows = read_windows(self, X, y, groups, any_montage=any_montage)
+        targets = _targets(windows, y)
+        return windows.with_labels(targets), ~np.isnan(targets)
+
+    def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
+        train, valid = hold_out(windows, self.validation, seed, stratified=False)
+        targets = train.labels
+        if np.ptp(targets) == 0:
+            # scikit-learn's estimator checks expect "one sample" in the message.
+            raise ValueError(
+                f"All training targets are {targets[0]:g}, as if there were one sample; pass "
+                "targets that differ."
+            )
+        self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
+        return self._standardised(train), None if valid is None else self._standardised(valid)
+
+    def _standardised(self, windows: Windows) -> Windows:
+        # In single precision, since some GPUs have no other.
+        targets = (windows.labels - self.target_mean_) / self.target_scale_
+        return windows.with_labels(targets.astype(np.float32))
+
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the predicted number of each window.
+
+        Parameters
+        ----------
+        X, groups
+            As in :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_windows,)
+            Predictions, in the unit of the targets.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+        """
+        outputs = self._outputs(X)[:, 0].double().numpy()
+        return self.target_mean_ + self.target_scale_ * outputs
+
+    def predict_raw(
+        self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True, rescale: bool = False
+    ) -> pd.DataFrame:
+        """Predict a continuous recording, window after window.
+
+        Parameters
+        ----------
+        raw, overlap, preprocess, rescale
+            As in :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each window, with ``onset`` and ``duration`` in seconds, ``prediction`` in
+            the unit of the targets, NaN in a window with a gap or a "BAD" annotation, and
+            ``n_chans``. With ``overlap``, a prediction is the mean over the windows that share
+            samples with the row. Its ``attrs`` are those of PARSClassifier, without classes.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As in :meth:`PARSClassifier.predict_raw
+            <braindecode_pars.PARSClassifier.predict_raw>`.
+        """
+        return predict_raw(self, raw, overlap=overlap, preprocess=preprocess, rescale=rescale)
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> float:
+        """Return the coefficient of determination, r2, of the windows with a target.
+
+        Parameters
+        ----------
+        X, groups
+            As in ``predict``.
+        y : array-like, shape (n_windows,) | None
+            Targets. Windows with NaN are ignored. None uses the labels of the dataset.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for the mean of ``y``, and less than 0 for worse ones.
+
+        Raises
+        ------
+        ValueError
+            When windows, targets or weights are malformed, or when no target is known.
+        """
+        check_is_fitted(self)
+        given = as_windows(X, y, groups)
+        targets = _targets(given, y)
+        known = ~np.isnan(targets)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(given))[known]
+        predicted = self.predict(given)[known]
+        return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
+
+
+def _targets(windows: Windows, y: Any) -> np.ndarray:
+    """Return the targets of windows: ``y``, or the labels of the dataset if they are quantities."""
+    found = set() if windows.y is None else {*windows.y.tolist()}
+    named = (windows.label_names or {}).items()
+    names = [name for name, code in named if code in found and name != str(code)]
+    if y is None and names:
+        raise ValueError(
+            f"The labels of these windows are codes of classes ({listed(names)}), not quantities; "
+            "pass y, one number for each window. PARSClassifier takes classes."
+        )
+    return targets_of(windows)
 
 
 def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:

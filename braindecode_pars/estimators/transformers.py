@@ -10,7 +10,6 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from braindecode_pars.estimators.parameters import check_estimator
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
@@ -176,7 +175,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
             When ``transformer`` is not a transformer, the subject of a window is unknown, or a
             subject has fewer windows than ``min_windows``. Also all errors of the transformer.
         """
-        check_estimator(self)
+        self._check()
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")
@@ -325,7 +324,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             When a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
-        check_estimator(self)
+        self._check()
         self.chs_info_ = pick_for_fit(as_windows(X), self.channels).chs_info
         return self
 

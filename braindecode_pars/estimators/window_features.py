@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.channel_names import match_channels, odd_first
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars.estimators.parameters import check_estimator
+from braindecode_pars.estimators.windows_estimator import check_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
 from braindecode_pars.windows.door import as_windows

@@ -28,7 +28,7 @@ from braindecode_pars._common.checks import check_probabilities, choice, listed
 from braindecode_pars._common.tables import POOLED, check_table, with_numbers
 from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.smoothing import HMMSmoothing
-from braindecode_pars.estimators.windows_estimator import WindowsClassifier
+from braindecode_pars.estimators.windows_classifier import WindowsClassifier
 from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
 

@@ -20,7 +20,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import instance, integer, quiet
 from braindecode_pars._common.files import check_may_write, replace_file
-from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.estimators.costs import check_equal_sizes
 from braindecode_pars.evaluation.cache import describe_corpus, digest

@@ -7,6 +7,7 @@ written. A model for others has no names and no paths.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from abc import abstractmethod
@@ -21,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import names_file, warn_user
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import (
@@ -40,7 +41,6 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars._common.settings import names_file
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file, network_from_file
@@ -279,8 +279,9 @@ def write_shared(
 
 
 class SavedEstimator:
-    """Saving, loading and download of an estimator with an encoder."""
+    """An estimator with an encoder, which is given, saved, loaded and shared."""
 
+    encoder: Any
     encoder_card_: EncoderCard
     preprocessing_: Preprocessing
     n_chans_: int | None
@@ -296,6 +297,24 @@ class SavedEstimator:
     @abstractmethod
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        without_encoder = copy.copy(self)
+        without_encoder.encoder = None
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+        cloned.encoder = self.encoder
+        return cloned
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the encoder that is given, before any fit; None without one.
+
+        None too when it cannot be read: the fit raises the error.
+        """
+        try:
+            return None if self.encoder is None else load_encoder(self.encoder).card
+        except (OSError, TypeError, ValueError):
+            return None
 
     def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write the fitted model into a folder, without pickle.

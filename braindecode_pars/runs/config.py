@@ -7,14 +7,13 @@ from numbers import Real
 from typing import Any
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters
+from braindecode_pars._common.checks import check_parameters, names_file
 from braindecode_pars._common.settings import (
     BATCH_SIZE,
     EPOCHS,
     LEARNING_RATE,
     RULES,
     PretrainingSettings,
-    names_file,
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
 

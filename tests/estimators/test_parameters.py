@@ -9,7 +9,7 @@ from skorch.callbacks import Checkpoint, EarlyStopping, EpochTimer, LRScheduler
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.parameters import RULES, check_estimator
+from braindecode_pars.estimators.windows_estimator import RULES, check_estimator
 
 ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier, FewLabelsClassifier]
 #: Parameters of any type: they are checked where they are used.

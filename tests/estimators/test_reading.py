@@ -12,10 +12,10 @@ import torch
 from braindecode_pars import PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.encoder_start import further_windows
+from braindecode_pars.estimators.windows_classifier import read_labelled
 from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
-    read_labelled,
     read_to_predict,
     read_windows,
 )
@@ -33,7 +33,8 @@ def fitted(sfreq, chs_info=None, channels=None):
         chs_info_=chs_info,
         channels=channels,
         preprocessing_=Preprocessing(),
-        _pretrains=True,
+        encoder=None,
+        pretext="pars",
     )
 
 

@@ -9,11 +9,11 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss, make_sc
 from support.small_estimators import classifier
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.estimators.windows_estimator import LogitClassifier
+from braindecode_pars.estimators.windows_classifier import WindowsClassifier
 from braindecode_pars.windows.door import as_windows
 
 
-class Fixed(LogitClassifier):
+class Fixed(WindowsClassifier):
     """Logits are the first samples of each window."""
 
     unlabeled_label = -1

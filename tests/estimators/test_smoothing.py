@@ -18,7 +18,7 @@ from support.small_estimators import classifier
 from braindecode_pars import PARSClassifier, PARSRegressor, as_sklearn
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import HMMSmoothing, LinearProbe, NetworkClassifier
-from braindecode_pars.estimators.transitions import Transitions
+from braindecode_pars.estimators.smoothing import Transitions
 from braindecode_pars.evaluation import LogBandPower, label_efficiency
 from braindecode_pars.predictions import smoothed
 from braindecode_pars.windows.door import as_windows

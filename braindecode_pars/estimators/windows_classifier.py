@@ -1,0 +1,308 @@
+"""What all classifiers of windows do with their logits: labels, probabilities, tables, scores."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import check_scoring
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars.estimators.predict_raw import predict_raw
+from braindecode_pars.estimators.smoothing import Transitions
+from braindecode_pars.estimators.windows_estimator import WindowsEstimator, read_windows
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.labels import (
+    check_class_labels,
+    check_weights,
+    names_of_classes,
+    where_labelled,
+)
+from braindecode_pars.windows.table import Windows
+
+
+class WindowsClassifier(ClassifierMixin, WindowsEstimator):
+    """A classifier with ``classes_`` that predicts windows and recordings from ``_logits``."""
+
+    unlabeled_label: Any
+
+    # With scikit-learn's metadata routing, groups that are passed reach the predictions.
+    __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
+    __metadata_request__predict = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
+    __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
+    #: Windows whose predictions are returned, of those that are passed.
+    _returned = slice(None)
+
+    @property
+    def _class_texts(self) -> list[str]:
+        """Name of each class, or its label as text where there is none."""
+        names = getattr(self, "class_names_", None) or {}
+        return [str(names.get(label, label)) for label in self.classes_.tolist()]
+
+    @abstractmethod
+    def _logits(self, X: Any, groups: Any) -> Tensor:
+        """Return finite logits on the CPU, shape (n_windows, n_classes)."""
+
+    def decision_function(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the logit of each class.
+
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
+            Logits. With two classes, the second logit minus the first: the value is positive when
+            the second label in ``classes_`` is more probable.
+        """
+        logits = self._logits(X, groups)[self._returned].numpy()
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : windows
+            Windows of any type that ``fit`` accepts. Channels are matched by name: those of ``fit``
+            are used, in the order of ``fit``.
+
+            A PARSClassifier takes windows of any length of at least one patch. When some channels
+            are missing, it uses the others, as a FewLabelsClassifier does; when all are missing,
+            all EEG channels. Both give a warning. A model with electrode positions uses those of
+            the windows at hand, and warns when none of their channels is a known electrode; windows
+            without channel names are assumed to have the channels of ``fit``.
+
+            A FewLabelsClassifier that subtracts the mean of each subject needs all windows of a
+            subject together.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for a FewLabelsClassifier; others ignore it. None uses the
+            subjects of the windows.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Probabilities; the columns are in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            When there are no windows, when their sampling rate or their channels are not those of
+            the model, when a window is too short, or when windows contain NaN. In a
+            FewLabelsClassifier also when the subject of a window is needed and unknown, or has
+            fewer than ten windows.
+        """
+        return self._predictions(X, groups)[1]
+
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the most probable label of each window.
+
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        ndarray, shape (n_windows,)
+            Predicted labels, in the form passed to ``fit``.
+        """
+        return self._predictions(X, groups)[0]
+
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most probable labels and the probabilities; the windows are read once."""
+        logits = self._logits(X, groups)[self._returned]
+        return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
+
+    def predict_raw(
+        self,
+        raw: Any,
+        *,
+        overlap: float = 0.0,
+        preprocess: bool = True,
+        smooth: bool = False,
+        rescale: bool = False,
+    ) -> pd.DataFrame:
+        """Predict a continuous recording, window after window.
+
+        The channels of ``fit`` are found by the names of their electrodes (``T3`` and ``T7``,
+        ``A1`` and ``M1``, ``EEG C3-REF`` and ``C3`` are the same). A channel with a named
+        reference, or of two electrodes, is also computed as the difference of two channels of the
+        recording. Windows lie side by side from the first sample on.
+
+        Parameters
+        ----------
+        raw : mne.io.Raw | path
+            Continuous recording in volts, which is not changed, or an EDF, BDF, FIF or WFDB file.
+        overlap : float
+            Share of a window, in [0, 1), that the next window repeats. With 0, windows do not
+            overlap. Otherwise further windows are predicted in between, and each row is the mean
+            of the probabilities of all windows that share time with it, weighted by that time.
+        preprocess : bool
+            Whether the recording is resampled, referenced, filtered and scaled as the training
+            recordings were, by ``preprocessing_``. With False its samples are used as they are;
+            its sampling rate must then be that of the model.
+        smooth : bool
+            Whether the rows are also smoothed over time, by a hidden Markov model whose transitions
+            are counted on the labels of ``fit``
+            (:class:`~braindecode_pars.estimators.smoothing.Transitions`). It is for labels with
+            an order in time, such as sleep stages and seizures.
+        rescale : bool
+            Whether the signals are multiplied by one factor, so that their median amplitude is in
+            the middle of ``amplitudes_``: for recordings of another unit or gain, as those of
+            wearables.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each window from the beginning of the recording; the rest at its end that is
+            shorter than a window is left out. Columns:
+
+            - ``onset``, ``duration``: in seconds from the first sample. In a resampled recording, a
+              window is off by at most one sample, and by one and a half after a gap.
+            - ``label``: name of the most probable class, or the label as text. None in a window
+              that is not predicted, because it contains a gap or an annotation that begins with
+              "BAD".
+            - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN in
+              a window that is not predicted, as in ``entropy``.
+            - ``entropy``: of these probabilities, in nats.
+            - ``n_chans``: number of channels of ``fit`` that the recording has. The prediction is
+              that of these channels.
+            - With ``smooth``, ``label_smoothed``: the window's class in the most probable sequence;
+              and ``smoothed_LABEL``: probability of each class, given all windows.
+              :func:`~braindecode_pars.predictions.smoothed` returns the table of these predictions
+              alone.
+
+            ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, how the
+            ``channels`` were found, and ``findings``: what makes predictions doubtful.
+
+        Raises
+        ------
+        TypeError
+            When ``raw`` is neither a Raw nor a path.
+        ValueError
+            When a file cannot be read; when the recording has none of the channels of ``fit``, or
+            not all of them and the model cannot do without; when no window can be predicted; when
+            samples are NaN; when the sampling rate of ``fit`` is unknown. For a
+            FewLabelsClassifier that subtracts the mean of a subject, when fewer than ten windows
+            can be predicted. With ``smooth``, when the model knows no transitions.
+
+        Warns
+        -----
+        UserWarning
+            When channels of ``fit`` are missing, and the others are used; when the recording has
+            another reference, or differs in what cannot be restored; when the recordings of ``fit``
+            had different bands or references, so that none is applied; when channels are flat or
+            clipped for at least 1 % of the time and at least the length of a window; when
+            amplitudes are far outside those of the training windows; when the subject was in the
+            training, by ``subject_info["his_id"]`` of MNE or the path of the file.
+
+        Examples
+        --------
+        >>> from braindecode_pars import PARSClassifier, datasets
+        >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
+        >>> clf = PARSClassifier(None, finetune_epochs=1, verbose=0).fit(windows)
+        >>> frame = clf.predict_raw(windows.datasets[0].raw)
+        >>> len(frame), frame["onset"][1]
+        (24, np.float64(30.0))
+        """
+        return predict_raw(
+            self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
+        )
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        scoring: Any = None,
+    ) -> float:
+        """Return the accuracy on the labelled windows, or another score.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+        y : array-like, shape (n_windows,) | None
+            Labels; None uses the labels of the dataset. Windows with ``unlabeled_label`` are
+            ignored. Windows with a label that did not occur in ``fit`` count as wrong, and a
+            warning names the label.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+        groups : array-like, shape (n_windows,) | None
+            As in ``predict_proba``.
+        scoring : str | callable | list of str | None
+            Another score: the name of a scorer of scikit-learn, such as ``"balanced_accuracy"``,
+            ``"roc_auc_ovr"`` or ``"neg_log_loss"``, a function ``scorer(classifier, X, y)``, or
+            several names. None means accuracy.
+
+        Returns
+        -------
+        float
+            Accuracy between 0 and 1, or the other score; a dict for several names.
+
+        Raises
+        ------
+        ValueError
+            When windows, labels or weights are malformed, when no window is labelled, or when
+            ``scoring`` is unknown or not defined for these labels.
+        """
+        check_is_fitted(self)
+        given = as_windows(X, y, groups)
+        labelled = np.flatnonzero(where_labelled(given, self.unlabeled_label))
+        y = given.labels[labelled]
+        unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
+        if unseen:
+            names = listed(list(map(repr, unseen)))
+            warn_user(f"No window of fit has the label {names}; windows with it count as wrong.")
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(given))[labelled]
+            check_weights(sample_weight, len(labelled))  # those of labelled windows may all be 0
+        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
+        scored = copy.copy(self)
+        scored._returned = labelled  # type: ignore[assignment]
+        if scoring is None:
+            return float(np.average(scored.predict(given) == y, weights=sample_weight))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return check_scoring(scored, scoring)(scored, given, y, **weights)
+
+
+def read_labelled(
+    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
+) -> Windows:
+    """Return the windows of ``fit`` of a classifier, and set what their labels tell.
+
+    That is ``classes_``, ``class_names_`` and ``transitions_``. A label is the index of its class,
+    and -1 in unlabelled windows.
+    """
+    windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
+    labelled = where_labelled(windows, estimator.unlabeled_label)
+    y = windows.labels[labelled]
+    check_class_labels(y)
+    codes = np.full(len(windows), -1)
+    try:
+        estimator.classes_, codes[labelled] = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
+    if len(estimator.classes_) < 2:
+        # scikit-learn's estimator checks expect "one class" in the message.
+        raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
+    estimator.class_names_ = names_of_classes(estimator.classes_, windows.label_names)
+    windows = windows.with_labels(codes)
+    estimator.transitions_ = Transitions.of(
+        windows[codes >= 0], estimator.classes_, estimator.class_weight
+    )
+    return windows
