@@ -366,8 +366,8 @@ def predict(
     device
         Torch device; auto uses CUDA, then MPS, then the CPU.
     overwrite
-        Replace results of another model or other options. Without it, nothing is written if there
-        are such.
+        Replace results of another state of a recording, another model or other options. Without it,
+        nothing is written if there are such.
     """
     kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):

@@ -17,9 +17,10 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, plotting
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, plotting
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import (
+    as_read,
     changed_settings,
     check_may_write,
     checksum_of_file,
@@ -51,6 +52,7 @@ from braindecode_pars.predictions import (
     to_bids_events,
 )
 from braindecode_pars.recordings.readers import ENDINGS, recordings_below
+from braindecode_pars.recordings.search import files_beside
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -71,7 +73,7 @@ def predict_recordings(
     device : str
         Device of the model.
     overwrite : bool
-        Whether to replace results of another model or other options.
+        Whether to replace results of another state of a recording, another model or other options.
     **options
         ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
@@ -91,7 +93,7 @@ def predict_recordings(
     if options["smooth"]:
         check_transitions(clf)
     weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
-    settings = dict(model=checksum_of_file(weights), **options)
+    settings = dict(model=checksum_of_file(weights), **options, version=__version__)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
@@ -139,6 +141,7 @@ def _predict(
     """
     name = results.recording.name
     try:
+        state = results.state()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
@@ -148,7 +151,7 @@ def _predict(
             bar.write(text, file=sys.stderr)
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             bar.write(f"{name}: {message}", file=sys.stderr)
-        results.write(frame)
+        results.write(frame, state)
     except Exception as error:  # one recording does not end the others, whatever its reader raises
         problem = str(error) or type(error).__name__
         bar.write(f"{name} failed: {problem}", file=sys.stderr)
@@ -194,7 +197,7 @@ class Results:
     path : Path
         Path of the results, to which endings are added.
     settings : mapping
-        Checksum of the model and options, as values that JSON supports.
+        All that predictions depend on besides the recording, as values that JSON supports.
     """
 
     recording: Path
@@ -222,33 +225,41 @@ class Results:
         return {kind: self.path.with_name(file) for kind, file in names.items()}
 
     def finished(self, *, overwrite: bool = False) -> bool:
-        """Whether there is a record of this model and these options.
+        """Whether all results are there, of the recording as it is and with these settings.
 
         Raises
         ------
         ValueError
-            Without ``overwrite``, when anything else is in the place of the results.
+            Without ``overwrite``, when anything else is in their place.
         """
+        try:
+            state = self.state()
+        except OSError:  # predicting it fails in the same way, and is then a row of the summary
+            return False
+        there = [file for file in self.files.values() if file.exists()]
         record = _content(self.files["record"])
         if record is not None and "row" not in record:  # killed while the files were moved
             return False
-        before = record.get("of", {}) if record else {}
-        # Records of earlier versions also have the version and the times of files.
-        before = {name: before.get(name) for name in self.settings}
-        changes = changed_settings(before, self.settings)
-        if record and not changes:
+        is_whole = record is not None and len(there) == len(self.files)
+        changes = changed_settings(record.get("of", {}), state) if record else []
+        if is_whole and not changes:
             return True
-        there = [file for file in self.files.values() if file.exists()]
         if there and not overwrite:
             known = f"of {record['recording']}" if record else "of an unknown recording"
-            why = listed(changes, most=3) if record else "it has no record"
+            why = listed(changes, most=3) or "its record or one of its other files is missing"
             raise ValueError(
                 f"{there[0]} exists and is {known}, predicted otherwise ({why}); pass another "
                 "folder, or --overwrite to replace it."
             )
         return False
 
-    def write(self, frame: pd.DataFrame) -> None:
+    def state(self) -> dict[str, Any]:
+        """Return all that the results depend on: settings, and sizes and times of the files."""
+        states = {file.name: file.stat() for file in files_beside(self.recording)}
+        files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
+        return as_read({**self.settings, "files": files})
+
+    def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
         """Write all results of predictions, or none.
 
         Of predictions that are smoothed, the table and the page also have the raw ones.
@@ -257,6 +268,9 @@ class Results:
         ----------
         frame : DataFrame
             Predictions.
+        state : dict
+            :meth:`state` before the recording was read. If it is copied meanwhile, the results are
+            then those of an earlier state, and not finished.
         """
         with written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}
@@ -264,7 +278,7 @@ class Results:
             to_bids_events(_final(frame), new["events"])
             _draw(_final(frame), new["figure"])
             plotting.night_page(frame, new["page"])
-            record = {"recording": str(self.recording), "of": dict(self.settings)}
+            record = {"recording": str(self.recording), "of": state}
             findings = frame.attrs.get("findings", {})
             write_checked(
                 new["record"], {**record, "findings": findings, "row": summary_row(frame)}

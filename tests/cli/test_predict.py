@@ -154,7 +154,7 @@ def changed(results, **changes):
 
 def test_finished_results_are_found_again(results, frame):
     assert not results.finished()
-    results.write(frame)
+    results.write(frame, results.state())
     assert results.finished()
     assert names(results) == [
         "a_events.json",
@@ -176,24 +176,31 @@ def refused(results, message):
     assert not results.finished(overwrite=True)
 
 
-def test_results_of_another_model_or_option_are_replaced_only_on_request(results, frame, tmp_path):
-    results.write(frame)
+def test_results_of_another_model_option_or_recording_are_replaced_only_on_request(
+    results, frame, tmp_path
+):
+    results.write(frame, results.state())
     refused(changed(results, settings={**SETTINGS, "model": "def"}), "model is 'def', was 'abc'")
     refused(changed(results, settings={**SETTINGS, "overlap": 0.5}), r"overlap is 0\.5, was 0\.0")
-    # The place, size and time of the recording do not count.
     moved = tmp_path / "moved" / "a.edf"
+    moved.parent.mkdir()
+    os.rename(results.recording, moved)
     assert changed(results, recording=moved).finished()
-    # A record of an earlier version has more.
-    record = predicting.read_checked(results.files["record"])
-    more = record["of"] | dict(version="0.3.0", files={"a.edf": [7, 1]})
-    write_checked(results.files["record"], record | {"of": more})
-    assert results.finished()
-    results.files["record"].unlink()
-    refused(results, "it has no record")
+    moved.write_bytes(b"of another night")
+    refused(changed(results, recording=moved), r"is of \S+a\.edf, predicted otherwise \(files")
+    moved.with_suffix(".hyp").touch()  # annotations beside it
+    refused(changed(results, recording=moved), r"a\.hyp")
+
+
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
+def test_results_of_which_one_is_missing_are_replaced_only_on_request(results, frame, name):
+    results.write(frame, results.state())
+    (results.path.parent / name).unlink()
+    refused(results, "missing")
 
 
 def test_results_that_were_corrected_by_hand_are_kept(results, frame):
-    results.write(frame)
+    results.write(frame, results.state())
     results.files["table"].write_bytes(b"corrected")
     assert results.finished()
     assert results.finished(overwrite=True)
@@ -208,7 +215,7 @@ def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
 
     monkeypatch.setattr(predicting, "_draw", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        results.write(frame)
+        results.write(frame, results.state())
     assert names(results) == []
     assert not results.finished()
 
@@ -217,7 +224,7 @@ def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
     results, frame, monkeypatch
 ):
     """Also when it replaced older results."""
-    results.write(frame)
+    results.write(frame, results.state())
     again = changed(results, settings={**SETTINGS, "model": "def"})
     replace, moved = os.replace, []
 
@@ -230,12 +237,12 @@ def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
 
     monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        again.write(frame)
+        again.write(frame, again.state())
     monkeypatch.undo()
     assert len(moved) == 1
     assert not again.finished()
     assert summary_table(results.path.parent, {}).empty
-    again.write(frame)
+    again.write(frame, again.state())
     assert again.finished()
 
 
@@ -257,7 +264,7 @@ def test_files_of_others_are_never_replaced(results):
 )
 def test_events_of_a_bids_recording_are_a_derivative(results, frame, name, events):
     named = changed(results, path=results.path.with_name(name))
-    named.write(frame)
+    named.write(frame, named.state())
     assert events in names(named)
     assert named.finished()
 
@@ -289,6 +296,8 @@ class StandIn:
             raise KeyboardInterrupt
         if "odd" in file.name:
             warn_user("Channel C3 is flat.")
+        if file.read_bytes() == b"half":
+            file.write_bytes(b"complete")
         self.predicted.append((file.name, overlap))
         probabilities = np.array([0.4, 0.6, 0.5])
         columns = {"probability_W": probabilities, "probability_R": 1 - probabilities}
@@ -346,15 +355,19 @@ def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys
     assert "2 of 3 recordings had been predicted before." in capsys.readouterr().out
     assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
     assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
+    (tmp_path / "a.edf").write_bytes(b"changed")
     names = ("a.edf", "b.edf", "c.edf")
     before = content(tmp_path / "out")
-    with pytest.raises(ValueError, match=r"a_predictions\.csv exists .*--overwrite"):
-        call("new.edf", *names, overlap=0.5)  # nothing is written, of no recording
+    for options in ({}, {"overlap": 0.5}):
+        with pytest.raises(ValueError, match=r"a_predictions\.csv exists .*--overwrite"):
+            call("new.edf", *names, **options)  # nothing is written, of no recording
     assert content(tmp_path / "out") == before
+    call(*names, overwrite=True)
     call(*names, overlap=0.5, overwrite=True)
     (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 2}, {}))
     call(*names, overlap=0.5, overwrite=True)
-    assert clf.predicted[3:] == [(name, 0.5) for name in names] * 2
+    assert clf.predicted[3] == ("a.edf", 0.0)
+    assert clf.predicted[4:] == [(name, 0.5) for name in names] * 2
 
 
 def test_the_summary_has_all_results_in_the_folder(clf, call, tmp_path):
@@ -372,6 +385,16 @@ def test_a_path_that_was_mistyped_does_not_block_the_right_one(clf, call, tmp_pa
     assert call("bad.edf") == 1
     assert call("a.edf") == 0
     assert summary(tmp_path).index.tolist() == ["a"]
+
+
+def test_a_recording_that_was_copied_meanwhile_is_not_finished(clf, call, tmp_path):
+    (tmp_path / "a.edf").write_bytes(b"half")
+    assert call("a.edf") == 0
+    with pytest.raises(ValueError, match=r"files\.a\.edf"):
+        call("a.edf")
+    for _ in range(2):
+        assert call("a.edf", overwrite=True) == 0
+    assert [name for name, _ in clf.predicted] == ["a.edf", "a.edf"]
 
 
 def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, capsys):
