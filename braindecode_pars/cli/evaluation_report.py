@@ -111,13 +111,13 @@ def run(
 ) -> None:
     """Run a protocol, show its scores and costs, and for compare the tests of differences."""
     protocol = protocol.replace("-", "_")
+    if against is not None:
+        against = method_called(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
             f"compare needs at least two methods, got only {', '.join(methods)}; use "
             "leave-one-subject-out to score one."
         )
-    if against is not None:
-        against = method_called(against, methods)
     data: Any = windows
     if protocol == "transfer":
         data = {(name := arguments.pop("dataset")): windows}

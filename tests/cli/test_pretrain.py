@@ -85,14 +85,8 @@ def test_a_run_from_the_command_line(store, tmp_path):
 
 
 def test_the_task_on_features_takes_the_rate_of_the_store(store, tmp_path):
-    options = [
-        "--task",
-        "features",
-        "--set",
-        'features=["bands", "shape"]',
-        "--set",
-        "mask_ratio=0.3",
-    ]
+    settings = ('features=["bands", "shape"]', "mask_ratio=0.3")
+    options = ["--task", "features", *(word for each in settings for word in ("--set", each))]
     printed = pretrain(store, "--out", tmp_path / "run", *SMALL, *options)
     assert "SignalFeatures with" in printed
     card = load_encoder(tmp_path / "run").card
@@ -173,10 +167,9 @@ def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, option
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize(("epochs", "steps"), [(1, 1), (1, 3), (3, 1)])
-def test_a_run_has_as_many_steps_as_asked(store, tmp_path, epochs, steps):
+def test_a_run_has_as_many_steps_as_asked(store, tmp_path):
     """Fewer than the estimators' smallest number too, which is for trainings without a number."""
-    out = tmp_path / "run"
+    out, epochs, steps = tmp_path / "run", 2, 1
     given = ["--epochs", epochs, "--steps-per-epoch", steps]
     small = ["--window-seconds", 3, "--batch-size", 4, "--embed-dim", 8, "--device", "cpu"]
     pretrain(store, "--out", out, *small, *given)

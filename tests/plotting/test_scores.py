@@ -24,27 +24,17 @@ def figure(request):
     return FIGURES[request.param]
 
 
-def test_an_empty_table_raises(figure, make_scores):
-    with pytest.raises(ValueError, match="empty"):
-        figure(make_scores(lambda row: 0.5).iloc[:0])
-
-
-def test_an_unknown_metric_raises(figure, make_scores):
+def test_tables_that_cannot_be_drawn_are_refused(figure, make_scores):
     scores = make_scores(lambda row: 0.5, metric=["f1", "kappa"])
+    with pytest.raises(ValueError, match="empty"):
+        figure(scores.iloc[:0])
     with pytest.raises(ValueError, match=r"auc.*f1, kappa"):
         figure(scores, metric="auc")
-
-
-def test_a_missing_column_raises(figure, make_scores):
     with pytest.raises(ValueError, match=r"method.*protocol"):
-        figure(make_scores(lambda row: 0.5).drop(columns="method"))
-
-
-@pytest.mark.parametrize("name", ["label_efficiency", "subject_dots", "ablation_lines"])
-def test_several_data_sets_are_not_averaged(name, make_scores):
+        figure(scores.drop(columns="method"))
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
     with pytest.raises(ValueError, match="night, day"):
-        FIGURES[name](scores)
+        figure(scores)
 
 
 def test_only_one_metric_is_selected(make_scores):

@@ -25,7 +25,7 @@ def decoded(stored, scale, offset):
     return offset[:, None].astype(float) + scale[:, None].astype(float) * stored.astype(float)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SIGNALS, st.floats(1e-9, 1e3), MILLIONTHS)
 def test_the_error_of_int16_is_at_most_half_a_step(signals, unit, drift):
     signals = drift + unit * signals
@@ -42,7 +42,7 @@ def test_the_error_of_int16_is_at_most_half_a_step(signals, unit, drift):
     assert (scale <= reach * 1.000001 + largest * 2.0**-23 / 32767).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SIGNALS)
 def test_float32_is_exact(signals):
     stored, scale, offset, *_ = encode(signals, ["E"] * len(signals), "float32")
