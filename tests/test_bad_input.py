@@ -94,114 +94,87 @@ class OneWindow(TensorDataset):
         return "not a window", 0
 
 
-#: Name of the case -> (action, type of the error, pattern of its message).
+#: Name of the case -> (action, pattern of the message, type of an error that is no ValueError).
 WINDOWS = {
-    "a string": (lambda: fit("windows"), TypeError, "a str"),
-    "a number": (lambda: fit(3), TypeError, "a int"),
-    "nothing": (lambda: fit(None), TypeError, "NoneType"),
-    "a DataFrame": (lambda: fit(pd.DataFrame(ARRAY[0])), TypeError, "DataFrame"),
-    "a sparse matrix": (lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])), TypeError, "csr_matrix"),
+    "a string": (lambda: fit("windows"), "a str", TypeError),
+    "a number": (lambda: fit(3), "a int", TypeError),
+    "nothing": (lambda: fit(None), "NoneType", TypeError),
+    "a DataFrame": (lambda: fit(pd.DataFrame(ARRAY[0])), "DataFrame", TypeError),
+    "a sparse matrix": (lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])), "csr_matrix", TypeError),
     "a raw recording": (
         lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
-        TypeError,
         "RawArray",
+        TypeError,
     ),
     "continuous recordings": (
         lambda: fit(BaseConcatDataset([RawDataset(mne.io.RawArray(ARRAY[0], epochs().info))])),
-        TypeError,
         "cut them into windows",
+        TypeError,
     ),
-    "an endless dataset": (lambda: fit(Endless()), TypeError, "Endless"),
-    "two dimensions": (lambda: fit(ARRAY[0]), ValueError, r"\(2, 600\)"),
-    "four dimensions": (lambda: fit(ARRAY[None]), ValueError, r"\(1, 8, 2, 600\)"),
-    "no windows": (lambda: fit(ARRAY[:0], []), ValueError, "no windows"),
-    "an empty list": (lambda: fit([], []), ValueError, "no windows"),
-    "no channels": (lambda: fit(ARRAY[:, :0]), ValueError, r"\(0, 600\)"),
-    "no samples": (lambda: fit(ARRAY[:, :, :0]), ValueError, r"\(2, 0\)"),
-    "complex samples": (lambda: fit(ARRAY * 1j), ValueError, "complex64"),
-    "complex tensor": (lambda: fit(torch.tensor(ARRAY * 1j)), ValueError, "complex64"),
-    "objects": (lambda: fit(ARRAY.astype(object)), ValueError, "dtype object"),
-    "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), ValueError, "dtype <U"),
-    "booleans": (lambda: fit(ARRAY > 0), ValueError, "dtype bool"),
-    "complex in a list": (lambda: fit([window * 1j for window in ARRAY]), ValueError, "complex64"),
-    "strings in a dataset": (
-        lambda: fit(OneWindow(torch.zeros(8))),
-        ValueError,
-        "Window 0 has dtype",
-    ),
-    "NaN": (lambda: fit(changed((3, 1, 17), np.nan)), ValueError, r"Window 3 .*channel 1"),
-    "infinity": (lambda: fit(changed((5, 0, 17), -np.inf)), ValueError, r"Window 5 .*channel 0"),
+    "an endless dataset": (lambda: fit(Endless()), "Endless", TypeError),
+    "two dimensions": (lambda: fit(ARRAY[0]), r"\(2, 600\)"),
+    "four dimensions": (lambda: fit(ARRAY[None]), r"\(1, 8, 2, 600\)"),
+    "no windows": (lambda: fit(ARRAY[:0], []), "no windows"),
+    "an empty list": (lambda: fit([], []), "no windows"),
+    "no channels": (lambda: fit(ARRAY[:, :0]), r"\(0, 600\)"),
+    "no samples": (lambda: fit(ARRAY[:, :, :0]), r"\(2, 0\)"),
+    "complex samples": (lambda: fit(ARRAY * 1j), "complex64"),
+    "complex tensor": (lambda: fit(torch.tensor(ARRAY * 1j)), "complex64"),
+    "objects": (lambda: fit(ARRAY.astype(object)), "dtype object"),
+    "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), "dtype <U"),
+    "booleans": (lambda: fit(ARRAY > 0), "dtype bool"),
+    "complex in a list": (lambda: fit([window * 1j for window in ARRAY]), "complex64"),
+    "strings in a dataset": (lambda: fit(OneWindow(torch.zeros(8))), "Window 0 has dtype"),
+    "NaN": (lambda: fit(changed((3, 1, 17), np.nan)), r"Window 3 .*channel 1"),
+    "infinity": (lambda: fit(changed((5, 0, 17), -np.inf)), r"Window 5 .*channel 0"),
     "beyond float32": (
         lambda: fit(changed((5, 0, 17), 1).astype(float) * 1e300),
-        ValueError,
         r"Window 0 .*0, 1",
     ),
     "NaN in a named channel": (
         lambda: fit(epochs(changed((2, 1, 0), np.nan))),
-        ValueError,
         r"Window 2 .*channel C4",
     ),
-    "masked samples": (lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)), ValueError, "NaN"),
+    "masked samples": (lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)), "NaN"),
     "NaN among the unlabelled": (
         lambda: fit(unlabeled=changed((4, 1, 3), np.nan)),
-        ValueError,
         r"Window 4 .*channel 1",
     ),
-    "ragged windows": (
-        lambda: fit([*ARRAY[:7], ARRAY[7, :, :500]]),
-        ValueError,
-        r"Window 7 .*\(2, 500\)",
-    ),
+    "ragged windows": (lambda: fit([*ARRAY[:7], ARRAY[7, :, :500]]), r"Window 7 .*\(2, 500\)"),
     "windows of other channels": (
         lambda: fit([*ARRAY[:7], ARRAY[7, :1]]),
-        ValueError,
         r"Window 7 .*\(1, 600\)",
     ),
-    "items of two kinds": (
-        lambda: fit([(ARRAY[0], 0), *ARRAY[1:]]),
-        ValueError,
-        r"Item 1 .*ndarray",
-    ),
-    "no unlabelled windows": (lambda: fit(unlabeled=ARRAY[:0]), ValueError, "unlabeled"),
+    "items of two kinds": (lambda: fit([(ARRAY[0], 0), *ARRAY[1:]]), r"Item 1 .*ndarray"),
+    "no unlabelled windows": (lambda: fit(unlabeled=ARRAY[:0]), "unlabeled"),
     "unlabelled windows without channels": (
         lambda: fit(unlabeled=ARRAY[:, :0]),
-        ValueError,
         r"Window 0 .*\(0, 600\)",
     ),
     "unlabelled windows without EEG": (
         lambda: fit(unlabeled=epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"])),
-        ValueError,
         r"EOG1, STI .*set_channel_types",
     ),
-    "a flat list": (lambda: fit([1.0] * 8), ValueError, r"shape \(\)"),
+    "a flat list": (lambda: fit([1.0] * 8), r"shape \(\)"),
     "two sampling rates": (
         lambda: fit(BaseConcatDataset([recording(), recording(200.0)])),
-        ValueError,
         r"100 Hz \(1\), 200 Hz \(1\)",
     ),
     "two sampling rates in a list": (
         lambda: fit([epochs()[0], epochs(sfreq=50.0)[0]] * 4),
-        ValueError,
         r"100 Hz \(4\), 50 Hz \(4\)",
     ),
-    "a sampling rate that contradicts": (
-        lambda: fit(epochs(), sfreq=250),
-        ValueError,
-        r"100 Hz.* 250 Hz",
-    ),
+    "a sampling rate that contradicts": (lambda: fit(epochs(), sfreq=250), r"100 Hz.* 250 Hz"),
     "unlabelled windows of another rate": (
         lambda: fit(unlabeled=epochs(sfreq=250.0)),
-        ValueError,
         r"250 Hz.* 100 Hz.* resample",
     ),
     "a mask as indices": (
         lambda: fit(Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0)),
-        ValueError,
         "bool indices",
     ),
     "no EEG channel": (
         lambda: fit(epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"])),
-        ValueError,
         r"ECG1, STI .*channels=",
     ),
     "recordings without a common channel": (
@@ -209,87 +182,65 @@ WINDOWS = {
             [epochs(names=["C3", "C4"])[0], epochs(names=["F3", "F4"])[0]] * 4,
             electrode_position=True,
         ),
-        ValueError,
         "C3, C4, F3, F4",
     ),
     "a channel that is missing": (
         lambda: fit(epochs(), channels=["C3", "Oz"]),
-        ValueError,
         r"Oz .*8 of 8 windows.* C3, C4",
     ),
-    "channels of an array": (lambda: fit(channels=["C3"]), ValueError, r"channels=\['C3'\]"),
-    "windows shorter than a patch": (
-        lambda: fit(ARRAY[:, :, :99]),
-        ValueError,
-        r"99 .*100 samples",
-    ),
-    "windows of a single patch": (lambda: fit(ARRAY[:, :, :100]), ValueError, "one patch"),
+    "channels of an array": (lambda: fit(channels=["C3"]), r"channels=\['C3'\]"),
+    "windows shorter than a patch": (lambda: fit(ARRAY[:, :, :99]), r"99 .*100 samples"),
+    "windows of a single patch": (lambda: fit(ARRAY[:, :, :100]), "one patch"),
 }
 
 LABEL_MISTAKES = {
-    "no labels": (lambda: fit(y=None), ValueError, r"no labels.* PARSEmbedder"),
-    "too few labels": (lambda: fit(y=[0, 1]), ValueError, r"y .*\(2,\)"),
+    "no labels": (lambda: fit(y=None), r"no labels.* PARSEmbedder"),
+    "too few labels": (lambda: fit(y=[0, 1]), r"y .*\(2,\)"),
     "a DataFrame of labels": (
         lambda: fit(y=pd.DataFrame({"a": LABELS, "b": LABELS})),
-        ValueError,
         r"y .*\(8, 2\)",
     ),
     "a DataFrame of subjects": (
         lambda: fit(groups=pd.DataFrame({"a": LABELS, "b": LABELS})),
-        ValueError,
         r"groups .*\(8, 2\)",
     ),
     "labels of two types that look the same": (
         lambda: fit(y=[1, "1", 2, "2"] * 2),
-        ValueError,
         "look the same",
     ),
-    "the text -1 as a label": (
-        lambda: fit(y=["-1", "0", "1", "1"] * 2),
-        ValueError,
-        r"'-1' \(str\)",
-    ),
-    "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), ValueError, "hashable"),
-    "lists of different lengths as labels": (
-        lambda: fit(y=[[0], [1, 2]] * 4),
-        ValueError,
-        "hashable",
-    ),
+    "the text -1 as a label": (lambda: fit(y=["-1", "0", "1", "1"] * 2), r"'-1' \(str\)"),
+    "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), "hashable"),
+    "lists of different lengths as labels": (lambda: fit(y=[[0], [1, 2]] * 4), "hashable"),
     "several labels of unlabelled windows": (
         lambda: fit(unlabeled_label=[0, -1]),
-        TypeError,
         r"unlabeled_label .*\[0, -1\]",
+        TypeError,
     ),
     "continuous numbers as objects": (
         lambda: fit(y=pd.Series(np.linspace(0, 1, 8), dtype=object)),
-        ValueError,
         "continuous",
     ),
-    "one number": (lambda: fit(y=1), ValueError, "y is 1"),
-    "several targets": (lambda: fit(y=np.eye(8)), ValueError, r"\(8, 8\)"),
-    "some labels missing": (
-        lambda: fit(y=[0, 1, None, 1] * 2),
-        ValueError,
-        r"2 of 8 .*unlabeled_label",
-    ),
-    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), ValueError, "no label"),
-    "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), ValueError, "continuous"),
-    "labels of two types": (lambda: fit(y=["a", 1] * 4), ValueError, "types"),
-    "all unlabelled": (lambda: fit(y=[-1] * 8), ValueError, r"-1.*PARSEmbedder"),
-    "-1 and +1": (lambda: fit(y=[-1, 1] * 4), ValueError, r"-1 .*unlabeled_label"),
-    "one class": (lambda: fit(y=[2] * 8), ValueError, "2"),
-    "one class and unlabelled": (lambda: fit(y=[-1, 2] * 4), ValueError, "2"),
-    "groups of another length": (lambda: fit(groups=[1, 2]), ValueError, r"groups .*\(2,\)"),
-    "groups with gaps": (lambda: fit(groups=[1, None] * 4), ValueError, r"groups .*NaN"),
-    "a weight for no class": (lambda: fit(class_weight={"N3": 2.0}), ValueError, r"'N3'.* 0, 1"),
+    "one number": (lambda: fit(y=1), "y is 1"),
+    "several targets": (lambda: fit(y=np.eye(8)), r"\(8, 8\)"),
+    "some labels missing": (lambda: fit(y=[0, 1, None, 1] * 2), r"2 of 8 .*unlabeled_label"),
+    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), "no label"),
+    "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), "continuous"),
+    "labels of two types": (lambda: fit(y=["a", 1] * 4), "types"),
+    "all unlabelled": (lambda: fit(y=[-1] * 8), r"-1.*PARSEmbedder"),
+    "-1 and +1": (lambda: fit(y=[-1, 1] * 4), r"-1 .*unlabeled_label"),
+    "one class": (lambda: fit(y=[2] * 8), "2"),
+    "one class and unlabelled": (lambda: fit(y=[-1, 2] * 4), "2"),
+    "groups of another length": (lambda: fit(groups=[1, 2]), r"groups .*\(2,\)"),
+    "groups with gaps": (lambda: fit(groups=[1, None] * 4), r"groups .*NaN"),
+    "a weight for no class": (lambda: fit(class_weight={"N3": 2.0}), r"'N3'.* 0, 1"),
 }
 
 # Cases are named without addresses, so that the names are the same in every process.
 PARAMETERS = {
     re.sub(r" (object )?at 0x\w+", "", f"{name}={value!r}", flags=re.IGNORECASE): (
         lambda name=name, value=value: fit(**{name: value}),
-        (ValueError, TypeError, FileNotFoundError),
         message,
+        (ValueError, TypeError, FileNotFoundError),
     )
     for name, value, message in [
         ("pretext", "parts", r"'parts'.*'pars'"),
@@ -353,169 +304,122 @@ PARAMETERS = {
 }
 PARAMETERS["a learning rate that explodes in pretraining"] = (
     lambda: fit(pretrain_lr=1e30, pretrain_epochs=5),
-    ValueError,
     "PretrainingNet",
 )
 PARAMETERS["a learning rate that explodes in fine-tuning"] = (
     lambda: fit(pretext=None, finetune_lr=1e30, finetune_epochs=5),
-    ValueError,
     "FineTuningNet",
 )
 
 PREDICTION = {
-    "not fitted": (lambda: clf().predict(ARRAY), NotFittedError, "not fitted"),
-    "no model to save": (lambda: clf().save("folder"), NotFittedError, "not fitted"),
-    "no history": (lambda: clf().history_, NotFittedError, "not fitted"),
-    "no windows to predict": (lambda: fit().predict(ARRAY[:0]), ValueError, "no windows"),
-    "shorter than a patch at predict": (
-        lambda: fit().predict(ARRAY[:, :, :99]),
-        ValueError,
-        r"99 .*100",
-    ),
+    "not fitted": (lambda: clf().predict(ARRAY), "not fitted", NotFittedError),
+    "no model to save": (lambda: clf().save("folder"), "not fitted", NotFittedError),
+    "no history": (lambda: clf().history_, "not fitted", NotFittedError),
+    "no windows to predict": (lambda: fit().predict(ARRAY[:0]), "no windows"),
+    "shorter than a patch at predict": (lambda: fit().predict(ARRAY[:, :, :99]), r"99 .*100"),
     "another sampling rate at predict": (
         lambda: fit().predict(epochs(sfreq=250.0)),
-        ValueError,
         r"250 Hz.* 100 Hz.* resample",
     ),
     "two sampling rates at predict": (
         lambda: fit().predict(BaseConcatDataset([recording(), recording(200.0)])),
-        ValueError,
         r"100 Hz.* 200 Hz",
     ),
-    "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), ValueError, "Window 7"),
-    "ragged at predict": (
-        lambda: fit().predict([ARRAY[0], ARRAY[1, :, :500]]),
-        ValueError,
-        "Window 1",
-    ),
-    "nothing to score against": (lambda: fit().score(ARRAY), ValueError, "no labels"),
-    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), ValueError, "no label"),
-    "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), NotFittedError, "not fitted"),
+    "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), "Window 7"),
+    "ragged at predict": (lambda: fit().predict([ARRAY[0], ARRAY[1, :, :500]]), "Window 1"),
+    "nothing to score against": (lambda: fit().score(ARRAY), "no labels"),
+    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "no label"),
+    "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), "not fitted", NotFittedError),
     "no names of an unfitted embedder": (
         lambda: PARSEmbedder().get_feature_names_out(),
-        NotFittedError,
         "not fitted",
+        NotFittedError,
     ),
 }
 
 MODULES = {
-    "PARS on longer signals": (
-        lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),
-        ValueError,
-        r"\(2, 700\)",
-    ),
+    "PARS on longer signals": (lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)), r"\(2, 700\)"),
     "PARS on several channels": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 2, 600)),
-        ValueError,
         "single channels",
     ),
-    "NumPy into PARS": (lambda: PARS(600, 100, **SIZES)(ARRAY[0]), TypeError, "ndarray"),
+    "NumPy into PARS": (lambda: PARS(600, 100, **SIZES)(ARRAY[0]), "ndarray", TypeError),
     "crops longer than windows": (
         lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 700)[0],
-        ValueError,
         r"600 .*700",
     ),
     "crops of no samples": (
         lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 0),
-        ValueError,
         r"n_times .*0",
     ),
     "crops of half samples": (
         lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 2.5),
-        TypeError,
         r"n_times .*2\.5",
+        TypeError,
     ),
-    "as_sklearn without subjects": (lambda: as_sklearn(recording()), ValueError, "'subject'"),
-    "an encoder of nothing": (lambda: load_encoder(None), TypeError, "NoneType"),
+    "as_sklearn without subjects": (lambda: as_sklearn(recording()), "'subject'"),
+    "an encoder of nothing": (lambda: load_encoder(None), "NoneType", TypeError),
 }
 
 FEATURES = {
     "centring without subjects": (
         lambda: SubjectCentering(LogBandPower(sfreq=100)).fit(ARRAY),
-        ValueError,
         "8 of 8",
     ),
     "centring of two windows": (
         lambda: SubjectCentering(LogBandPower(sfreq=100)).fit(ARRAY, groups=[1] * 6 + [2] * 2),
-        ValueError,
         r"6 .*10.*min_windows",
     ),
-    "centring of nothing": (
-        lambda: SubjectCentering(None).fit(ARRAY, groups=LABELS),
-        ValueError,
-        "None",
-    ),
+    "centring of nothing": (lambda: SubjectCentering(None).fit(ARRAY, groups=LABELS), "None"),
     "power of another kind": (
         lambda: LogBandPower(sfreq=100, power="decibel").fit(ARRAY),
-        ValueError,
         r"power .*'decibel'",
     ),
-    "alignment without subjects": (
-        lambda: EuclideanAlignment().fit_transform(ARRAY),
-        ValueError,
-        "subject",
-    ),
-    "a layer that is not there": (lambda: embedder(layer=2).fit(ARRAY), ValueError, "layer=2"),
-    "half a layer": (lambda: embedder(layer=0.5).fit(ARRAY), TypeError, r"layer .*0\.5"),
-    "an unknown pooling": (
-        lambda: embedder(pooling="max").fit(ARRAY),
-        ValueError,
-        r"pooling .*'max'",
-    ),
+    "alignment without subjects": (lambda: EuclideanAlignment().fit_transform(ARRAY), "subject"),
+    "a layer that is not there": (lambda: embedder(layer=2).fit(ARRAY), "layer=2"),
+    "half a layer": (lambda: embedder(layer=0.5).fit(ARRAY), r"layer .*0\.5", TypeError),
+    "an unknown pooling": (lambda: embedder(pooling="max").fit(ARRAY), r"pooling .*'max'"),
     "fewer channels than side by side": (
         lambda: embedder().fit(ARRAY).transform(ARRAY[:, :1]),
-        ValueError,
         r"1 channels.* fit had 2\.",
     ),
     "an unknown power": (
         lambda: LogBandPower(sfreq=100, power="total").fit_transform(ARRAY),
-        ValueError,
         r"power .*'total'",
     ),
-    "too slow for a band": (lambda: LogBandPower(sfreq=4).fit(ARRAY), ValueError, "4 Hz"),
-    "an unknown baseline": (lambda: make_methods(["svm"]), ValueError, r"'svm'.* pars"),
+    "too slow for a band": (lambda: LogBandPower(sfreq=4).fit(ARRAY), "4 Hz"),
+    "an unknown baseline": (lambda: make_methods(["svm"]), r"'svm'.* pars"),
     "an encoder that is not there": (
         lambda: make_methods(["scratch"], encoder="run1"),
-        FileNotFoundError,
         "run1",
+        FileNotFoundError,
     ),
 }
 
 EVALUATION = {
-    "no estimators": (lambda: leave_one_subject_out({}, recording()), ValueError, "estimators"),
+    "no estimators": (lambda: leave_one_subject_out({}, recording()), "estimators"),
     "a bare estimator": (
         lambda: leave_one_subject_out(clf(), recording()),
-        TypeError,
         "PARSClassifier",
+        TypeError,
     ),
-    "no seeds": (
-        lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()),
-        ValueError,
-        "seeds",
-    ),
+    "no seeds": (lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()), "seeds"),
     "a regressor in a protocol": (
         lambda: leave_one_subject_out({"PARS": PARSRegressor()}, recording()),
-        TypeError,
         r"PARS is a regressor.* use cross_val_predict .*regression_scores",
+        TypeError,
     ),
     "an unknown metric": (
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), metrics=["auc"]),
-        ValueError,
         "'auc'",
     ),
-    "scores of unequal lengths": (
-        lambda: score_predictions([0, 1], [0, 1, 1], "kappa"),
-        ValueError,
-        r"2 .*3",
-    ),
+    "scores of unequal lengths": (lambda: score_predictions([0, 1], [0, 1, 1], "kappa"), r"2 .*3"),
     "a score of probabilities without probabilities": (
         lambda: score_predictions([0, 1], [0, 1], "auroc"),
-        ValueError,
         r"auroc .*probabilities=",
     ),
     "band power of nothing": (
         lambda: LogBandPower(sfreq=100, segment_seconds=0).fit(ARRAY).transform(ARRAY),
-        ValueError,
         "segment_seconds",
     ),
 }
@@ -533,10 +437,10 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_mistake_raises_a_helpful_error(case):
-    mistake, error, message = CASES[case]
+    mistake, message, *kind = CASES[case]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(error, match=message):
+        with pytest.raises(*(kind or [ValueError]), match=message):
             mistake()
 
 
