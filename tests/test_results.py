@@ -350,23 +350,6 @@ def test_a_table_says_how_many_draws_a_score_has():
     assert averaged_seeds(result_scores("control")) == ""  # each seed has subjects of its own
 
 
-def test_pretraining_seeds_are_one_method():
-    from stored_few_labels import few_labels_scores, means
-
-    scores = few_labels_scores("imagery")
-    own = scores[
-        scores["method"].eq("small") & scores["centred"] & scores["n_train_subjects"].eq(4)
-    ]
-    assert scores.loc[scores["method"] == "tangent space", "pretraining_seed"].isna().all()
-    of_seeds = own.groupby("pretraining_seed")["value"].mean()
-    assert of_seeds.index.tolist() == [0, 1, 2]
-    cell = (
-        means("imagery", centred=True).set_index("method").loc["small (3 pretrainings)", "4 people"]
-    )
-    assert cell.startswith(f"{own['value'].mean():.3f} ± ")
-    assert cell.endswith(f"({of_seeds.min():.3f} to {of_seeds.max():.3f})")
-
-
 def test_the_page_of_rates_has_those_that_were_stored():
     import matplotlib.pyplot as plt
     from stored_rates import by_design, by_variances, rates, rates_figure
