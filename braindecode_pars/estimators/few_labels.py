@@ -221,10 +221,9 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             self.amplitudes_ = amplitude_range(windows)
             self.recenter_ = self._chosen_recentring(windows)
             # Features, once
-            subjects = self._subjects(windows)
             measured = self._measured(windows)
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
-            features = self._features(measured, subjects)
+            features = self._features(measured, windows)
             # A classifier of each view
             weights = self._weights_of_codes(windows.labels)
             folds = [] if self.C is not None else folds_of_subjects(windows)
@@ -255,10 +254,6 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             log.info("recenter='auto' is %r. %s", chosen, reason)
         return chosen
 
-    def _subjects(self, windows: Windows) -> np.ndarray | None:
-        """Return the number of each window's subject; None without recentring."""
-        return None if self.recenter_ is None else _subjects_of(windows)
-
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
 
@@ -266,9 +261,9 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
             return type(self), encoder_digest(self.encoder_), channels, self.sfreq_
 
-        return computed_once(key, windows, self._of_windows)
+        return computed_once(key, windows, self._measure_windows)
 
-    def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
+    def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         """Compute them; each window is read once. Those of missing channels are NaN."""
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
@@ -281,13 +276,13 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
                 n, n_read = len(batch), n_read + len(batch)
                 embedded = check_finite(embed_signals(encoder, batch.flatten(0, 1))).cpu().numpy()
                 signals = batch.cpu().numpy().astype(float)
-                powers = band_power._features(signals, self.sfreq_)
+                powers = band_power.measure(signals, self.sfreq_)
                 for view, own in (("encoder", embedded), ("band_power", powers)):
                     whole = np.full((n, n_fitted, own.size // (n * len(there))), np.nan)
                     whole[:, there] = own.reshape(n, len(there), -1)
                     parts[view].append(whole.reshape(n, -1))
                 whole = np.full((n, n_fitted, n_fitted), np.nan)
-                whole[:, there[:, None], there] = covariance._features(signals, None)
+                whole[:, there[:, None], there] = covariance.measure(signals, None)
                 parts["tangent_space"].append(whole)
         return {view: np.concatenate(found) for view, found in parts.items()}
 
@@ -301,15 +296,14 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             raise ValueError(f"The windows have none of the channels of fit ({listed(fitted)}).")
         return np.array([fitted.index(name) for name in montage.names])
 
-    def _features(
-        self, measured: dict[str, np.ndarray], subjects: np.ndarray | None
-    ) -> dict[str, np.ndarray]:
-        """Return the features of each view, centred if there are subjects."""
+    def _features(self, measured: dict[str, np.ndarray], windows: Windows) -> dict[str, np.ndarray]:
+        """Return the features of each view, centred by subject if ``recenter_`` says so."""
         whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
         tangents = self.tangent_space_.transform(whole)
         features = {**measured, "tangent_space": tangents}
-        if subjects is None:
+        if self.recenter_ is None:
             return features
+        subjects = _subjects_of(windows)
         return {view: subtract_means(own, subjects) for view, own in features.items()}
 
     def _weights_of_codes(self, codes: np.ndarray) -> str | dict[int, float] | None:
@@ -323,14 +317,14 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
         windows = read_to_predict(self, X, any_montage=bool(self.chs_info_), groups=groups)
-        features = self._features(self._measured(windows), self._subjects(windows))
-        of_views = []
+        features = self._features(self._measured(windows), windows)
+        votes = []
         for view, own in features.items():
             scaler, regression = self.views_[view]
             # Zero is the mean of fit: the vote of a missing channel.
-            of_views.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
-        # Their softmax is the mean again.
-        logits = np.log(np.maximum(np.mean(of_views, axis=0), np.finfo(np.float32).tiny))
+            votes.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
+        # The soft vote, as in scikit-learn. The softmax of its logarithm is the vote again.
+        logits = np.log(np.maximum(np.average(votes, axis=0), np.finfo(np.float32).tiny))
         return torch.from_numpy(logits).float()
 
     def n_encoder_parameters(self, X: Any) -> int:

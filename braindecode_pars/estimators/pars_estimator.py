@@ -135,10 +135,12 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
 
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
         with training(self) as seeds:
+            # Read the windows, start an encoder, hold windows out, and build the network
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitude_range(train)
+            # Pretrain the encoder
             start.pretrain(self.encoder_, parts, seeds.pretraining)
-            # The card is written first, so that it is complete after Ctrl-C.
+            # Fine-tune the network. The card is written first: after Ctrl-C it is complete.
             people = [part.people for part in (train, valid) if part is not None]
             self.encoder_card_ = fine_tuned_card(self.encoder_card_, self.sfreq_, *people)
             fine_tune(self.net_, train, valid)
@@ -160,59 +162,42 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
             What to pretrain on: the training windows, and unlabelled ones of people who are not
             held out.
         """
-        # Positions are those of one montage.
+        # Read the windows. Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, AUTO) or has_filters
         windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
+        # Start with a given encoder, or a new one
         start = encoder_start(self, windows)
         others = further_windows(self, unlabeled, windows)
         if not labelled.all():
             others = [windows[~labelled], *others]
+        # Hold out windows for validation, also from pretraining
         train, valid = self._hold_out(windows[labelled], seeds.split)
-        head = self._head()
-        self._check_positions()
-        with drawing():
-            module = PARSNet(
-                n_outputs=len(getattr(self, "classes_", ["one number"])),
-                n_chans=self.n_chans_,
-                chs_info=self.chs_info_ or None,
-                n_times=self.n_times_,
-                sfreq=self.sfreq_,
-                channel_drop_prob=self.channel_drop_prob,
-                electrode_position=self.electrode_position,
-                amplitude=self.amplitude,
-                head=head,
-                **start.sizes,
-            )
-        self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
-        self.fine_tuning_["head"] = head
-        if self.verbose and self.encoder is not None:
-            self._log_fine_tuning(unique_subjects(train.people))
         kept = (without_held_out_splits(part, self.validation) for part in others)
         kept = (drop_held_out(part, train, valid) for part in kept)
-        return start, train, valid, [train, *(part for part in kept if part is not None)]
+        parts = [train, *(part for part in kept if part is not None)]
+        # Build the network
+        module = self._network(start)
+        self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
+        self.fine_tuning_["head"] = module.head
+        if self.verbose and self.encoder is not None:
+            told = dict(self.fine_tuning_)
+            if told["freeze_encoder"]:  # the others have no effect
+                told = {name: told[name] for name in ("freeze_encoder", "head")}
+            settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
+            people = unique_subjects(train.people)
+            number = "an unknown number of" if people is None else len(people)
+            log.info("A given encoder and labels of %s people: %s.", number, settings)
+        return start, train, valid, parts
 
-    def _head(self) -> str:
-        """Return the head that the network gets."""
-        if self.head != AUTO:
-            return self.head
+    def _network(self, start: EncoderStart) -> PARSNet:
+        """Return a new network; log what "auto" means for its positions."""
         # An empty list where recordings have different channels. One channel has nothing to filter.
-        names = self.chs_info_ or []
-        return "spatial_filter" if len(names) > 1 and n_known_electrodes(names) else "attention"
-
-    def _log_fine_tuning(self, people: list | None) -> None:
-        told = dict(self.fine_tuning_)
-        if told["freeze_encoder"]:  # the others have no effect
-            told = {name: told[name] for name in ("freeze_encoder", "head")}
-        settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
-        number = "an unknown number of" if people is None else len(people)
-        log.info("A given encoder and labels of %s people: %s.", number, settings)
-
-    def _check_positions(self) -> None:
-        """Check that positions that are asked for have names; log what "auto" means."""
-        names = self.chs_info_ or []
+        names, head = self.chs_info_ or [], self.head
+        n_known = n_known_electrodes(names)
+        if head == AUTO:
+            head = "spatial_filter" if len(names) > 1 and n_known else "attention"
         if self.electrode_position == AUTO and self.verbose:
-            n_known = n_known_electrodes(names)
             found = "on" if n_known else "off"
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
@@ -220,6 +205,19 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
             raise ValueError(
                 "electrode_position=True needs channel names, with the same names and order in "
                 "every recording."
+            )
+        with drawing():
+            return PARSNet(
+                n_outputs=len(getattr(self, "classes_", ["one number"])),
+                n_chans=self.n_chans_,
+                chs_info=names or None,
+                n_times=self.n_times_,
+                sfreq=self.sfreq_,
+                channel_drop_prob=self.channel_drop_prob,
+                electrode_position=self.electrode_position,
+                amplitude=self.amplitude,
+                head=head,
+                **start.sizes,
             )
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
@@ -627,7 +625,7 @@ class PARSClassifier(WindowsClassifier, PARSEstimator):
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         return hold_out(windows, self.validation, seed)
 
-    def _logits(self, X: Any, groups: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> Tensor:
         return self._outputs(X)
 
 

@@ -480,11 +480,11 @@ def recording_findings(
         One for each finding that needs a decision.
     """
     findings = [
-        *_of_channels(recording, clf),
-        _of_preprocessing(recording),
-        *_of_held_time(recording, clf.n_times_ / recording.sfreq),
-        _of_amplitudes(recording, clf),
-        _of_subject(subjects, clf),
+        *_find_channels(recording, clf),
+        _find_preprocessing(recording),
+        *_find_held_time(recording, clf.n_times_ / recording.sfreq),
+        _find_amplitudes(recording, clf),
+        _find_subject(subjects, clf),
     ]
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
@@ -493,7 +493,7 @@ def recording_findings(
     return {finding.name: finding.value for finding in findings}
 
 
-def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Remark]:
+def _find_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Remark]:
     """Yield what is different about the channels of the recording, and about their reference."""
     yield Remark("missing_channels", recording.missing)  # the prediction itself warns
     others = {
@@ -533,7 +533,7 @@ def _of_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Remark]:
     )
 
 
-def _of_preprocessing(recording: RecordingToPredict) -> Remark:
+def _find_preprocessing(recording: RecordingToPredict) -> Remark:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
@@ -552,7 +552,7 @@ def _of_preprocessing(recording: RecordingToPredict) -> Remark:
     )
 
 
-def _of_held_time(recording: RecordingToPredict, window: float) -> Iterator[Remark]:
+def _find_held_time(recording: RecordingToPredict, window: float) -> Iterator[Remark]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
     It must be much of the recording, and at least a window.
@@ -617,7 +617,7 @@ def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
     }
 
 
-def _of_amplitudes(recording: RecordingToPredict, clf: Any) -> Remark:
+def _find_amplitudes(recording: RecordingToPredict, clf: Any) -> Remark:
     """Return the channels whose amplitude is a factor of five or more outside the training's."""
     usual = clf.amplitudes_
     if usual is None:
@@ -646,7 +646,7 @@ _MAY_BE_REFERENCE = (
 )
 
 
-def _of_subject(subjects: Sequence, clf: Any) -> Remark:
+def _find_subject(subjects: Sequence, clf: Any) -> Remark:
     """Return the name by which the subject was in the training, if it is known to have been.
 
     People of a published corpus are numbered there, so that a name alone does not tell them.

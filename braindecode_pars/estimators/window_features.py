@@ -113,7 +113,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = pick_as_fitted(windows, self.chs_info_)
-        return computed_once(lambda: self._key(windows), windows, self._of_windows)["features"]
+        return computed_once(lambda: self._key(windows), windows, self._measure_windows)["features"]
 
     def _key(self, windows: Windows) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
@@ -122,13 +122,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         params = sorted(self.get_params().items())
         return type(self), repr(params), repr(learned), channels, windows.sfreq
 
-    def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
+    def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         batches = (batch.astype(float) for batch in windows.batches(256))
-        found = [self._features(batch, windows.sfreq) for batch in batches]
+        found = [self.measure(batch, windows.sfreq) for batch in batches]
         return {"features": np.concatenate(found)}
 
     @abstractmethod
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         """Return the features of windows: (n_windows, n_chans, n_times) -> (n_windows, ...)."""
 
 
@@ -206,7 +206,7 @@ class LogBandPower(WindowFeatures):
                 f"frequencies above {rate / 2:g} Hz."
             )
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         # The bands of fit; arrays may be transformed without one.
         bands = getattr(self, "bands_", None) or _bands_below(sfreq / 2)
@@ -307,7 +307,7 @@ class SpatialCovariance(WindowFeatures):
 
     band: tuple[float, float] | None = None
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         from pyriemann.estimation import Covariances  # takes seconds to import
 
         n_chans, n_times = batch.shape[1:]
@@ -360,7 +360,7 @@ class LogAmplitude(WindowFeatures):
     (4, 4)
     """
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         log_std = np.log(np.maximum(batch.std(axis=-1), np.finfo(np.float32).tiny))
         relative = log_std - log_std.mean(axis=1, keepdims=True)  # (n_windows, n_chans)
         return np.stack([log_std, relative], axis=-1).reshape(len(batch), -1)
@@ -421,7 +421,7 @@ class SlowVoltages(WindowFeatures):
             channels = _frontal_in(montages)
         self.chs_info_ = pick_for_fit(windows, channels).chs_info
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         n_times = batch.shape[-1]
         segment = min(max(1, round(self.segment_seconds * known_rate(sfreq))), n_times)
         whole = batch[..., : n_times - n_times % segment]
@@ -516,7 +516,7 @@ class ChannelFeatures(WindowFeatures):
                 f"have no frequencies above {sfreq / 2:g} Hz."
             )
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         features = _features_at(sfreq)
         if getattr(self, "features_", features) != features:  # arrays need no fit

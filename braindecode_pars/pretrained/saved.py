@@ -303,7 +303,7 @@ class SavedEstimator:
         # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
         without_encoder = copy.copy(self)
         without_encoder.encoder = None
-        cloned = BaseEstimator.__sklearn_clone__(without_encoder)  # type: ignore[arg-type]
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
         cloned.encoder = self.encoder
         return cloned
 

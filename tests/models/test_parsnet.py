@@ -296,19 +296,12 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
-@pytest.mark.slow
-@torch.no_grad()
-def test_both_heads_can_be_compiled():
-    net, x = with_head("both", electrode_position=True).eval(), torch.randn(2, 5, 600)
-    torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
-
-
 @pytest.mark.parametrize(
     ("head", "tokenizer", "mask"),
     [
-        ("attention", "linear", None),
+        pytest.param("attention", "linear", None, marks=pytest.mark.slow),
+        pytest.param("both", "linear", [True, True, False, True, True], marks=pytest.mark.slow),
         ("attention", "spectral", [True, True, False, True, True]),
-        ("both", "linear", [True, True, False, True, True]),
     ],
 )
 @torch.no_grad()
@@ -317,8 +310,7 @@ def test_compile_and_export_equal_eager(head, tokenizer, mask):
     x = torch.randn(2, 5, 600)
     given = {} if mask is None else {"ch_mask": torch.tensor([mask, mask])}
     expected = net(x, **given)
-    if head == "attention":  # both take long to compile
-        torch.testing.assert_close(torch.compile(net, fullgraph=True)(x, **given), expected)
+    torch.testing.assert_close(torch.compile(net, fullgraph=True)(x, **given), expected)
     torch.testing.assert_close(torch.export.export(net, (x,), given).module()(x, **given), expected)
 
 
