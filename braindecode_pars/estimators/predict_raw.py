@@ -38,7 +38,7 @@ from braindecode_pars._common.checks import (
 )
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
-from braindecode_pars.estimators.smoothing import Transitions
+from braindecode_pars.estimators import smoothing
 from braindecode_pars.recordings.as_trained import (
     Derivation,
     find_derivations,
@@ -61,8 +61,8 @@ from braindecode_pars.recordings.preprocessing import (
     text_of,
 )
 from braindecode_pars.recordings.readers import open_recording
+from braindecode_pars.windows import door
 from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
-from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
@@ -167,7 +167,7 @@ def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[st
 
 
 def smoothed_columns(
-    probabilities: np.ndarray, transitions: Transitions, classes: list[str]
+    probabilities: np.ndarray, transitions: smoothing.Transitions, classes: list[str]
 ) -> dict[str, Any]:
     """Return the further columns of predictions that are smoothed over time.
 
@@ -337,7 +337,7 @@ class RecordingToPredict:
         # One recording is of one subject.
         recording = dict(reader=ItemReader(views), subject=self.name, sfreq=self.sfreq)
         recording |= dict(channels=Montage.of(self.chs_info))
-        return windows_of([recording], recording=np.zeros(len(starts), dtype=int), item=starts)
+        return door.windows_of([recording], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
 def prepare_recording(
