@@ -20,14 +20,11 @@ from torch.utils.data import Subset
 
 from braindecode_pars._common import checks
 from braindecode_pars._common.checks import check_parameters
-from braindecode_pars._common.computing import Precision, find_device
-from braindecode_pars._common.seeding import OwnDraws, drawing, drawn, random_stream
-from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
+from braindecode_pars._common.computing import TrainingNet, find_device, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
-    NoSilentFailure,
     ProgressLine,
     RestoredEpoch,
     WarmupCosine,
@@ -36,6 +33,7 @@ from braindecode_pars._common.training import (
     warn_of_chance,
 )
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.paper import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -100,9 +98,8 @@ def pretrain_encoder(
     on_end : callable | None
         Function that is called with the net when training ends, also after Ctrl-C.
     seed : int | None
-        Seed of all random draws. It leaves the random state of the caller unchanged, and fits in
-        several threads do not change each other's draws. With None, the draws come from the global
-        generator of torch.
+        Seed of all random draws. It leaves the random state of the caller unchanged. With None, the
+        draws come from the global generator of torch.
     first_epoch : int
         Number of epochs that are already trained, when a run resumes. The schedule and the
         progress bar continue from this epoch.
@@ -151,10 +148,9 @@ def pretrain_encoder(
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else find_device(settings.device)
     draw_device = device or next(encoder.parameters()).device
-    with nullcontext() if seed is None else random_stream(seed, draw_device):
+    with nullcontext() if seed is None else seeded(seed, draw_device):
         given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
-        with drawing():
-            task = make_task(settings.task, task_params=dict(settings.task_params), **given)
+        task = make_task(settings.task, task_params=dict(settings.task_params), **given)
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
             examples = SingleChannelWindows(windows, task.n_times)
         # The steps of a run have no length, and its settings always have epochs.
@@ -258,7 +254,7 @@ class RelativeLoss(Callback):
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
 
 
-class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
+class PretrainingNet(TrainingNet):
     """A skorch net for pretext tasks.
 
     ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
@@ -282,7 +278,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         Seed of the random draws of validation (channel, crop, patches, masks). Every epoch uses
         the same draws, so that validation losses can be compared between epochs.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.Precision`.
+        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -296,7 +292,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     Raises
     ------
     KeyboardInterrupt, ValueError
-        From ``fit``, as in :class:`~braindecode_pars._common.training.NoSilentFailure`.
+        From ``fit``, as in :class:`~braindecode_pars._common.computing.TrainingNet`.
 
     Examples
     --------
@@ -366,16 +362,15 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
 
         Each window gives as many as the others; of windows of several channels, these are crops.
         """
-        with random_stream(_FIRST_PASS, self.compute_device):
+        with seeded(_FIRST_PASS, self.compute_device):
             windows, _ = self.get_split_datasets(X, y)
-            with drawing():
-                order = torch.randperm(len(windows))
+            order = torch.randperm(len(windows))
             part = Subset(windows, order[torch.arange(n) % len(order)].tolist())
-            batches = drawn(self.get_iterator(part, training=False))
+            batches = self.get_iterator(part, training=False)
             return torch.cat([unpack_data(batch)[0] for batch in batches])
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         # Validation: the same random draws in every epoch.
-        seeded = random_stream(self.validation_seed, self.compute_device)
-        with nullcontext() if training else seeded:
+        same = nullcontext() if training else seeded(self.validation_seed, self.compute_device)
+        with same:
             return super().run_single_epoch(iterator, training, *args, **kwargs)

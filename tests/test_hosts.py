@@ -58,7 +58,7 @@ def test_a_torchaudio_that_does_not_match_torch_raises_one_sentence(tmp_path, st
 #: last seen in the version that is given.
 INTERNALS = [
     ("skorch", "1.4.0", skorch.NeuralNet, "_default_callbacks", "PretrainingNet adds RelativeLoss"),
-    ("skorch", "1.4.0", skorch.NeuralNet, "_validate_params", "Precision checks its argument"),
+    ("skorch", "1.4.0", skorch.NeuralNet, "_validate_params", "TrainingNet checks its argument"),
     ("skorch", "1.4.0", skorch.NeuralNet, "_set_training", "RunNet trains in micro-batches"),
     ("skorch", "1.4.0", AccelerateMixin, "_initialize_accelerator", "RunNet hides the criterion"),
     ("skorch", "1.4.0", AccelerateMixin, "_unwrap_accelerator", "RunNet after Ctrl-C"),

@@ -145,6 +145,14 @@ def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule], owner
             rules[name].check(name, value, owner)
 
 
+def names_file(task: Any) -> bool:
+    """Whether a task is a class in a Python file, FILE.py:CLASS, whose code runs when it is used.
+
+    What was saved must never be taken for one: only the user decides which code runs.
+    """
+    return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
+
+
 def check_positive(**numbers: float) -> None:
     """Check that all given numbers are positive."""
     check_parameters(numbers, dict.fromkeys(numbers, positive()))

@@ -1,4 +1,4 @@
-"""Where and how to compute: device and precision, and the operations that a network takes."""
+"""One training: its device, its seed, its net with the step, and the operations that it takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from accelerate.utils import convert_to_fp32
 from skorch import NeuralNet
+from skorch.callbacks import EarlyStopping
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -46,14 +47,53 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
+@contextmanager
+def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Seed torch on the CPU and on ``device`` inside the context, then restore its state.
+
+    The initial weights, dropout, crops and masks come from torch's global generators, since most of
+    these functions of torch and of third-party models take no other generator. These are global to
+    the process: fits in two of its threads change the draws of each other.
+    """
+    device = torch.device(device)
+    devices = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(devices, device_type=device.type if devices else "cuda"):
+        # Not torch.manual_seed: it would seed every GPU, also those that are not used.
+        torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
+        for each in devices:
+            state = torch.Generator(each).manual_seed(seed).get_state()
+            torch.get_device_module(each).set_rng_state(state, each)
+        yield
+
+
+@contextmanager
+def tensor_cores(device: torch.device) -> Iterator[None]:
+    """Allow TF32 on CUDA inside the context, unless torch's newer interface was used to set it."""
+    before = None
+    if device.type == "cuda":
+        with suppress(RuntimeError):
+            before = torch.get_float32_matmul_precision()
+            torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        if before is not None:
+            torch.set_float32_matmul_precision(before)
+
+
 _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())
 
 
-class Precision(NeuralNet):
-    """Mixin for skorch nets whose module has a PatchEncoder as ``encoder``.
+class TrainingNet(NeuralNet):
+    """What the skorch nets of this package add to skorch, in the order of a training.
 
-    On CUDA, AdamW uses its fused implementation, and float32 matrix products use TF32 during
-    training. TF32 also applies to the pair decoder, which never runs in bfloat16.
+    A step is skorch's, in a precision of choice. On CUDA, AdamW uses its fused implementation, and
+    float32 matrix products use TF32 during training. TF32 also applies to the pair decoder, which
+    never runs in bfloat16.
+
+    skorch catches Ctrl-C and returns. A pipeline or a cross-validation would then continue with a
+    partly trained net. Here training ends, with its callbacks, and KeyboardInterrupt is raised
+    again. A loss that is not finite is an error.
 
     Parameters
     ----------
@@ -72,17 +112,24 @@ class Precision(NeuralNet):
     TypeError, ValueError
         From ``initialize`` and ``fit``, when ``precision`` is unknown or ``compile`` is not True
         or False.
+    KeyboardInterrupt
+        From ``fit``, after Ctrl-C. The net keeps its current weights.
+    ValueError
+        From ``fit``, when the training loss is NaN or infinite.
 
     Examples
     --------
-    >>> from braindecode import EEGClassifier
-    >>> from braindecode_pars import PARSNet
-    >>> from braindecode_pars._common.computing import Precision
-    >>> class Classifier(Precision, EEGClassifier):
+    >>> import numpy as np
+    >>> import torch
+    >>> from skorch import NeuralNetRegressor
+    >>> from braindecode_pars._common.computing import TrainingNet
+    >>> class Net(TrainingNet, NeuralNetRegressor):
     ...     pass
-    >>> net = Classifier(PARSNet, precision="bfloat16", device="cpu")
-    >>> net.precision, net.compute_device
-    ('bfloat16', device(type='cpu'))
+    >>> net = Net(torch.nn.Linear(1, 1), lr=0.1, train_split=None, verbose=0)
+    >>> net.fit(np.ones((4, 1), "float32"), np.full((4, 1), np.nan, "float32"))
+    Traceback (most recent call last):
+        ...
+    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1; lower ...
     """
 
     def __init__(
@@ -120,30 +167,36 @@ class Precision(NeuralNet):
             kwargs.setdefault("fused", True)
         return args, kwargs
 
+    def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
+        # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
+        self.interrupted_ = True
+        super().partial_fit(*args, **kwargs)
+        # EarlyStopping ends the loop as Ctrl-C does.
+        stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, EarlyStopping)]
+        if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
+            raise KeyboardInterrupt
+        return self
+
     def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
         with tensor_cores(self.compute_device):
-            return super().fit_loop(*args, **kwargs)
+            fitted = super().fit_loop(*args, **kwargs)
+        self.interrupted_ = False
+        return fitted
+
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        step = super().train_step(batch, **fit_params)
+        if not torch.isfinite(step["loss"]):
+            raise ValueError(
+                f"The training loss became {step['loss'].item()} in epoch {len(self.history)} of "
+                f"{type(self).__name__} at learning rate {self.lr:g}; lower the learning rate."
+            )
+        return step
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         enabled = self.precision == "bfloat16"
         with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
             # Losses and scores need float32, and NumPy has no bfloat16.
             return convert_to_fp32(super().infer(*args, **kwargs))
-
-
-@contextmanager
-def tensor_cores(device: torch.device) -> Iterator[None]:
-    """Allow TF32 on CUDA inside the context, unless torch's newer interface was used to set it."""
-    before = None
-    if device.type == "cuda":
-        with suppress(RuntimeError):
-            before = torch.get_float32_matmul_precision()
-            torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        if before is not None:
-            torch.set_float32_matmul_precision(before)
 
 
 class Count(NamedTuple):

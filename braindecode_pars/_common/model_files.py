@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.computing import seeded
 from braindecode_pars._common.files import (
     as_read,
     check_may_write,
@@ -27,7 +28,6 @@ from braindecode_pars._common.files import (
     replace_files,
     to_json,
 )
-from braindecode_pars._common.seeding import seeded
 
 
 @dataclass(frozen=True)

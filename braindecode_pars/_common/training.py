@@ -1,19 +1,21 @@
-"""What trainings share: schedule, weight decay, number of epochs, progress bar, ends and warnings.
+"""What happens around the steps: schedule, progress bar, number of epochs, warnings and history.
 
-The callbacks are those of skorch. Ctrl-C and a NaN loss, which skorch ignores, become errors. A
-training that may have learned nothing is warned of. The history is a table.
+The callbacks are those of skorch. A training that may have learned nothing is warned of. The
+history is a table.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-import torch
+import tqdm.auto
+import tqdm.std
 from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNet
 from skorch.callbacks import Callback, EarlyStopping
@@ -21,7 +23,6 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks
 from braindecode_pars._common.checks import check_parameters, warn_user
-from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import RELATIVE, loss_columns
 
 _SCHEDULE_RULES = dict(
@@ -109,6 +110,67 @@ class WarmupCosine(Callback):
         for group in net.optimizer_.param_groups:
             group["lr"] = group["initial_lr"] * self.factor(progress)
         self.batch_ += 1
+
+
+#: Seconds between two lines in a log file.
+_INTERVAL = 60.0
+
+#: In a notebook, the bar is a widget.
+_IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
+
+
+class ProgressBar(tqdm.auto.tqdm):
+    """A bar of tqdm that writes to a log file at its start and end, and a line a minute.
+
+    A bar is drawn again and again over itself, which a file keeps as hundreds of lines.
+
+    Parameters
+    ----------
+    *arguments, **options
+        As in ``tqdm.tqdm``.
+
+    Examples
+    --------
+    >>> import io
+    >>> from braindecode_pars._common.training import ProgressBar
+    >>> log = io.StringIO()
+    >>> for _ in ProgressBar(range(1000), file=log):
+    ...     pass
+    >>> log.getvalue().count("it/s")
+    2
+    """
+
+    def __init__(self, *arguments: Any, **options: Any):
+        self._next_line = 0.0
+        super().__init__(*arguments, **options)
+
+    @property
+    def _writes_lines(self) -> bool:
+        is_terminal = getattr(self.fp, "isatty", None)  # a log that takes texts may have none
+        return not (_IS_WIDGET or (is_terminal is not None and is_terminal()))
+
+    def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
+        """Draw the bar, or write a line if it is time for one."""
+        if not self._writes_lines:
+            return super().display(msg, pos, **options)
+        if msg is None and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _INTERVAL
+            self.fp.write(f"{self}\n")
+            self.fp.flush()
+        return False  # there is nothing to clear
+
+    def clear(self, *arguments: Any, **options: Any) -> None:
+        """Clear the bar; a line stays."""
+        if not self._writes_lines:
+            super().clear(*arguments, **options)
+
+    def close(self) -> None:
+        """End the bar; a log file gets its last state."""
+        if not self.disable and self._writes_lines:
+            self._next_line = 0.0
+            self.display()
+            self.leave = False  # tqdm would draw it once more
+        super().close()
 
 
 _PROGRESS_RULES = dict(
@@ -355,60 +417,6 @@ def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int, phase
     epochs = max(at_least, math.ceil(fewest_steps / max(1, steps_per_epoch)))
     log.info("%s: %d steps in %d epochs.", phase, epochs * steps_per_epoch, epochs)
     return epochs
-
-
-class NoSilentFailure(NeuralNet):
-    """Mixin for skorch nets that raises an error after Ctrl-C or a NaN loss.
-
-    skorch catches Ctrl-C and returns. A pipeline or a cross-validation would then continue with a
-    partly trained net. This mixin lets skorch end training, with its callbacks, and then raises
-    KeyboardInterrupt again.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        From ``fit``, after Ctrl-C. The net keeps its current weights.
-    ValueError
-        From ``fit``, when the training loss is NaN or infinite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import torch
-    >>> from skorch import NeuralNetRegressor
-    >>> from braindecode_pars._common.training import NoSilentFailure
-    >>> class Net(NoSilentFailure, NeuralNetRegressor):
-    ...     pass
-    >>> net = Net(torch.nn.Linear(1, 1), lr=0.1, train_split=None, verbose=0)
-    >>> net.fit(np.ones((4, 1), "float32"), np.full((4, 1), np.nan, "float32"))
-    Traceback (most recent call last):
-        ...
-    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1; lower ...
-    """
-
-    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        step = super().train_step(batch, **fit_params)
-        if not torch.isfinite(step["loss"]):
-            raise ValueError(
-                f"The training loss became {step['loss'].item()} in epoch {len(self.history)} of "
-                f"{type(self).__name__} at learning rate {self.lr:g}; lower the learning rate."
-            )
-        return step
-
-    def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
-        fitted = super().fit_loop(*args, **kwargs)
-        self.interrupted_ = False
-        return fitted
-
-    def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
-        # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
-        self.interrupted_ = True
-        super().partial_fit(*args, **kwargs)
-        # EarlyStopping ends the loop as Ctrl-C does.
-        stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, EarlyStopping)]
-        if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
-            raise KeyboardInterrupt
-        return self
 
 
 #: Parameter groups for skorch's ``optimizer__param_groups``. The weights of linear layers decay;

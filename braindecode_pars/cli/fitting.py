@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braindecode_pars._common.settings import names_file
+from braindecode_pars._common.checks import names_file
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,

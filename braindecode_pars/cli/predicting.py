@@ -37,9 +37,9 @@ from braindecode_pars._common.model_files import (
     kinds_in,
     model_folder,
 )
-from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import without_ending
 from braindecode_pars._common.tables import SMOOTHED_LABEL
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.estimators.predict_raw import check_transitions
 from braindecode_pars.plotting.style import save_figure

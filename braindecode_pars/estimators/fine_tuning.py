@@ -32,11 +32,10 @@ from skorch.history import History
 from skorch.utils import noop
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks, computing, seeding
+from braindecode_pars._common import checks, computing
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
-    NoSilentFailure,
     ProgressLine,
     RestoredEpoch,
     WarmupCosine,
@@ -56,11 +55,11 @@ from braindecode_pars.windows.table import Windows
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(NoSilentFailure, seeding.OwnDraws, computing.Precision, NeuralNetClassifier):
+class FineTuningNet(computing.TrainingNet, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
-class RegressionNet(NoSilentFailure, seeding.OwnDraws, computing.Precision, NeuralNetRegressor):
+class RegressionNet(computing.TrainingNet, NeuralNetRegressor):
     """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
-from braindecode_pars._common import seeding, settings
+from braindecode_pars import paper
+from braindecode_pars._common import computing
 from braindecode_pars.estimators import fine_tuning
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
 from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
@@ -132,7 +133,7 @@ verbose
     finetune_warmup: float | None = 0.1
     gradient_clip: float | None = 1.0
     label_smoothing: float = 0.0
-    weight_decay: float = settings.WEIGHT_DECAY
+    weight_decay: float = paper.WEIGHT_DECAY
     augmentation: Any = None
     class_weight: str | dict | None = "balanced"
     validation: float | str = 0.0
@@ -221,8 +222,7 @@ verbose
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = preprocessing_of(self, windows)
         train, valid = held_out.hold_out(windows, self.validation, seeds.split)
-        with seeding.drawing():
-            module = self._build(train) if self.weights is None else self._build_pretrained(train)
+        module = self._build(train) if self.weights is None else self._build_pretrained(train)
         frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
         at = self._head_epochs + 1
         further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []
@@ -391,7 +391,7 @@ def _rebuild(
     constructor_arguments: tuple, tensors: dict[str, Tensor], training: bool
 ) -> ScaledNetwork:
     # The initial weights are replaced below. Drawing them must not advance the global generator.
-    with seeding.seeded(0):
+    with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
     device = tensors["scale"].device
     network.to(device).load_state_dict(tensors)

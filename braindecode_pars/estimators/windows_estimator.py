@@ -27,7 +27,8 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback, LRScheduler
 from torch import Tensor
 
-from braindecode_pars._common import checks, computing, model_files, seeding, settings
+from braindecode_pars import paper
+from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars._common.checks import (
     boolean,
     check_same_rate,
@@ -88,7 +89,7 @@ def _is_factor(value: Any) -> bool:
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = {
-    **settings.RULES,
+    **paper.RULES,
     **parsnet.RULES,
     **dict.fromkeys(_COUNTS, integer(1)),
     **dict.fromkeys(("label_smoothing", "drop_prob"), share()),
@@ -251,14 +252,13 @@ class Seeds(NamedTuple):
 def training(estimator: Any) -> Iterator[Seeds]:
     """Check the parameters, forget an earlier fit, and let the draws follow ``random_state``.
 
-    The nets of a fit draw from this state by themselves; other draws need ``with drawing():``.
-    torch's global state stays unchanged. Estimators with the same ``random_state`` hold out the
-    same subjects.
+    torch's global state is afterwards what it was. Estimators with the same ``random_state`` hold
+    out the same subjects.
     """
     estimator._check()
     device = computing.find_device(estimator.device)
     model, *parts = check_random_state(estimator.random_state).randint(2**31, size=4).tolist()
-    with fresh_fit(estimator), seeding.random_stream(model, device):
+    with fresh_fit(estimator), computing.seeded(model, device):
         yield Seeds(*parts)
 
 
@@ -275,7 +275,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
     params = estimator.get_params(deep=False)
     quick = {name: value for name, value in _QUICK.items() if name in params}
     unfitted = clone(estimator).set_params(**quick)
-    with warnings.catch_warnings(), seeding.seeded(0), training(unfitted) as seeds:
+    with warnings.catch_warnings(), computing.seeded(0), training(unfitted) as seeds:
         warnings.simplefilter("ignore")
         yield unfitted, seeds
 

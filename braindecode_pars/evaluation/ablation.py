@@ -19,8 +19,8 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import integer, optional
 from braindecode_pars._common.files import plain
-from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.tables import SCORES
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import encoder_start

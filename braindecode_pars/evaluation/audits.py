@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars._common.checks import check_parameters, integer, warn_user
-from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.computing import seeded
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSEmbedder

@@ -30,6 +30,7 @@ from sklearn.base import BaseEstimator, clone
 from torch import nn
 
 import braindecode_pars
+from braindecode_pars._common.checks import names_file
 from braindecode_pars._common.files import (
     as_read,
     changed_settings,
@@ -42,7 +43,6 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import model_folder
-from braindecode_pars._common.settings import names_file
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.pretext.base import find_task

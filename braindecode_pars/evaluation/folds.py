@@ -25,12 +25,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from torch import nn
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
-from braindecode_pars._common.progress import ProgressBar
-from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import SCORES
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import (
     FoldStore,
@@ -51,8 +50,7 @@ from braindecode_pars.pretext.base import know_tasks, own_tasks
 from braindecode_pars.windows.labels import AUTO
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
-# process run one after another. The lock of the random draws cannot serve for this: a fold must
-# leave it free for fits in other threads, see _torch_seed. This lock is always taken first.
+# process run one after another.
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -366,12 +364,8 @@ def _replace_auto(name: str, value: Any, estimator: BaseEstimator) -> None:
 def _torch_seed(estimator: BaseEstimator, seed: int) -> AbstractContextManager[None]:
     """Seed torch for estimators without a ``random_state``, such as skorch's nets.
 
-    They draw from the global generators at any time, so that no fit with a seed may draw in another
-    thread until they are done. Estimators with a ``random_state`` or ``n_jobs`` may themselves fit
-    with a seed in other threads, as in a callback or a grid search. These would then wait forever,
-    so such an estimator does not hold the lock.
+    The device is that of the estimator.
     """
-    fits_in_threads = any(parameters_called(n, estimator) for n in ("random_state", "n_jobs"))
     devices = []
     for value in parameters_called("device", estimator).values():
         # Not every parameter of this name is for torch; the fit complains if it should have been.
@@ -379,7 +373,7 @@ def _torch_seed(estimator: BaseEstimator, seed: int) -> AbstractContextManager[N
             devices.append(find_device(value))
     devices = devices or [find_device(AUTO)]
     device = next((device for device in devices if device.type != "cpu"), devices[0])
-    return torch_seeded(int(seed), device) if fits_in_threads else seeded(int(seed), device)
+    return seeded(int(seed), device)
 
 
 def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:

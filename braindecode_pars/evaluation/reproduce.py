@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import quiet
 from braindecode_pars._common.files import check_may_write, replace_file
-from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.corpus import Corpus

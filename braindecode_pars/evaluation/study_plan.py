@@ -27,8 +27,7 @@ from braindecode_pars._common.checks import instance, integer, listed
 from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.files import check_may_write, read_json, replace_file, to_json
 from braindecode_pars._common.model_files import packaged_names
-from braindecode_pars._common.progress import ProgressBar
-from braindecode_pars._common.training import default_epochs
+from braindecode_pars._common.training import ProgressBar, default_epochs
 from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.estimators import LinearProbe, PARSClassifier, PARSEmbedder, SubjectCentering
 from braindecode_pars.estimators.fine_tuning import EPOCHS, STEPS

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, check_same_rate
+from braindecode_pars._common.checks import check_parameters, check_same_rate, names_file
 from braindecode_pars._common.files import import_file
-from braindecode_pars._common.settings import names_file
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.tokens import instance_norm
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jinja2
 
 from braindecode_pars._common import model_files
+from braindecode_pars._common.model_files import LoadReport
 from braindecode_pars._common.subjects import NO_SUBJECT, public_corpora
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
@@ -245,7 +246,7 @@ class Pretrained(NamedTuple):
 
     encoder: PatchEncoder
     card: EncoderCard
-    report: model_files.LoadReport | None
+    report: LoadReport | None
 
 
 def unknown_card(owner: Any) -> EncoderCard:

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common import checks, computing, files, model_files, settings
+from braindecode_pars._common import checks, computing, files, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file, network_from_file
@@ -543,7 +543,7 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
 
 def _name_of(task: Any) -> Any:
     """Return the name of a registered task or of one in a file; another one as it is."""
-    if settings.names_file(task):
+    if checks.names_file(task):
         return find_task(task).name
     name = getattr(task, "name", "") if isinstance(task, type) else ""
     return name if name and PRETEXT_TASKS.get(name) is task else task
@@ -562,7 +562,7 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
     if "recenter" not in cls().get_params(deep=False):  # of the PARS estimators up to 0.2.0
         kept.pop("recenter", None)
-    code = ["pretext"] if settings.names_file(kept.get("pretext")) else []
+    code = ["pretext"] if checks.names_file(kept.get("pretext")) else []
     for name in (*_FOLDERS, *code):
         if kept.get(name) is not None and not _is_in_package(name, kept[name]):
             left_out[name] = repr(kept.pop(name))

@@ -20,8 +20,8 @@ from skorch.callbacks import Callback
 from skorch.hf import AccelerateMixin
 from torch import Tensor
 
+from braindecode_pars._common.computing import seeded
 from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.seeding import seeded
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import EpochLoader, Steps

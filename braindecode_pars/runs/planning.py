@@ -18,10 +18,10 @@ from braindecode_pars._common.computing import (
     device_name,
     find_device,
     n_parameters,
+    seeded,
     tensor_cores,
     training_step,
 )
-from braindecode_pars._common.seeding import seeded
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet

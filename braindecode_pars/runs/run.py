@@ -18,8 +18,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
-from braindecode_pars._common.computing import device_name, find_device, n_parameters
-from braindecode_pars._common.seeding import globally_seeded, seeded
+from braindecode_pars._common.computing import device_name, find_device, n_parameters, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
@@ -227,7 +226,7 @@ def _train(
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in vars(config).items() if name in names}
     settings |= dict(task=task, device=None)  # accelerate chooses the device
-    with globally_seeded(config.seed, accelerator.device), warnings.catch_warnings():
+    with warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
@@ -236,6 +235,7 @@ def _train(
             PretrainingSettings(**settings),
             # The second one writes what the first one adds to the history.
             callbacks=[EpochRecord(), *([EpochFiles(folder)] if is_main else [])],
+            seed=config.seed,
             first_epoch=first_epoch,
             verbose=verbose if is_main else 0,
             net=make_net,

@@ -1,13 +1,12 @@
 """The folder of a run: its files, its lock, the check before a start, and the checkpoint.
 
-A checkpoint has the complete state of a run in one safetensors file, so that a resumed run is
-bit-identical.
+A checkpoint has the weights, the moments of the optimizer and the history in one safetensors file.
+Every random draw follows from the seed and the step, so a resumed run is bit-identical.
 """
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +14,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
-from sklearn.utils import check_random_state
 from skorch import NeuralNet
 from torch import Tensor, nn
 
@@ -42,6 +39,10 @@ _MAY_DIFFER = ("device", "num_workers")
 
 #: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
 KEPT = 2
+
+#: Attributes of a checkpoint that are in the header of its file. Earlier versions also wrote random
+#: states, which nothing needs.
+_METADATA = ("step", "history", "run_id")
 
 
 class RunFolder:
@@ -196,9 +197,7 @@ class Checkpoint:
     history : list of dict
         One row for each epoch, without the rows of its batches.
     tensors : dict of str to Tensor
-        Tensors named ``module.*``, ``optimizer.*`` and ``random.*``.
-    random : dict
-        States of the global random generators of Python and NumPy, in JSON types.
+        Tensors named ``module.*`` and ``optimizer.*``.
     run_id : str
         Identity of the run.
     source : Path | None
@@ -208,13 +207,12 @@ class Checkpoint:
     step: int
     history: list[dict[str, Any]]
     tensors: dict[str, Tensor]
-    random: dict[str, Any]
     run_id: str
     source: Path | None = None
 
     @classmethod
     def of(cls, net: NeuralNet, step: int, run_id: str) -> Checkpoint:
-        """Return the current state of a net and of all random generators."""
+        """Return the current state of a net."""
         # Weights; a tensor with several names is stored once.
         weights = net.task_.state_dict()
         tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
@@ -223,15 +221,7 @@ class Checkpoint:
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         for parameter, state in net.optimizer_.state.items():
             tensors |= {f"optimizer.{key}.{names[parameter]}": t for key, t in state.items()}
-
-        # Random generators.
-        tensors["random.cpu"] = torch.get_rng_state()
-        if net.compute_device.type == "cuda":
-            tensors["random.cuda"] = torch.cuda.get_rng_state(net.compute_device)
-        name, words, *rest = check_random_state(None).get_state()
-        numpy = {"name": name, "words": words.tolist(), "rest": rest}
-        states = {"python": random.getstate(), "numpy": numpy}
-        return cls(step, [dict(row) for row in net.history], tensors, states, run_id)
+        return cls(step, [dict(row) for row in net.history], tensors, run_id)
 
     def write(self, folder: Path) -> None:
         """Write ``step-XXXXXXXX.safetensors``; of it and older ones, keep :data:`KEPT`.
@@ -249,8 +239,7 @@ class Checkpoint:
                 raise ValueError(
                     f"{name} is not finite after step {self.step}; use a lower learning rate."
                 )
-        names = ("step", "history", "random", "run_id")
-        run = json.dumps({name: getattr(self, name) for name in names})
+        run = json.dumps({name: getattr(self, name) for name in _METADATA})
         header = {"run": run, "checksum": _checksum(run, tensors)}
         name = _file_name(self.step)
         replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
@@ -277,12 +266,13 @@ class Checkpoint:
                 raise ValueError("its content does not match its checksum")
             if file.name != _file_name(metadata["step"]):
                 raise ValueError(f"it was written as {_file_name(metadata['step'])}")
-            return cls(**metadata, tensors=tensors, source=file)
+            known = {name: metadata[name] for name in _METADATA}
+            return cls(**known, tensors=tensors, source=file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
-        """Set an initialised net, which it belongs to, and all random generators to this state."""
+        """Set an initialised net, which the checkpoint belongs to, to this state."""
         self.restore_weights(net.task_)
         net.history_.extend(dict(row) for row in self.history)
 
@@ -298,16 +288,6 @@ class Checkpoint:
             state.setdefault(order.index(name), {})[kind] = tensor
         groups = net.optimizer_.state_dict()["param_groups"]
         net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
-
-        # Random generators.
-        torch.set_rng_state(self.tensors["random.cpu"])
-        if net.compute_device.type == "cuda" and "random.cuda" in self.tensors:
-            torch.cuda.set_rng_state(self.tensors["random.cuda"], net.compute_device)
-        version, words, gauss = self.random["python"]
-        random.setstate((version, tuple(words), gauss))
-        numpy = self.random["numpy"]
-        words = np.array(numpy["words"], dtype=np.uint32)
-        check_random_state(None).set_state((numpy["name"], words, *numpy["rest"]))
 
     def restore_weights(self, task: nn.Module) -> None:
         """Set the weights of a task, which the checkpoint belongs to."""

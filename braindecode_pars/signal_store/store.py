@@ -25,8 +25,8 @@ from braindecode_pars._common.checks import (
     listed,
 )
 from braindecode_pars._common.files import checksum_of
-from braindecode_pars._common.progress import ProgressBar
 from braindecode_pars._common.subjects import SubjectKeys
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
 from braindecode_pars.recordings.recipe import HELD_OUT

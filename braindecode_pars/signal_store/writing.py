@@ -21,7 +21,7 @@ from braindecode_pars._common.files import (
     locked,
     remove_abandoned,
 )
-from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.recordings.search import Subject

@@ -17,9 +17,8 @@ from braindecode_pars._common.checks import (
     integer,
     listed,
 )
-from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars._common.files import read_json
-from braindecode_pars._common.seeding import random_stream
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import EncoderCard, unique_subjects
@@ -149,7 +148,7 @@ def held_out_loss(
     net.initialize()
     # Batches of nearly equal size, so that the last one is not much smaller than the others.
     batches = np.array_split(crops, -(-len(crops) // batch_size))
-    with random_stream(seed, net.compute_device):
+    with seeded(seed, net.compute_device):
         rows = pd.DataFrame([_losses(net, torch.from_numpy(batch)) for batch in batches])
     sizes = rows.pop("n")
     means: dict[str, Any] = {

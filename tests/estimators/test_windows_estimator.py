@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from concurrent.futures import ThreadPoolExecutor
 
 import mne
 import numpy as np
@@ -13,10 +12,8 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from skorch.callbacks import Callback
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
-from braindecode_pars._common.seeding import drawing
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.windows_estimator import (
     WindowsEstimator,
@@ -61,7 +58,7 @@ def test_a_given_encoder_is_not_cloned():
 def test_stages_have_seeds_of_their_own():
     draws = []
     for _ in range(2):
-        with training(PARSEmbedder(random_state=0, device="cpu")) as seeds, drawing():
+        with training(PARSEmbedder(random_state=0, device="cpu")) as seeds:
             draws.append((*seeds, torch.rand(()).item()))
     assert draws[0] == draws[1]
     assert len(set(seeds)) == 3
@@ -105,31 +102,6 @@ def test_a_fit_neither_reads_nor_changes_global_states(estimator, nights):
     random.seed(99)
     for found, one in zip(weights(estimator.fit(nights)), expected, strict=True):
         assert torch.equal(found, one)
-
-
-def test_fits_in_threads_are_those_of_the_main_thread(estimator, nights):
-    expected = weights(clone(estimator).fit(nights))
-    before = global_states()
-    with ThreadPoolExecutor(2) as pool:
-        fits = list(pool.map(lambda each: each.fit(nights), [clone(estimator), clone(estimator)]))
-    assert global_states() == before
-    for fitted in fits:
-        for found, one in zip(weights(fitted), expected, strict=True):
-            assert torch.equal(found, one)
-
-
-def test_a_callback_may_wait_for_a_fit_in_another_thread(tiny, nights):
-    class Probe(Callback):
-        def on_train_end(self, net, **kwargs):
-            inner = PARSEmbedder(pretrain_epochs=1, random_state=0, verbose=0, **tiny)
-            with ThreadPoolExecutor(1) as pool:
-                self.fitted_ = pool.submit(inner.fit, nights).result(timeout=60)
-
-    probe = Probe()
-    clf = PARSClassifier(None, finetune_epochs=1, callbacks=[probe], verbose=0, **tiny)
-    clf.fit(nights)
-    fitted = next(callback for _, callback in clf.net_.callbacks_ if isinstance(callback, Probe))
-    assert fitted.fitted_.transform(nights).shape == (len(nights), 3 * 16)
 
 
 @pytest.mark.parametrize("subset", [False, True])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import joblib
@@ -24,8 +22,7 @@ from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
-from braindecode_pars._common.progress import ProgressBar
-from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
 from braindecode_pars.pretext.base import find_task
@@ -350,64 +347,6 @@ def test_progress_is_shown(nights, log_folder, capsys):
     assert "leave one subject out" in (shown := capsys.readouterr().err)
     assert "4/4" in shown
     assert "method=A" in shown
-
-
-class Drawing(ClassifierMixin, BaseEstimator):
-    """Draws from torch's global generators when another thread does so, too."""
-
-    def __init__(self, others):
-        self.others = others
-
-    def fit(self, X, y):
-        torch.rand(())
-        self.others["fold"].set()
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X), int)
-
-    def __sklearn_clone__(self):
-        return self  # with the same events
-
-
-def test_a_fold_does_not_change_the_draws_of_a_fit_in_another_thread(nights):
-    others = {"fit": threading.Event(), "fold": threading.Event()}
-
-    def fit():
-        with seeded(5):
-            first = torch.rand(3)
-            others["fit"].set()
-            others["fold"].wait(0.5)  # in vain: the fold waits for this thread
-            return torch.cat([first, torch.rand(3)])
-
-    with ThreadPoolExecutor(1) as pool:
-        drawn = pool.submit(fit)
-        assert others["fit"].wait(10)
-        run(nights, None, seeds=[0], estimators={"net": Drawing(others)}, test_subjects=[1])
-    with seeded(5):
-        assert torch.equal(drawn.result(), torch.rand(6))
-
-
-class Waiting(LoggingClassifier):
-    """Fits with a seed in another thread, as a grid search or a callback may do."""
-
-    def __init__(self, folder=None, random_state=None):
-        super().__init__(folder, random_state=random_state)
-
-    def fit(self, X, y):
-        def draw():
-            with seeded(self.random_state):
-                return torch.rand(())
-
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(draw).result(timeout=10)
-        return super().fit(X, y)
-
-
-def test_a_fold_may_wait_for_a_fit_in_another_thread(nights, log_folder):
-    run(nights, log_folder, seeds=[0], estimators={"A": Waiting(log_folder)}, test_subjects=[1])
-    assert len(fits(log_folder)) == 1
 
 
 def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):

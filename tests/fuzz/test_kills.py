@@ -20,7 +20,7 @@ import torch
 from support.interrupts import draw_with_an_own_lock
 
 from braindecode_pars._common import files as _atomic
-from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.runs import pretrain
 from braindecode_pars.signal_store import SignalStore
 from fuzz import folders, small

@@ -22,7 +22,7 @@ from braindecode.models import EEGNet, SignalJEPA
 from torch import nn
 
 from braindecode_pars import datasets
-from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.computing import seeded
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import compare

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from braindecode_pars import PARSNet
-from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.computing import seeded
 from braindecode_pars.models import template_montage
 
 HEAD = "final_layer"

@@ -28,7 +28,7 @@ def test_the_run_does_what_was_planned(tmp_path, quick):
     metrics = pd.read_csv(folder / "metrics.csv")
     assert planned.n_steps == metrics["step"].iloc[-1]
     assert planned.n_examples == 8 * planned.n_steps
-    # Disk, but for the headers, and the random states of the checkpoints
+    # Disk, but for the headers of the files
     written = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     assert 0 < written - planned.run_bytes < 100_000
     card = json.loads((folder / "encoder.json").read_text())["pretraining"]

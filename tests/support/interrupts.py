@@ -6,7 +6,7 @@ import threading
 
 from skorch.callbacks import Callback
 
-from braindecode_pars._common.progress import ProgressBar
+from braindecode_pars._common.training import ProgressBar
 
 
 def draw_with_an_own_lock() -> None:

@@ -10,7 +10,7 @@ from torch import nn
 
 from braindecode_pars import PARSClassifier, PatchEncoder
 from braindecode_pars._common import computing as precision
-from braindecode_pars._common.computing import count, count_steps, find_device
+from braindecode_pars._common.computing import count, count_steps, find_device, seeded
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS, Joint
 from braindecode_pars.pretraining import PretrainingNet
 
@@ -27,6 +27,18 @@ def test_auto_takes_what_is_available():
 def test_a_device_that_cannot_be_used_is_refused(name):
     with pytest.raises(ValueError, match=name):
         find_device(name)
+
+
+def test_the_draws_of_a_seed_are_those_of_torch_and_the_state_comes_back():
+    before = torch.get_rng_state()
+    with seeded(7):
+        first = torch.randn(2)
+        with pytest.raises(RuntimeError, match="invalid"), seeded(8):  # also after an error
+            torch.rand(2).view(3)
+        found = torch.cat([first, torch.randn(3)])
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(7)
+    assert torch.equal(found, torch.cat([torch.randn(2), torch.randn(3)]))
 
 
 @pytest.fixture

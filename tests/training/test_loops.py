@@ -18,9 +18,9 @@ from support.small_estimators import classifier, embedder
 from tqdm import std as tqdm_std
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars._common import progress, settings
+from braindecode_pars._common import training
+from braindecode_pars._common.computing import TrainingNet
 from braindecode_pars._common.training import (
-    NoSilentFailure,
     default_epochs,
     history_frame,
     history_row,
@@ -115,11 +115,11 @@ class Output(io.StringIO):
 def test_a_log_file_has_a_line_a_minute(is_terminal, monkeypatch):
     """Ten minutes of ten steps a second, whatever is shown beside the bar."""
     seconds = 0.0
-    for clock in (progress.time, tqdm_std):
-        name = "monotonic" if clock is progress.time else "time"
+    for clock in (training.time, tqdm_std):
+        name = "monotonic" if clock is training.time else "time"
         monkeypatch.setattr(clock, name, lambda: seconds)
     out = Output(is_terminal)
-    bar = progress.ProgressBar(total=6000, desc="training", file=out)
+    bar = training.ProgressBar(total=6000, desc="training", file=out)
     for step in range(6000):
         seconds += 0.1
         bar.update()
@@ -140,12 +140,12 @@ def test_a_log_file_has_a_line_a_minute(is_terminal, monkeypatch):
 
 
 def test_what_is_written_beside_the_bar_draws_no_line(capsys):
-    bar = progress.ProgressBar(range(3), desc="predicting")
+    bar = training.ProgressBar(range(3), desc="predicting")
     for i in bar:
         bar.write(f"warning {i}", file=sys.stderr)
     lines = capsys.readouterr().err.splitlines()
     assert lines[1:-1] == ["warning 0", "warning 1", "warning 2"]
-    progress.ProgressBar(range(3), disable=True).close()
+    training.ProgressBar(range(3), disable=True).close()
     assert capsys.readouterr().err == ""
 
 
@@ -166,7 +166,7 @@ def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):
 def test_ctrl_c_before_the_loop_begins_is_not_swallowed(monkeypatch):
     """skorch catches Ctrl-C as soon as it calls fit_loop, before any line of it."""
 
-    class Interrupted(NoSilentFailure, NeuralNetRegressor):
+    class Interrupted(TrainingNet, NeuralNetRegressor):
         pass
 
     net = Interrupted(torch.nn.Linear(1, 1), max_epochs=1, train_split=None, verbose=0)
@@ -327,7 +327,7 @@ def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
 
 
 def test_defaults():
-    assert (settings.EPOCHS, settings.STEPS) == (50, 600)
+    assert (paper.EPOCHS, paper.STEPS) == (50, 600)
     assert (_fine_tuning.EPOCHS, _fine_tuning.STEPS) == (30, 60)
     assert PARSClassifier().pretrain_epochs is None
     assert PARSClassifier().finetune_epochs is None
@@ -349,5 +349,5 @@ def test_a_stream_that_only_writes_gets_lines():
             pass
 
     log = Log()
-    list(progress.ProgressBar(range(3), desc="reading", file=log))
+    list(training.ProgressBar(range(3), desc="reading", file=log))
     assert "reading: 100%" in log.text
