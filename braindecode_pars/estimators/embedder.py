@@ -323,7 +323,7 @@ random_state, verbose, checkpoint_dir
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod
-    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+    def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
         """Return a saved embedder, or an embedder with the encoder of another model."""
         if model_files.EMBEDDER in model_files.kinds_in(folder):
             return cls.load(folder, device=device, strict=strict)

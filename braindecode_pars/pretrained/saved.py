@@ -449,10 +449,10 @@ class SavedEstimator:
         hub: dict[str, Any] = dict(revision=revision, cache_dir=cache_dir, token=token)
         hub |= dict(force_download=force_download, local_files_only=local_files_only)
         folder = model_files.model_folder(source, download=True, **hub)
-        return cls._of_folder(folder, source, device=device, strict=strict)
+        return cls._load_folder(folder, source, device=device, strict=strict)
 
     @classmethod
-    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+    def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
         return cls.load(folder, device=device, strict=strict)
 
 
