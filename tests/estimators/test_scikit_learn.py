@@ -66,7 +66,7 @@ def test_two_processes_give_the_same_scores_as_one(awake):
 
 def test_voting(awake):
     X, y, _ = awake
-    members = [("one", classifier(pretext=None)), ("two", classifier(None, random_state=1))]
+    members = [("one", classifier(pretext=None)), ("two", classifier(pretext=None, random_state=1))]
     ensemble = VotingClassifier(members, voting="soft").fit(X, y)
     assert set(ensemble.predict(X)) <= {"awake", "asleep"}
 
@@ -104,7 +104,7 @@ def test_scoring_by_name_uses_probabilities_and_decisions(awake):
     X, y, groups = awake
     metrics = ["accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc"]
     scores = cross_validate(
-        classifier(None),
+        classifier(pretext=None),
         X,
         y,
         groups=groups,
@@ -117,7 +117,7 @@ def test_scoring_by_name_uses_probabilities_and_decisions(awake):
 
 
 def test_decisions_agree_with_probabilities(nights, awake):
-    many = classifier(None).fit(nights)
+    many = classifier(pretext=None).fit(nights)
     logits = many.decision_function(nights)
     assert logits.shape == (96, len(many.classes_))
     exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -125,7 +125,7 @@ def test_decisions_agree_with_probabilities(nights, awake):
         exponents / exponents.sum(axis=1, keepdims=True), many.predict_proba(nights), rtol=1e-4
     )
     X, y, _ = awake
-    two = classifier(None).fit(X, y)
+    two = classifier(pretext=None).fit(X, y)
     margin = two.decision_function(X)
     assert margin.shape == (96,)
     np.testing.assert_allclose(1 / (1 + np.exp(-margin)), two.predict_proba(X)[:, 1], rtol=1e-4)
