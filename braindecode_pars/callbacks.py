@@ -10,8 +10,8 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import ProgressLine, WarmupCosine
-from braindecode_pars.paper import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 

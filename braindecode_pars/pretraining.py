@@ -21,6 +21,7 @@ from torch.utils.data import Subset
 from braindecode_pars._common import checks
 from braindecode_pars._common.checks import check_parameters
 from braindecode_pars._common.computing import TrainingNet, find_device, seeded
+from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import (
     NO_DECAY,
@@ -33,7 +34,6 @@ from braindecode_pars._common.training import (
     warn_of_chance,
 )
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.paper import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
 

@@ -30,6 +30,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
+    "paper_tables",
     "form",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]

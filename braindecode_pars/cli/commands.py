@@ -437,7 +437,7 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
         if name is None:
             show_encoders()
         elif audit:
-            from braindecode_pars.cli.auditing import show_audit
+            from braindecode_pars.cli.describing import show_audit
 
             show_audit(name)
         else:

@@ -25,7 +25,7 @@ from braindecode_pars._common.tables import POOLED, SCORES
 from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
-from braindecode_pars.evaluation.reproduce import TASKS
+from braindecode_pars.evaluation.protocols import PAPER_TASKS
 from braindecode_pars.evaluation.splitting import validates_by_split
 from braindecode_pars.plotting.style import save_figure as save
 from braindecode_pars.signal_store import SignalStore
@@ -111,6 +111,11 @@ def run(
 ) -> None:
     """Run a protocol, show its scores and costs, and for compare the tests of differences."""
     protocol = protocol.replace("-", "_")
+    if protocol == "compare" and len(methods) < 2:
+        raise ValueError(
+            f"compare needs at least two methods, got only {', '.join(methods)}; use "
+            "leave-one-subject-out to score one."
+        )
     if against is not None:
         against = method_called(against, methods)
     data: Any = windows
@@ -205,7 +210,7 @@ def show_ablation(
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
     windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
-    n_encoders, n_fits = n_halves * len(TASKS), 2 * n_halves * (len(TASKS) + 2)
+    n_encoders, n_fits = n_halves * len(PAPER_TASKS), 2 * n_halves * (len(PAPER_TASKS) + 2)
     show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
     scores = evaluation.reproduce(windows, out, **arguments)
     by = [name for name in SCORES if name not in ("subject", "value")]

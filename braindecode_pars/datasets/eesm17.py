@@ -193,12 +193,13 @@ def _complete_signals(file: Path) -> mne.io.BaseRaw:
         raw.load_data(verbose="error")
     pick_electrodes(raw, CHANNELS)
     if np.isnan(raw.get_data()).any():
-        raw.apply_function(_interpolate, picks="all", verbose="error")
+        fill = dict(limit_direction="both")
+        raw.apply_function(
+            lambda signal: pd.Series(signal).interpolate(**fill).fillna(0.0).to_numpy(),
+            picks="all",
+            verbose="error",
+        )
     return raw
-
-
-def _interpolate(signal: np.ndarray) -> np.ndarray:
-    return pd.Series(signal).interpolate(limit_direction="both").fillna(0.0).to_numpy()
 
 
 def _read_scoring(file: Path) -> mne.Annotations:

@@ -16,8 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars import paper
-from braindecode_pars._common import computing, model_files
+from braindecode_pars._common import computing, model_files, settings
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
@@ -126,10 +125,10 @@ random_state, verbose, checkpoint_dir
     mlp_dim: int = 128
     tokenizer: str = "spectral"
     pretrain_epochs: int | None = None
-    pretrain_batch_size: int = paper.BATCH_SIZE
-    pretrain_lr: float = paper.LEARNING_RATE
+    pretrain_batch_size: int = settings.BATCH_SIZE
+    pretrain_lr: float = settings.LEARNING_RATE
     pretrain_callbacks: list | None = None
-    weight_decay: float = paper.WEIGHT_DECAY
+    weight_decay: float = settings.WEIGHT_DECAY
     precision: str = "float32"
     compile: bool = False
     device: str = "auto"

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from braindecode_pars._common import checks, computing, tables
+from braindecode_pars._common.settings import PretrainingSettings
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.windows_estimator import (
     advice,
@@ -22,7 +23,6 @@ from braindecode_pars.estimators.windows_estimator import (
     without_training,
 )
 from braindecode_pars.models import patch_size_for
-from braindecode_pars.paper import PretrainingSettings
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained import saved
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects

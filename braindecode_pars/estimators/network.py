@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
-from braindecode_pars import paper
-from braindecode_pars._common import computing
+from braindecode_pars._common import computing, settings
 from braindecode_pars.estimators import fine_tuning
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
 from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
@@ -133,7 +132,7 @@ verbose
     finetune_warmup: float | None = 0.1
     gradient_clip: float | None = 1.0
     label_smoothing: float = 0.0
-    weight_decay: float = paper.WEIGHT_DECAY
+    weight_decay: float = settings.WEIGHT_DECAY
     augmentation: Any = None
     class_weight: str | dict | None = "balanced"
     validation: float | str = 0.0

@@ -20,9 +20,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars import paper
 from braindecode_pars._common import model_files
 from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import fine_tuning, smoothing
@@ -84,8 +84,8 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
     mlp_dim: int = 128
     tokenizer: str = "spectral"
     pretrain_epochs: int | None = None
-    pretrain_batch_size: int = paper.BATCH_SIZE
-    pretrain_lr: float = paper.LEARNING_RATE
+    pretrain_batch_size: int = BATCH_SIZE
+    pretrain_lr: float = LEARNING_RATE
     pretrain_callbacks: list | None = None
     # The head
     channel_drop_prob: float = 0.5
@@ -106,7 +106,7 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
     validation: float | str = 0.0
     callbacks: list | None = None
     # Both
-    weight_decay: float = paper.WEIGHT_DECAY
+    weight_decay: float = WEIGHT_DECAY
     precision: str = "float32"
     compile: bool = False
     device: str = "auto"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,46 +22,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.channel_names import (
     differing_references,
-    is_eeg,
     is_eeg_by_type,
     odd_first,
-    with_types,
 )
 from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
-    check_same_rate,
     listed,
     share,
     warn_user,
 )
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
-from braindecode_pars.estimators import smoothing
-from braindecode_pars.recordings.as_trained import (
-    Derivation,
-    find_derivations,
-    held_time,
-    new_sample,
-    preprocessed_signals,
-    rereferenced,
-)
-from braindecode_pars.recordings.cutting import usable_stretches
+from braindecode_pars.estimators.smoothing import Transitions
+from braindecode_pars.recordings.as_trained import Prepared, held_time, prepare_recording
 from braindecode_pars.recordings.label_files import marks_of
-from braindecode_pars.recordings.preparation import warn_of_other_names
-from braindecode_pars.recordings.preprocessing import (
-    AVERAGE,
-    CHANGED,
-    Difference,
-    Preprocessing,
-    differences,
-    missing_steps,
-    recorded,
-    text_of,
-)
+from braindecode_pars.recordings.preprocessing import AVERAGE, CHANGED, recorded, text_of
 from braindecode_pars.recordings.readers import open_recording
-from braindecode_pars.windows import door
 from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
+from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 
@@ -88,9 +66,9 @@ def predict_raw(
     raw, name = open_recording(given)
     if raw is not given:  # bad times in the table of BIDS beside a file
         raw.set_annotations(marks_of(raw, Path(given).expanduser()), verbose="error")
-    recording = prepare_recording(raw, name, clf, preprocess=preprocess)
+    recording = prepared_for(clf, raw, name, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
-    starts = recording.starts(length, overlap)
+    starts = usable_starts(recording, length, overlap)
     if not len(starts):
         raise ValueError(
             f"No window of {seconds:g} s can be predicted: the recording has {raw.duration:g} s, "
@@ -106,13 +84,13 @@ def predict_raw(
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
     findings = recording_findings(recording, clf, possible_names(given, raw)) | rescaled
     # Predict. There is one row for each window of the grid.
-    windows, numbers = recording.windows(starts, length), is_regressor(clf)
+    windows, numbers = windows_from(recording, starts, length), is_regressor(clf)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The amplitude of these windows")  # a finding says so
         values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)
-    rows[~recording.may_predict(np.arange(n_rows) * length, length)] = np.nan
+    rows[~recording.may_use(np.arange(n_rows) * length, length)] = np.nan
     findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
     if numbers:
         onsets = np.arange(n_rows) * seconds
@@ -167,7 +145,7 @@ def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[st
 
 
 def smoothed_columns(
-    probabilities: np.ndarray, transitions: smoothing.Transitions, classes: list[str]
+    probabilities: np.ndarray, transitions: Transitions, classes: list[str]
 ) -> dict[str, Any]:
     """Return the further columns of predictions that are smoothed over time.
 
@@ -277,158 +255,35 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
         return (totals / weights)[:n_rows]
 
 
-@dataclass(frozen=True, eq=False)
-class RecordingToPredict:
-    """A recording with the signals that a model receives.
+def prepared_for(clf: Any, raw: mne.io.BaseRaw, name: str, *, preprocess: bool = True) -> Prepared:
+    """Prepare a recording as those that a model was trained on.
 
-    Attributes
-    ----------
-    raw : Raw
-        The recording, unchanged.
-    name : str
-        Name of the recording.
-    missing : list of str
-        Channels of the model that the recording does not have.
-    found : list of Derivation
-        How the other channels of the model are found or computed.
-    not_rereferenced : list of Derivation
-        Those that do not have the reference of the model.
-    differences : list of Difference
-        What differs from the training and was not repaired.
-    sfreq : float
-        Sampling rate of the signals in Hz.
-    signals : ndarray of float32, shape (n_found, n_times)
-        Signals of the channels that were found, preprocessed.
-    chs_info : list of dict
-        These channels, as in ``mne.Info["chs"]``, with the names of the model.
+    Parts between gaps that are shorter than a window are not prepared.
     """
-
-    raw: mne.io.BaseRaw
-    name: str
-    missing: list[str]
-    found: list[Derivation]
-    not_rereferenced: list[Derivation]
-    differences: list[Difference]
-    sfreq: float
-    signals: np.ndarray
-    chs_info: list[dict]
-
-    @property
-    def channels(self) -> list[str]:
-        """Channels of the recording that are used."""
-        return list(dict.fromkeys(name for each in self.found for name in each.channels))
-
-    def may_predict(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
-        may = np.zeros(len(starts), dtype=bool)
-        for stretch in usable_stretches(self.raw, set(self.channels)):
-            first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
-            may |= (starts >= first) & (starts + length <= stop)
-        return may
-
-    def starts(self, length: int, overlap: float = 0.0) -> np.ndarray:
-        """Return the first samples of all windows that can be predicted."""
-        starts = window_starts(self.signals.shape[1], length, overlap)
-        return starts[self.may_predict(starts, length)]
-
-    def windows(self, starts: np.ndarray, length: int) -> Windows:
-        """Return the windows that begin at some samples; each is copied when it is read."""
-        views = sliding_window_view(self.signals, length, axis=1).swapaxes(0, 1)
-        # One recording is of one subject.
-        recording = dict(reader=ItemReader(views), subject=self.name, sfreq=self.sfreq)
-        recording |= dict(channels=Montage.of(self.chs_info))
-        return door.windows_of([recording], recording=np.zeros(len(starts), dtype=int), item=starts)
-
-
-def prepare_recording(
-    raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
-) -> RecordingToPredict:
-    """Find the channels of a model in a recording, and preprocess them as the model expects.
-
-    Parameters
-    ----------
-    raw : Raw
-        Continuous recording; it is not changed.
-    name : str
-        Name of the recording.
-    clf : fitted classifier
-        Model with ``sfreq_``, ``n_times_``, ``chs_info_`` and ``preprocessing_``. Parts between
-        gaps that are shorter than its windows are not prepared.
-    preprocess : bool
-        Whether to preprocess. With False, the samples are used as they are.
-
-    Returns
-    -------
-    RecordingToPredict
-        The signals with their channels.
-
-    Raises
-    ------
-    ValueError
-        When no channel of the model is found, when samples are NaN or infinite, or when another
-        sampling rate is not to be changed.
-    """
-    sfreq = float(clf.sfreq_)
-    if not preprocess:
-        remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
-        check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
-    # Compare the preprocessing.
-    had, trained = recorded(raw.info), replace(clf.preprocessing_, sfreq=sfreq)
-    names = [name for name in raw.ch_names if name not in raw.info["bads"]]
-    eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
-    eeg_names = [ch["ch_name"] for ch in eeg]
-    if had.reference == CHANGED and _is_averaged(raw, eeg_names):
-        had = replace(had, reference=AVERAGE)
-    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
-    if (trained.reference, had.reference) == (AVERAGE, CHANGED):
-        # Channels of an earlier average may be missing, so that another one is not the same.
-        differing.append(Difference("reference", AVERAGE, CHANGED))
-    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
-    # Find the channels.
-    chs_info = clf.chs_info_ or eeg
-    wanted = [ch["ch_name"] for ch in chs_info]
-    pairs = zip(find_derivations(wanted, names, compute=preprocess), chs_info, strict=True)
-    places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
-    if not places:
-        raise ValueError(
-            f"The recording has none of the channels of the model ({listed(wanted) or 'EEG'}); it "
-            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
-            "Rename them with raw.rename_channels if they are the same electrodes."
-        )
-    if not clf.chs_info_:
-        warn_of_other_names(raw.info["chs"])
-    derived = [derivation for derivation, _ in places]
-    found, not_rereferenced = _with_reference(derived, to_apply.reference, eeg_names, names)
-    return RecordingToPredict(
-        raw=raw,
-        name=name,
-        missing=[name for name in wanted if name not in {d.name for d in found}],
-        found=found,
-        not_rereferenced=not_rereferenced,
-        differences=differing,
-        sfreq=sfreq,
-        signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=clf.n_times_),
-        chs_info=[ch for _, ch in places],
+    return prepare_recording(
+        raw,
+        name,
+        clf.preprocessing_,
+        float(clf.sfreq_),
+        clf.chs_info_,
+        shortest=clf.n_times_,
+        preprocess=preprocess,
     )
 
 
-def _is_averaged(raw: mne.io.BaseRaw, names: list[str]) -> bool:
-    """Whether the mean of channels is zero, up to the precision of a file."""
-    first = raw.n_times // 2
-    block = raw.get_data(names, first, first + 1000, verbose="error") if names else np.zeros((0, 0))
-    return len(names) > 1 and bool(np.abs(block.mean(axis=0)).max() < 1e-4 * block.std())
+def usable_starts(recording: Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
+    """Return the first samples of all windows that can be predicted."""
+    starts = window_starts(recording.signals.shape[1], length, overlap)
+    return starts[recording.may_use(starts, length)]
 
 
-def _with_reference(
-    derivations: list[Derivation], reference: str | None, eeg: list[str], found: list[str]
-) -> tuple[list[Derivation], list[Derivation]]:
-    """Return the channels with the reference of the model, and those that cannot have it."""
-    changed = [rereferenced(each, reference, eeg, found) for each in derivations]
-    failed = [d for d, after in zip(derivations, changed, strict=True) if after is None]
-    if len({after.reference for after in changed if after and after.reference}) > 1:
-        failed = derivations  # C3-M2 and C4-M1
-    # All or none: a model compares its channels.
-    return (derivations if failed else [after for after in changed if after]), failed
+def windows_from(recording: Prepared, starts: np.ndarray, length: int) -> Windows:
+    """Return the windows that begin at some samples; each is copied when it is read."""
+    views = sliding_window_view(recording.signals, length, axis=1).swapaxes(0, 1)
+    # One recording is of one subject.
+    row = dict(reader=ItemReader(views), subject=recording.name, sfreq=recording.sfreq)
+    row |= dict(channels=Montage.of(recording.chs_info))
+    return windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
 class Remark(NamedTuple):
@@ -455,14 +310,12 @@ def possible_names(given: Any, raw: mne.io.BaseRaw) -> list:
     return [name for name in (told, *chain(*named)) if name and name != "X"]  # X: EDF, anonymous
 
 
-def recording_findings(
-    recording: RecordingToPredict, clf: Any, subjects: Sequence = ()
-) -> dict[str, Any]:
+def recording_findings(recording: Prepared, clf: Any, subjects: Sequence = ()) -> dict[str, Any]:
     """Return what differs from the training recordings and makes predictions doubtful.
 
     Parameters
     ----------
-    recording : RecordingToPredict
+    recording : Prepared
         A prepared recording.
     clf : fitted classifier
         Model that predicts it.
@@ -480,10 +333,10 @@ def recording_findings(
         One for each finding that needs a decision.
     """
     findings = [
-        *_find_channels(recording, clf),
-        _find_preprocessing(recording),
-        *_find_held_time(recording, clf.n_times_ / recording.sfreq),
-        _find_amplitudes(recording, clf),
+        *_compare_channels(recording, clf),
+        _compare_preprocessing(recording),
+        *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
+        _compare_amplitudes(recording, clf),
         _find_subject(subjects, clf),
     ]
     findings = [finding for finding in findings if finding.value]
@@ -493,7 +346,7 @@ def recording_findings(
     return {finding.name: finding.value for finding in findings}
 
 
-def _find_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Remark]:
+def _compare_channels(recording: Prepared, clf: Any) -> Iterator[Remark]:
     """Yield what is different about the channels of the recording, and about their reference."""
     yield Remark("missing_channels", recording.missing)  # the prediction itself warns
     others = {
@@ -533,7 +386,7 @@ def _find_channels(recording: RecordingToPredict, clf: Any) -> Iterator[Remark]:
     )
 
 
-def _find_preprocessing(recording: RecordingToPredict) -> Remark:
+def _compare_preprocessing(recording: Prepared) -> Remark:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
@@ -552,7 +405,7 @@ def _find_preprocessing(recording: RecordingToPredict) -> Remark:
     )
 
 
-def _find_held_time(recording: RecordingToPredict, window: float) -> Iterator[Remark]:
+def _find_held_channels(recording: Prepared, window: float) -> Iterator[Remark]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
     It must be much of the recording, and at least a window.
@@ -573,7 +426,7 @@ def _find_held_time(recording: RecordingToPredict, window: float) -> Iterator[Re
         )
 
 
-def rescale_signals(recording: RecordingToPredict, clf: Any) -> float:
+def rescale_signals(recording: Prepared, clf: Any) -> float:
     """Multiply the signals so that their median amplitude is in the middle of the training's range.
 
     The middle is the geometric mean of both ends. Channels keep their ratios; flat ones, which the
@@ -581,7 +434,7 @@ def rescale_signals(recording: RecordingToPredict, clf: Any) -> float:
 
     Parameters
     ----------
-    recording : RecordingToPredict
+    recording : Prepared
         A prepared recording. Its signals are changed in place.
     clf : fitted classifier
         Model that predicts it.
@@ -605,9 +458,9 @@ def rescale_signals(recording: RecordingToPredict, clf: Any) -> float:
     return factor
 
 
-def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
+def _amplitudes(recording: Prepared, length: int) -> dict[str, float]:
     """Return the median standard deviation of each channel in windows that can be predicted."""
-    starts = recording.starts(length)
+    starts = usable_starts(recording, length)
     starts = starts[spread_out(len(starts), N_WINDOWS_IN_RANGE)]
     if not len(starts):
         return {}
@@ -617,7 +470,7 @@ def _amplitudes(recording: RecordingToPredict, length: int) -> dict[str, float]:
     }
 
 
-def _find_amplitudes(recording: RecordingToPredict, clf: Any) -> Remark:
+def _compare_amplitudes(recording: Prepared, clf: Any) -> Remark:
     """Return the channels whose amplitude is a factor of five or more outside the training's."""
     usual = clf.amplitudes_
     if usual is None:

@@ -27,8 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback, LRScheduler
 from torch import Tensor
 
-from braindecode_pars import paper
-from braindecode_pars._common import checks, computing, model_files
+from braindecode_pars._common import checks, computing, model_files, settings
 from braindecode_pars._common.checks import (
     boolean,
     check_same_rate,
@@ -89,7 +88,7 @@ def _is_factor(value: Any) -> bool:
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = {
-    **paper.RULES,
+    **settings.RULES,
     **parsnet.RULES,
     **dict.fromkeys(_COUNTS, integer(1)),
     **dict.fromkeys(("label_smoothing", "drop_prob"), share()),

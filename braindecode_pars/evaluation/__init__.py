@@ -12,7 +12,7 @@ from braindecode_pars.estimators.window_features import (
 )
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.audits import audit_encoder
-from braindecode_pars.evaluation.changed_windows import ChangedSignals
+from braindecode_pars.evaluation.changed_signals import ChangedSignals
 from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.metrics import (
@@ -26,9 +26,9 @@ from braindecode_pars.evaluation.protocols import (
     compare,
     label_efficiency,
     leave_one_subject_out,
+    reproduce,
     transfer,
 )
-from braindecode_pars.evaluation.reproduce import reproduce
 from braindecode_pars.evaluation.study import Study, study
 from braindecode_pars.windows.once import features_computed_once
 

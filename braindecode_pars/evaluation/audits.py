@@ -26,7 +26,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSEmbedder
 from braindecode_pars.estimators.linear_probe import logistic_regression
 from braindecode_pars.estimators.window_features import ChannelFeatures
-from braindecode_pars.evaluation.folds import leak_sentences, seen_before
+from braindecode_pars.evaluation.leaks import leak_sentences, seen_before
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_for_fit

@@ -17,8 +17,12 @@ from torch.utils.data import Dataset
 from braindecode_pars._common.checks import choice, positive, warn_user
 from braindecode_pars._common.files import check_may_write, replace_file
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
-from braindecode_pars.evaluation.changed_signals import permuted_labels
-from braindecode_pars.evaluation.changed_windows import CHANGES, ChangedSignals, whole_recording
+from braindecode_pars.evaluation.changed_signals import (
+    CHANGES,
+    ChangedSignals,
+    permuted_labels,
+    whole_recording,
+)
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.paired_tests import CROSS_VALIDATION, holm
 from braindecode_pars.evaluation.protocols import compare, label_efficiency
@@ -439,7 +443,7 @@ which.
             continue
         kinds = rows.apply(_kind, axis=1)
         removing |= {*rows["control"][kinds == "removed"]}
-        paragraphs.append(_of_gain(rows, kinds, signals["dataset"].nunique() > 1))
+        paragraphs.append(_describe_gain(rows, kinds, signals["dataset"].nunique() > 1))
     if others:
         against = signals["against"].iloc[0]
         paragraphs.append(
@@ -447,10 +451,10 @@ which.
             "to explain."
         )
     paragraphs += [text for name, text in _LIMITS.items() if name in removing]
-    return "\n".join([*paragraphs, *_of_labels(gains[gains["control"] == "labels"])])
+    return "\n".join([*paragraphs, *_describe_labels(gains[gains["control"] == "labels"])])
 
 
-def _of_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
+def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
     """Return the sentences about one gain."""
     first = rows.iloc[0]
     where = f"On {first['dataset']}, with" if names_dataset else "With"
@@ -503,7 +507,7 @@ def joined(texts: Sequence[str], last: str) -> str:
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def _of_labels(rows: pd.DataFrame) -> list[str]:
+def _describe_labels(rows: pd.DataFrame) -> list[str]:
     """Return the sentence about scores with permuted labels."""
     if rows.empty:
         return []

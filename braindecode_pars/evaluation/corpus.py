@@ -48,7 +48,7 @@ class Corpus:
     >>> from braindecode_pars.evaluation.folds import Corpus
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
-    >>> corpus.subjects, corpus.windows_of([2]).tolist()
+    >>> corpus.subjects, corpus.rows_of([2]).tolist()
     ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
     """
 
@@ -125,8 +125,8 @@ class Corpus:
         """Return the name of each of these subjects with the corpus in front."""
         return {subject: self.people.get(subject, subject) for subject in subjects}
 
-    def windows_of(self, subjects: Iterable) -> np.ndarray:
-        """Return the indices of the windows of these subjects.
+    def rows_of(self, subjects: Iterable) -> np.ndarray:
+        """Return the rows of the windows of these subjects.
 
         Parameters
         ----------

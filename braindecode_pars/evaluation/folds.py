@@ -1,7 +1,6 @@
 """Run folds: fit on the training windows, predict the test windows, save and score the result.
 
-Warnings of folds are shown once for a protocol. Test subjects that an encoder was trained on are
-found. Folds that run in parallel are spread over the GPUs.
+Warnings of folds are shown once for a protocol. Folds that run in parallel are spread over GPUs.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import joblib
@@ -22,15 +20,12 @@ import torch
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
-from torch import nn
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
-from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars._common.training import ProgressBar
-from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import (
     FoldStore,
     describe_corpus,
@@ -39,9 +34,10 @@ from braindecode_pars.evaluation.cache import (
     with_seed,
 )
 from braindecode_pars.evaluation.corpus import Corpus, Fold
+from braindecode_pars.evaluation.leaks import seen_before, seen_by_given, warn_of_leaks
 from braindecode_pars.evaluation.metrics import (
     checked_labels,
-    predictions,
+    labels_and_probabilities,
     saved_probabilities,
     score_rows,
     undefined_sentence,
@@ -168,7 +164,7 @@ def run_folds(
     >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> folds = []
     >>> for subject in corpus.subjects:
-    ...     train, test = np.split(corpus.windows_of([subject]), 2)
+    ...     train, test = np.split(corpus.rows_of([subject]), 2)
     ...     folds.append(
     ...         Fold(
     ...             protocol="half a night",
@@ -198,7 +194,7 @@ def run_folds(
     results = _read_finished(folds, files, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    warned = _warn_of_leaks(folds, _seen_by_given(folds, corpora, estimators))
+    warned = warn_of_leaks(folds, seen_by_given(folds, corpora, estimators))
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
@@ -236,7 +232,7 @@ def run_folds(
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
-    _warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
+    warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
     return scores
 
 
@@ -325,7 +321,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         train = train[corpus.labeled[train]]
     with _torch_seed(estimator, fold.seed):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
-        predicted, probabilities = predictions(fitted, corpus.X[fold.test])
+        predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
     predicted = checked_labels(predicted, "predicted")
     if len(predicted) != len(fold.test):
         raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
@@ -430,108 +426,3 @@ def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
     for (text, *where), *others in kinds.values():
         number = f"In {1 + len(others)} of {len(of_folds)} folds: " if len(of_folds) > 1 else ""
         warnings.warn_explicit(number + text, *where)
-
-
-def _warn_of_leaks(
-    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
-) -> list[str]:
-    """Warn of test subjects that encoders have seen, each method once; return the sentences."""
-    sentences = leak_sentences([fold.method for fold in folds], seen)
-    for sentence in sentences:
-        if sentence not in warned:
-            warn_user(sentence)
-    return sentences
-
-
-def _seen_by_given(
-    folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
-) -> list[dict[str, Any]]:
-    """Return the test subjects of each fold on the cards of the encoders that it is given."""
-    cards: dict[str, list[Any]] = {}
-    for method, estimator in estimators.items():
-        parts = [estimator, *estimator.get_params().values()]
-        given = [part._given_card() for part in parts if hasattr(part, "_given_card")]
-        cards[method] = [card for card in given if card is not None]
-    people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
-    seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
-    return [{"subjects": subjects, "unknown": False} for subjects in seen]
-
-
-def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
-    """Return the test subjects on some cards; ``people`` has their names with the corpus."""
-    seen = SubjectKeys(subject for card in cards for subject in card.seen_subjects)
-    return [str(subject) for subject, person in people.items() if person in seen]
-
-
-def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
-    """Find the test subjects that the encoders inside a fitted estimator were trained on.
-
-    Parameters
-    ----------
-    fitted : estimator
-        Fitted estimator.
-    people : mapping
-        Names of the test subjects, with and without their corpus.
-
-    Returns
-    -------
-    dict
-        Entry ``subjects``: these test subjects. Entry ``unknown``: whether the training subjects
-        of an encoder are unknown.
-    """
-    parts = list(parts_of(fitted))
-    cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
-    return {
-        "subjects": seen_by(cards, people),
-        "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards)
-        or any(map(_has_unknown_encoder, parts)),
-    }
-
-
-def _has_unknown_encoder(part: Any) -> bool:
-    """Whether a skorch net has an encoder that may have seen other subjects than those of its fit.
-
-    Its network is an instance, which may have been trained before, or a callback pretrains it on
-    further windows.
-    """
-    module = getattr(part, "module", None)
-    given = isinstance(module, nn.Module) and hasattr(module, "encoder")
-    callbacks = [callback for _, callback in getattr(part, "callbacks_", ())]
-    further = [getattr(callback, "unlabeled", None) for callback in callbacks]
-    return given or any(not isinstance(one, SyntheticSignals | NoneType) for one in further)
-
-
-def leak_sentences(methods: Sequence[str], seen: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the warnings of each method, from the result of :func:`seen_before` for each fit."""
-    sentences = []
-    for method in dict.fromkeys(methods):
-        of_method = [one for name, one in zip(methods, seen, strict=True) if name == method]
-        if any(one["unknown"] for one in of_method):
-            sentences.append(
-                f"The training subjects of the encoder of {method} are unknown; they may include "
-                "test subjects."
-            )
-        if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
-            sentences.append(
-                f"{method} was pretrained on windows of test subjects {', '.join(leaked)}; their "
-                "scores are not held-out scores. If they are other people of the same names, give "
-                "the recordings 'corpus' in their descriptions: the name on the encoder's card, if "
-                "it is the same corpus."
-            )
-    return sentences
-
-
-def parts_of(fitted: Any) -> Iterator[Any]:
-    """Yield an estimator and all estimators inside it, as in pipelines and searches."""
-    yield fitted
-    # Pipeline, FeatureUnion, ColumnTransformer, CalibratedClassifierCV; then searches and ensembles
-    inner = [part for _, part in getattr(fitted, "steps", [])]
-    inner += [part for _, part in getattr(fitted, "transformer_list", [])]
-    inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
-    inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    one = ("best_estimator_", "estimator_", "transformer_")
-    inner += [getattr(fitted, name, None) for name in one]
-    inner += list(getattr(fitted, "estimators_", []))
-    for part in inner:
-        if part is not None:
-            yield from parts_of(part)

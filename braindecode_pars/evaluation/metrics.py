@@ -171,7 +171,7 @@ def score_predictions(
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
-        return _of_probabilities(y_true, metric, probabilities, classes)
+        return _score_probabilities(y_true, metric, probabilities, classes)
     if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
         raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
     if undefined_because(y_true, metric):
@@ -205,7 +205,7 @@ def checked_labels(labels: Any, which: str) -> np.ndarray:
     return labels
 
 
-def _of_probabilities(
+def _score_probabilities(
     y_true: np.ndarray, metric: str, probabilities: Any, classes: Sequence | None
 ) -> float:
     if probabilities is None or classes is None:
@@ -467,17 +467,17 @@ def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
     return f"{number} undefined and NaN. {which}. scores.attrs['undefined'] lists all of them."
 
 
-def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Return labels, and probabilities if the estimator predicts them; windows are read once.
 
     A pipeline or a linear probe transforms the windows once, and its last step predicts twice.
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
-        return predictions(fitted[-1], fitted[:-1].transform(windows))
+        return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
     if type(fitted) is HMMSmoothing:
         return fitted._predictions(windows)
     if type(fitted) is LinearProbe:
-        return predictions(fitted.classifier_, fitted._features(windows))
+        return labels_and_probabilities(fitted.classifier_, fitted._features(windows))
     if isinstance(fitted, WindowsClassifier):
         methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
         if all(method.__module__.startswith("braindecode_pars.") for method in methods):

@@ -1,4 +1,4 @@
-"""The paper's protocols: leave one subject out, compare, label efficiency, transfer.
+"""The paper's protocols: leave one subject out, label efficiency, transfer, and its table 1.
 
 Each trains on some subjects, tests on others, and returns one tidy DataFrame. Label efficiency is
 figure 3 of the paper, transfer is table 1.
@@ -8,25 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import instance, integer
+from braindecode_pars._common.checks import instance, integer, quiet
+from braindecode_pars._common.files import check_may_write, replace_file
+from braindecode_pars._common.training import ProgressBar
+from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.estimators.costs import check_equal_sizes
+from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.folds import Prepare, run_folds
 from braindecode_pars.evaluation.splitting import Split, make_folds, one_subject_out, split_by
+from braindecode_pars.pretrained import load_encoder
+
+#: Pretext tasks of table 1, in its order.
+PAPER_TASKS = {"MAE": "mae", "MP3": "mp3", "DropPos": "droppos", "PARS": "pars"}
 
 
 def leave_one_subject_out(
     estimators: Mapping[str, BaseEstimator],
     windows_ds: Dataset,
     *,
+    cv: Any = None,
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
     seeds: Sequence[int] = (0,),
     dataset: str = "",
@@ -40,7 +51,11 @@ def leave_one_subject_out(
     """Hold out each subject in turn: train on all other subjects and score on this one.
 
     The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). It reports mean and
-    standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`.
+    standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`, and no
+    tests. :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods,
+    with the corrected t-test over subjects, also where there are several seeds, and
+    :func:`~braindecode_pars.evaluation.describe_differences` summarises the tests in sentences.
+    ``compare`` is another name of this function.
 
     An estimator splits its validation data off the training subjects of the fold.
     ``PARSClassifier(validation=0.2)`` holds out a fifth of these subjects, neither pretrains nor
@@ -52,6 +67,9 @@ def leave_one_subject_out(
         Estimators by method name. Each fold fits a clone.
     windows_ds : BaseConcatDataset
         Labelled windows with ``subject`` in the descriptions.
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None holds out one subject at a time.
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     seeds : sequence of int
@@ -85,10 +103,10 @@ def leave_one_subject_out(
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric, with the columns ``protocol``,
-        ``dataset``, ``method``, ``subject`` (the held-out subject), ``n_train_subjects``, ``seed``,
-        ``metric`` and ``value``. An undefined score is NaN; ``scores.attrs["undefined"]`` contains
-        the reason.
+        One row for each method, subject, seed and metric, with the columns ``protocol`` (with
+        ``cv`` "compare"), ``dataset``, ``method``, ``subject`` (the held-out subject),
+        ``n_train_subjects``, ``seed``, ``metric`` and ``value``. An undefined score is NaN;
+        ``scores.attrs["undefined"]`` contains the reason.
 
     Raises
     ------
@@ -108,79 +126,13 @@ def leave_one_subject_out(
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
-    >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
-    >>> scores = leave_one_subject_out({"band power": band_power}, windows, verbose=0)
-    >>> len(scores), scores["subject"].tolist()
-    (6, [1, 1, 2, 2, 3, 3])
-    """
-    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    split = partial(one_subject_out, test_subjects=test_subjects)
-    return run_protocol("leave_one_subject_out", estimators, {dataset: windows_ds}, split, shared)
-
-
-def compare(
-    estimators: Mapping[str, BaseEstimator],
-    windows_ds: Dataset,
-    *,
-    cv: Any = None,
-    metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
-    seeds: Sequence[int] = (0,),
-    dataset: str = "",
-    unlabeled_label: Any = "auto",
-    test_subjects: Sequence | None = None,
-    out: str | Path | None = None,
-    n_jobs: int | None = None,
-    verbose: int = 1,
-    equal_sizes: bool = True,
-) -> pd.DataFrame:
-    """Score at least two classifiers on the same held-out subjects.
-
-    By default the folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-    :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between the methods,
-    with the corrected t-test over subjects, also where there are several seeds, and
-    :func:`~braindecode_pars.evaluation.describe_differences` summarises the tests in sentences.
-    The paper reports no such tests.
-
-    Parameters
-    ----------
-    estimators : dict of str to estimator
-        Estimators by method name, at least two.
-    cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
-        number of folds of whole subjects. None holds out one subject at a time.
-    windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose, \
-equal_sizes
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with
-        ``"compare"`` in the column ``protocol``.
-
-    Raises
-    ------
-    ValueError
-        When there is only one classifier, and in the cases of
-        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-    FoldError
-        When a fit fails.
-
-    Examples
-    --------
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import (
-    ...     LogBandPower, compare, describe_differences, paired_tests
+    ...     LogBandPower, describe_differences, leave_one_subject_out, paired_tests
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> methods = {
@@ -189,21 +141,20 @@ equal_sizes
     ...     ),
     ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
     ... }
-    >>> tests = paired_tests(compare(methods, windows, verbose=0))
+    >>> tests = paired_tests(leave_one_subject_out(methods, windows, verbose=0))
     >>> int(tests["n_subjects"].item()), tests["test"].item()
     (3, 'corrected')
     >>> describe_differences(tests).split(" (")[0]
     'Not established in kappa: band power and chance level'
     """
-    if isinstance(estimators, Mapping) and len(estimators) == 1:
-        raise ValueError(
-            f"compare needs at least two classifiers, got only {next(iter(estimators))}; use "
-            "leave_one_subject_out to score one."
-        )
+    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     split = one_subject_out if cv is None else partial(split_by, cv)
     split = partial(split, test_subjects=test_subjects)
-    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("compare", estimators, {dataset: windows_ds}, split, shared)
+    name = "leave_one_subject_out" if cv is None else "compare"
+    return run_protocol(name, estimators, {dataset: windows_ds}, split, shared)
+
+
+compare = leave_one_subject_out
 
 
 def label_efficiency(
@@ -458,3 +409,102 @@ def run_protocol(
     if sizes:
         scores.attrs["encoder_parameters"] = sizes
     return scores
+
+
+# The comparison of the paper's table 1 ------------------------------------------------------------
+
+
+def reproduce(
+    windows_ds: Dataset,
+    out: str | Path,
+    *,
+    epochs: int = 50,
+    n_train_subjects: int = 4,
+    seeds: Sequence[int] = range(3),
+    verbose: int = 1,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Compare scratch, MAE, MP3, DropPos and PARS on people whom no pretraining has seen.
+
+    Every other subject, in the order of the names, is in one half. An encoder of each task is
+    pretrained on one half without labels, with the same sizes and numbers of steps, and frozen. The
+    other half is tested, in two parts; the labelled subjects are drawn from all who are not tested,
+    and are the same for all methods. Then the halves change places, so that every subject is tested
+    once. A seed is a whole repetition, of the pretraining, the draw and the fine-tuning.
+
+    Parameters
+    ----------
+    windows_ds : BaseConcatDataset
+        Labelled windows with ``subject`` in the descriptions.
+    out : path
+        Folder for ``scores.csv``, and for encoders and finished fits: the same call resumes.
+    epochs : int
+        Number of epochs of each pretraining.
+    n_train_subjects : int
+        Number of labelled subjects.
+    seeds : sequence of int
+        Seeds of all random draws.
+    verbose : int
+        Verbosity; 1 shows progress bars.
+    **settings
+        Arguments of :class:`~braindecode_pars.PARSClassifier` for all methods.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`, with a further column
+        ``pretraining_loss``: the last loss of the encoder's pretraining relative to chance.
+
+    Raises
+    ------
+    ValueError
+        When there are too few subjects, or ``out`` contains other files.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import reproduce
+    >>> scores = reproduce(datasets.sleep(), "table-1")  # doctest: +SKIP
+    """
+    corpus = Corpus.of(windows_ds, "", "auto")
+    people, place = sorted(corpus.subjects, key=str), Path(out).expanduser()
+    if len(people) < 4 or 3 * len(people) // 4 < n_train_subjects:
+        raise ValueError(
+            f"{len(people)} subjects are too few: a quarter is tested at a time, and "
+            f"{n_train_subjects} of the others have labels."
+        )
+    check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
+    settings = {"verbose": 0, **settings}
+    content = describe_corpus(corpus), epochs, sorted(settings.items())
+    cache = place / "reproduction" / digest(*content)
+
+    tables = []
+    for seed, half in product(map(int, seeds), (0, 1)):
+        run = f"half{half}-seed{seed}"
+        seen, unseen = people[half::2], people[1 - half :: 2]
+        losses: dict[str, float | None] = {}
+        frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
+        methods = {"scratch": PARSClassifier(None, **settings)}
+        methods["untrained, frozen"] = PARSClassifier(None, **frozen)
+        for name, task in ProgressBar(
+            PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
+        ):
+            folder = cache / f"{task}-{run}"
+            if not (folder / "encoder.json").exists():
+                given = dict(pretrain_epochs=epochs, random_state=seed, **settings)
+                with quiet():  # of losses, which are in the table
+                    windows = corpus.X[corpus.rows_of(seen)]
+                    PARSClassifier(task, **given).pretrained(windows).save(folder)
+            losses[f"{name}, frozen"] = load_encoder(folder).card.loss_relative
+            methods[f"{name}, frozen"] = PARSClassifier(encoder=str(folder), **frozen)
+        tests = [corpus.rows_of(part) for part in (unseen[::2], unseen[1::2])]
+        cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
+        design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])
+        design |= dict(metrics=["kappa", "balanced_accuracy"], out=cache / run, verbose=verbose)
+        scores = label_efficiency(methods, windows_ds, **design)
+        tables.append(scores.assign(pretraining_loss=scores["method"].map(losses)))
+    found = pd.concat(tables, ignore_index=True)
+    replace_file(place / "scores.csv", found.to_csv(index=False))
+    return found

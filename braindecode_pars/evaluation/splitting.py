@@ -103,7 +103,7 @@ def given_split(
     # One fold: windows with 0 are tested, windows with -1 are only trained on.
     tested = set(test)
     subjects = [s for s in corpus.subjects if s in tested or s not in held_out]
-    window_subjects = corpus.groups[corpus.windows_of(subjects)].tolist()
+    window_subjects = corpus.groups[corpus.rows_of(subjects)].tolist()
     cv = PredefinedSplit([0 if subject in tested else -1 for subject in window_subjects])
     return Split(cv, subjects, chosen, pooled=True)
 
@@ -232,7 +232,7 @@ def make_folds(
     fixed = {method: validates_by_split(estimator) for method, estimator in estimators.items()}
     labeled = set(corpus.subjects_of(corpus.labeled))
     class_of = classes_of_subjects(corpus)
-    reserved = corpus.windows_of(corpus.subjects_of(corpus.splits == "test"))
+    reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
     for train, test in _train_test_windows(corpus, split):
         valid = train[:0]
         if any(fixed.values()):
@@ -263,7 +263,7 @@ def make_folds(
         )
         for n, seed in product(n_train_subjects or [len(candidates)], map(int, seeds)):
             # The same training windows for all methods
-            drawn = corpus.windows_of([*draw_subjects(candidates, n, seed, class_of), *unlabeled])
+            drawn = corpus.rows_of([*draw_subjects(candidates, n, seed, class_of), *unlabeled])
             same |= dict(train=np.intersect1d(train, drawn), n_train_subjects=n, seed=seed)
             folds += [
                 Fold(
@@ -281,7 +281,7 @@ def make_folds(
 
 def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the indices of the training and test windows of each split."""
-    windows = corpus.windows_of(split.subjects)
+    windows = corpus.rows_of(split.subjects)
     groups = corpus.groups[windows]
     # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
     number_of = {subject: number for number, subject in enumerate(split.subjects)}
@@ -307,7 +307,7 @@ def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray
     labeled = windows[corpus.labeled[windows]]
     is_valid = are_validation(corpus.splits[labeled], corpus.groups[labeled], len(labeled))
     reserved = corpus.subjects_of(corpus.splits == "valid")
-    return np.setdiff1d(windows, corpus.windows_of(reserved)), labeled[is_valid]
+    return np.setdiff1d(windows, corpus.rows_of(reserved)), labeled[is_valid]
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:

@@ -36,7 +36,7 @@ from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
 from braindecode_pars.evaluation.cache import describe_corpus, digest, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, check_list
 from braindecode_pars.evaluation.data_check import DataCheck
-from braindecode_pars.evaluation.folds import seen_by
+from braindecode_pars.evaluation.leaks import seen_by
 from braindecode_pars.evaluation.random_effects import detectable_in
 from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
 from braindecode_pars.pretext.base import find_task
@@ -431,7 +431,7 @@ def folds_of(corpus: Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.n
     split = kind(n_folds, shuffle=True, random_state=0).split(labelled, corpus.y[labelled], codes)
     folds = []
     for _, test in split:
-        tested = corpus.windows_of(corpus.groups[labelled[test]].tolist())
+        tested = corpus.rows_of(corpus.groups[labelled[test]].tolist())
         train = np.setdiff1d(np.arange(len(corpus.y)), tested)
         folds.append((train, labelled[test]))
     return folds
@@ -508,7 +508,7 @@ def _seconds_of(
     labelled = train[corpus.labeled[train]]
     class_of = classes_of_subjects(corpus)
     people = draw_subjects(corpus.subjects_of(labelled), n, 0, class_of)
-    drawn = np.intersect1d(labelled, corpus.windows_of(people))
+    drawn = np.intersect1d(labelled, corpus.rows_of(people))
     # Classes take turns, so that few windows have all.
     shuffled = np.random.default_rng(0).permutation(drawn)
     turns = pd.Series(corpus.y[shuffled]).groupby(corpus.y[shuffled]).cumcount()
@@ -517,12 +517,12 @@ def _seconds_of(
     if method.trains:
         steps = math.ceil(len(drawn) / estimator.finetune_batch_size)
         epochs = estimator.finetune_epochs or default_epochs(EPOCHS, STEPS, steps, "")
-        return 0.0, 0.0, _of_training(estimator, "finetune", epochs, X[drawn], y[drawn])
+        return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     once = 0.0
     if method.own:
         encoder = own_encoder(method.own, len(train))
         assert encoder.pretrain_epochs is not None
-        once = _of_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
+        once = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
     rows, points = drawn[:_FIRST], []
     while True:
         few = X[rows], y[rows]
@@ -544,7 +544,7 @@ def _extended(sizes: list[float], seconds: list[float], size: int) -> float:
     return max(0.0, seconds[1]) + slope * (size - sizes[1])
 
 
-def _of_training(
+def _time_training(
     estimator: BaseEstimator, phase: str, epochs: int, X: Windows, *y: np.ndarray
 ) -> float:
     """Return the seconds of a training, from those of one and of four epochs of few windows."""

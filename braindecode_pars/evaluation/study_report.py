@@ -84,12 +84,12 @@ def write_report(study: Any, path: str | Path) -> Path:
         compared=len(study.scores) > 0,
     )
     if content["compared"]:
-        content |= _of_scores(study)
+        content |= _show_scores(study)
     template = Path(__file__).with_suffix(".html")
     return write_page(file, template, content, shown=_shown, number=_number, p=_p, text=_text)
 
 
-def _of_scores(study: Any) -> dict[str, Any]:
+def _show_scores(study: Any) -> dict[str, Any]:
     """Return the numbers, tables and figures of a study with scores."""
     n, few = _sizes(study)[-1], _few(study)
     levels, tests = study.levels, study.tests

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.tables import SMOOTHED_LABEL
-from braindecode_pars.plotting.class_figures import area_styles
 from braindecode_pars.plotting.sleep_figures import read_predictions
 from braindecode_pars.plotting.style import write_page
+from braindecode_pars.plotting.training_figures import area_styles
 from braindecode_pars.predictions import check_predictions, smoothed, to_annotations
 
 #: Pixels: width of a window; heights of a class in the hypnogram, of a panel of probabilities and

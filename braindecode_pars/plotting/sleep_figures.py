@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import check_positive, check_probabilities
 from braindecode_pars._common.tables import PROBABILITY, numbers_of
-from braindecode_pars.plotting.class_figures import (
+from braindecode_pars.plotting.style import COLORS, axes_for, draw_legend, remove_frame, time_unit
+from braindecode_pars.plotting.training_figures import (
     ClassNames,
     area_styles,
     entries,
@@ -21,7 +22,6 @@ from braindecode_pars.plotting.class_figures import (
     label_list,
     names_by_label,
 )
-from braindecode_pars.plotting.style import COLORS, axes_for, draw_legend, remove_frame, time_unit
 from braindecode_pars.predictions import check_predictions, top_to_bottom
 
 

@@ -2,7 +2,7 @@
 
 Channels are computed from those that the recording has, the reference where it can be computed.
 The missing steps follow: resampling and filters, one channel after another, so that no copy of a
-night is made. Flat and clipped samples are found before.
+night is made. Flat and clipped samples are found before. :func:`prepare_recording` does all of it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,27 @@ import mne
 import numpy as np
 from scipy.signal import resample
 
-from braindecode_pars._common.channel_names import electrode_name, electrode_pair, match_channels
-from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.preprocessing import AS_RECORDED, AVERAGE, CHANGED, Preprocessing
+from braindecode_pars._common.channel_names import (
+    electrode_name,
+    electrode_pair,
+    is_eeg,
+    is_eeg_by_type,
+    match_channels,
+    with_types,
+)
+from braindecode_pars._common.checks import check_same_rate, listed
+from braindecode_pars.recordings.cutting import continuous_stretches, usable_stretches
+from braindecode_pars.recordings.preparation import warn_of_other_names
+from braindecode_pars.recordings.preprocessing import (
+    AS_RECORDED,
+    AVERAGE,
+    CHANGED,
+    Difference,
+    Preprocessing,
+    differences,
+    missing_steps,
+    recorded,
+)
 
 #: Samples that are read at a time.
 _BLOCK = 2**20
@@ -479,3 +497,168 @@ def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     lengths = last - first + 2
     long = lengths >= _CLIPPED
     return samples[first[long]], lengths[long]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A recording with the signals that a model receives.
+
+    Attributes
+    ----------
+    raw : Raw
+        The recording, unchanged.
+    name : str
+        Name of the recording.
+    missing : list of str
+        Channels of the model that the recording does not have.
+    found : list of Derivation
+        How the other channels of the model are found or computed.
+    not_rereferenced : list of Derivation
+        Those that do not have the reference of the model.
+    differences : list of Difference
+        What differs from the training and was not repaired.
+    sfreq : float
+        Sampling rate of the signals in Hz.
+    signals : ndarray of float32, shape (n_found, n_times)
+        Signals of the channels that were found, preprocessed.
+    chs_info : list of dict
+        These channels, as in ``mne.Info["chs"]``, with the names of the model.
+    """
+
+    raw: mne.io.BaseRaw
+    name: str
+    missing: list[str]
+    found: list[Derivation]
+    not_rereferenced: list[Derivation]
+    differences: list[Difference]
+    sfreq: float
+    signals: np.ndarray
+    chs_info: list[dict]
+
+    @property
+    def channels(self) -> list[str]:
+        """Channels of the recording that are used."""
+        return list(dict.fromkeys(name for each in self.found for name in each.channels))
+
+    def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
+        may = np.zeros(len(starts), dtype=bool)
+        for stretch in usable_stretches(self.raw, set(self.channels)):
+            first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
+            may |= (starts >= first) & (starts + length <= stop)
+        return may
+
+
+def prepare_recording(
+    raw: mne.io.BaseRaw,
+    name: str,
+    trained: Preprocessing,
+    sfreq: float,
+    chs_info: Sequence[dict] | None,
+    *,
+    shortest: int = 2,
+    preprocess: bool = True,
+) -> Prepared:
+    """Find the channels of a model in a recording, and preprocess them as the model expects.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording; it is not changed.
+    name : str
+        Name of the recording.
+    trained : Preprocessing
+        Preprocessing of the recordings that the model was trained on.
+    sfreq : float
+        Sampling rate of the model in Hz.
+    chs_info : sequence of dict | None
+        Channels of the model; None for one without names, which takes all EEG channels.
+    shortest : int
+        Samples, at this rate, of the shortest part between gaps that is prepared.
+    preprocess : bool
+        Whether to preprocess. With False, the samples are used as they are.
+
+    Returns
+    -------
+    Prepared
+        The signals with their channels.
+
+    Raises
+    ------
+    ValueError
+        When no channel of the model is found, when samples are NaN or infinite, or when another
+        sampling rate is not to be changed.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.as_trained import prepare_recording
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> noise = np.random.default_rng(0).normal(size=(2, 2560))
+    >>> raw = mne.io.RawArray(noise, mne.create_info(["T7", "C3"], 256.0, "eeg"), verbose="error")
+    >>> wanted = mne.create_info(["C3", "T3", "Oz"], 100.0, "eeg")["chs"]
+    >>> prepared = prepare_recording(raw, "night", Preprocessing(), 100.0, wanted)
+    >>> prepared.signals.shape, [each.formula for each in prepared.found], prepared.missing
+    ((2, 1000), ['C3', 'T7'], ['Oz'])
+    """
+    if not preprocess:
+        remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
+        check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
+    # Compare the preprocessing.
+    had, trained = recorded(raw.info), replace(trained, sfreq=sfreq)
+    names = [name for name in raw.ch_names if name not in raw.info["bads"]]
+    eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
+    eeg_names = [ch["ch_name"] for ch in eeg]
+    if had.reference == CHANGED and _is_averaged(raw, eeg_names):
+        had = replace(had, reference=AVERAGE)
+    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
+    if (trained.reference, had.reference) == (AVERAGE, CHANGED):
+        # Channels of an earlier average may be missing, so that another one is not the same.
+        differing.append(Difference("reference", AVERAGE, CHANGED))
+    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
+    # Find the channels.
+    chosen = chs_info or eeg
+    wanted = [ch["ch_name"] for ch in chosen]
+    pairs = zip(find_derivations(wanted, names, compute=preprocess), chosen, strict=True)
+    places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
+    if not places:
+        raise ValueError(
+            f"The recording has none of the channels of the model ({listed(wanted) or 'EEG'}); it "
+            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
+            "Rename them with raw.rename_channels if they are the same electrodes."
+        )
+    if not chs_info:
+        warn_of_other_names(raw.info["chs"])
+    derived = [derivation for derivation, _ in places]
+    found, not_rereferenced = _with_reference(derived, to_apply.reference, eeg_names, names)
+    return Prepared(
+        raw=raw,
+        name=name,
+        missing=[name for name in wanted if name not in {d.name for d in found}],
+        found=found,
+        not_rereferenced=not_rereferenced,
+        differences=differing,
+        sfreq=sfreq,
+        signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=shortest),
+        chs_info=[ch for _, ch in places],
+    )
+
+
+def _is_averaged(raw: mne.io.BaseRaw, names: list[str]) -> bool:
+    """Whether the mean of channels is zero, up to the precision of a file."""
+    first = raw.n_times // 2
+    block = raw.get_data(names, first, first + 1000, verbose="error") if names else np.zeros((0, 0))
+    return len(names) > 1 and bool(np.abs(block.mean(axis=0)).max() < 1e-4 * block.std())
+
+
+def _with_reference(
+    derivations: list[Derivation], reference: str | None, eeg: list[str], found: list[str]
+) -> tuple[list[Derivation], list[Derivation]]:
+    """Return the channels with the reference of the model, and those that cannot have it."""
+    changed = [rereferenced(each, reference, eeg, found) for each in derivations]
+    failed = [d for d, after in zip(derivations, changed, strict=True) if after is None]
+    if len({after.reference for after in changed if after and after.reference}) > 1:
+        failed = derivations  # C3-M2 and C4-M1
+    # All or none: a model compares its channels.
+    return (derivations if failed else [after for after in changed if after]), failed

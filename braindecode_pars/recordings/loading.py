@@ -233,7 +233,12 @@ def read_corpus(
             failures.append(message)
             lost.append(recording.subject)
         elif windows is None:
-            omissions = [_lost_recording(omissions)]
+            whole = [omission for omission in omissions if omission.what == "recordings"]
+            why = ", ".join(
+                f"{each.number} of {each.of} {each.what} {each.why}" for each in omissions
+            )
+            reason = f"no window left: {why}" if why else "no label as long as a window"
+            omissions = whole[:1] or [Omission("recordings", reason, 1, 1)]
             lost += [recording.subject] if not omissions[0].is_asked else []
         else:
             windows.set_description(dict(recording.description), overwrite=True)
@@ -259,14 +264,6 @@ def read_corpus(
     elif table and verbose:
         log.info(table.strip())
     return BaseConcatDataset(datasets)
-
-
-def _lost_recording(omissions: Sequence[Omission]) -> Omission:
-    """Return why a recording has no window, from what is left out of it."""
-    whole = [omission for omission in omissions if omission.what == "recordings"]
-    why = [f"{each.number} of {each.of} {each.what} {each.why}" for each in omissions]
-    reason = f"no window left: {', '.join(why)}" if why else "no label as long as a window"
-    return whole[0] if whole else Omission("recordings", reason, 1, 1)
 
 
 def _nothing_left(

@@ -50,21 +50,17 @@ def _is_band(band: tuple) -> bool:
     return len(band) == 2 and _are_positive(edges) and edges == sorted(set(edges))
 
 
-def _are_names(values: Sequence[Any]) -> bool:
-    return len(values) > 0 and all(isinstance(value, str) for value in values)
-
-
-#: Functions that filter.
-_FILTERS = ("filter", "filter_data", "notch_filter")
-
-
 _RULES = dict(
     sfreq=optional(positive()),
     band=optional(Rule("two rising edges in Hz, such as (0.3, None)", (tuple,), _is_band)),
     notch=optional(Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
     reference=optional(instance("a text", str)),
     scale=optional(positive()),
-    channels=optional(Rule("a list of names", (tuple,), _are_names)),
+    channels=optional(
+        Rule(
+            "a list of names", (tuple,), lambda x: len(x) > 0 and all(isinstance(n, str) for n in x)
+        )
+    ),
     window_seconds=optional(positive()),
     filter=choice("fir", "iir", None),
 )
@@ -586,8 +582,13 @@ def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> st
         places = [i for i in places if not steps[i].kwargs.get("projection")]
     if places:
         last = places[-1]
-        name = _name_of(steps[last].kwargs.get("ref_channels", AVERAGE))
-        return _average(info, steps[:last], steps[last:]) if name == AVERAGE else name
+        channels = steps[last].kwargs.get("ref_channels", AVERAGE)
+        if isinstance(channels, Mapping):  # it differs between channels
+            return None
+        name = channels if isinstance(channels, str) else ", ".join(channels)
+        return (
+            _average(info, steps[:last], steps[last:]) if name == AVERAGE else name or AS_RECORDED
+        )
     if is_averaged:
         return AVERAGE
     if info.get("custom_ref_applied"):
@@ -615,14 +616,6 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
         if not choices and have_one_reference and all(map(is_eeg, averaged)):
             names = [AVERAGE]
     return ", ".join(names) or None
-
-
-def _name_of(ref_channels: str | Sequence[str] | Mapping) -> str | None:
-    """Return the name of a reference in MNE; None for one that differs between channels."""
-    if isinstance(ref_channels, Mapping):
-        return None
-    names = [ref_channels] if isinstance(ref_channels, str) else list(ref_channels)
-    return ", ".join(names) or AS_RECORDED
 
 
 #: Our entry in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
@@ -661,7 +654,12 @@ class Step:
             if isinstance(record, Mapping):
                 kwargs = record.get("kwargs") or {}
                 # A class such as braindecode's NotchFilter has no entry "fn".
-                name = record.get("fn") or _snake_case(record["__class_path__"])
+                name = record.get("fn")
+                if not name:  # SetEEGReference is behind set_eeg_reference
+                    name = record["__class_path__"].rpartition(".")[2]
+                    name = re.sub(
+                        r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name
+                    ).lower()
             else:
                 name, kwargs = record
             module, _, name = str(name).rpartition(".")
@@ -674,7 +672,8 @@ class Step:
         """Whether the step is not a filter of other kinds of channels only."""
         picks = _listed(self.kwargs.get("picks"))
         others = {"eeg", "data", "all"}.isdisjoint(picks) and all(map(_is_kind, picks))
-        return not (self.name in _FILTERS and picks and others)
+        is_filter = self.name in ("filter", "filter_data", "notch_filter")
+        return not (is_filter and picks and others)
 
     @property
     def is_known(self) -> bool:
@@ -723,13 +722,6 @@ def _is_kind(pick: Any) -> bool:
 def _listed(picks: Any) -> list:
     """Return names, kinds or numbers of channels as a list."""
     return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
-
-
-def _snake_case(class_path: str) -> str:
-    """Return the name of the method behind a class of braindecode: ``SetEEGReference``."""
-    name = class_path.rpartition(".")[2]
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return words.lower()
 
 
 def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:

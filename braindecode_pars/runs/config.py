@@ -8,15 +8,14 @@ from typing import Any
 
 from braindecode_pars._common import checks
 from braindecode_pars._common.checks import check_parameters, names_file
-from braindecode_pars.paper import (
+from braindecode_pars._common.settings import (
     BATCH_SIZE,
-    ENCODER,
     EPOCHS,
     LEARNING_RATE,
-    PRETRAINING,
     RULES,
     PretrainingSettings,
 )
+from braindecode_pars.paper import ENCODER, PRETRAINING
 
 _SECONDS = checks.positive(1e12)
 

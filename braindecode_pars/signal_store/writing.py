@@ -78,7 +78,13 @@ def create(
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
-    _check_folder(folder)
+    # The folder is new, empty or a store; an early kill leaves empty samples.
+    samples = folder / SAMPLES
+    begun = samples.is_file() and samples.stat().st_size == 0
+    beside = [SAMPLES] if begun else []
+    check_may_write(folder, "a store", is_ours=is_store(folder), beside=beside)
+    if is_store(folder):
+        Index.read(folder)  # another program may have written a file of this name
     with _open_locked(folder) as file:
         index = Index.read(folder) if is_store(folder) else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
@@ -124,15 +130,6 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     for name, share in shares.items():
         positive().check(f"The share of {name}", share)
     return {name: float(share) for name, share in shares.items()}
-
-
-def _check_folder(folder: Path) -> None:
-    """Check that a folder is new, empty or a store; an early kill leaves empty samples."""
-    is_ours, samples = is_store(folder), folder / SAMPLES
-    begun = samples.is_file() and samples.stat().st_size == 0
-    check_may_write(folder, "a store", is_ours=is_ours, beside=[SAMPLES] if begun else [])
-    if is_ours:
-        Index.read(folder)  # another program may have written a file of this name
 
 
 def check_not_truncated(folder: Path, index: Index) -> None:

@@ -1,4 +1,4 @@
-"""What the theme lacks: links to the source of a page, names of buttons, texts of pictures."""
+"""What the theme lacks: links to sources, names of buttons, texts of pictures, dark pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 __all__ = ["source_of"]
 
@@ -115,7 +117,27 @@ def _name_pictures(app: Sphinx, doctree: nodes.document, page: str) -> None:
             node["alt"] = link.astext() if is_thumbnail else f"Figure: {before.rstrip(':')}"
 
 
+class LightAndDark(SphinxDirective):
+    """A figure that is drawn twice: ``.. light-and-dark:: images/NAME-*.svg``, with its caption."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec = dict.fromkeys(("alt", "figclass", "target", "width"), directives.unchanged)
+
+    def run(self) -> list[nodes.Node]:
+        lines = []
+        for theme in ("light", "dark"):
+            lines += [f".. figure:: {self.arguments[0].replace('*', theme)}"]
+            lines += [
+                f"   :{name}: {' '.join(text.split())}" for name, text in self.options.items()
+            ]
+            lines += [f"   :class: only-{theme}", "   :loading: lazy", ""]
+            lines += [*(f"   {line}" for line in self.content), ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("light-and-dark", LightAndDark)
     app.connect("html-page-context", _finish_page)
     app.connect("html-page-context", _name_buttons, priority=900)  # after the theme
     app.connect("doctree-resolved", _name_pictures)

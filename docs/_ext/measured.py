@@ -17,6 +17,7 @@ from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
+from stored_numbers import stored, summary
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
@@ -27,11 +28,9 @@ from stored_scores import (
     differences,
     fine_tuning,
     gain,
-    in_short,
     provenance,
     read_scores,
     result_scores,
-    subject_means,
     table,
     variants,
 )
@@ -50,8 +49,17 @@ from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
     *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
-    *("FewLabelsTuned", "FineTuning", "Gain", "InShort", "Measured", "Networks"),
-    *("Pretrainings", "Score", "SettingsTable", "Sleep", "TemporalCue", "TestRates", "Variants"),
+    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks"),
+    *(
+        "Pretrainings",
+        "SettingsTable",
+        "Sleep",
+        "Stored",
+        "Summary",
+        "TemporalCue",
+        "TestRates",
+        "Variants",
+    ),
 ]
 
 
@@ -103,23 +111,14 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
         yield from _dropdown("Each method against scratch, with the test", tests)
 
 
-class InShort(_Computed):
-    """Show a row for each result: ``RESULT | question | data | pretrained method``.
-
-    The argument is the number of labelled subjects.
-    """
+class Summary(_Computed):
+    """Show features and networks of each question: ``.. summary:: LABELLED PEOPLE``."""
 
     required_arguments = 1
-    has_content = True
 
     def run(self) -> list[nodes.Node]:
-        [n] = map(int, self.arguments)
-        rows = [
-            {"question": f":doc:`{question} <{name}>` {data}", **in_short(name, method, n)}
-            for name, question, data, method in self.rows()
-        ]
-        files = [MEASURED / f"{name}.csv" for name, *_ in self.rows()]
-        return self.parse(_list_table(pd.DataFrame(rows)), files)
+        rows = summary(int(self.arguments[0]))
+        return self.parse(_list_table(rows), sorted(MEASURED.glob("*/*.csv")))
 
 
 class Variants(_Computed):
@@ -320,14 +319,16 @@ class TestRates(_Computed):
         return self.parse(lines, [file])
 
 
-class Score(SphinxRole):
-    """The mean of a method over subjects: ``:score:`RESULT/METHOD/LABELLED SUBJECTS```."""
+class Stored(SphinxRole):
+    """A number of a stored file, as :mod:`stored_numbers` names it: ``:stored:`FILE | ...```.
+
+    The build fails where there is none.
+    """
 
     def run(self) -> tuple[list[nodes.Node], list]:
-        name, method, n = self.text.split("/")
-        value = subject_means(result_scores(name), int(n))[method].mean()
-        self.env.note_dependency(str(MEASURED / f"{name}.csv"))
-        return [nodes.Text(f"{value:.2f}".replace("0.", ".", 1))], []
+        file = MEASURED / f"{self.text.partition('|')[0].strip()}.csv"
+        self.env.note_dependency(str(file))
+        return [nodes.Text(stored(self.text))], []
 
 
 class Gain(SphinxRole):
@@ -373,7 +374,7 @@ def _list_table(rows: pd.DataFrame, widths: tuple[int, ...] = ()) -> list[str]:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("measured", Measured)
-    app.add_directive("in-short", InShort)
+    app.add_directive("summary", Summary)
     app.add_directive("variants", Variants)
     app.add_directive("audits", Audits)
     app.add_directive("costs", Costs)
@@ -388,6 +389,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("settings-table", SettingsTable)
     app.add_directive("sleep", Sleep)
     app.add_directive("test-rates", TestRates)
-    app.add_role("score", Score())
+    app.add_role("stored", Stored())
     app.add_role("gain", Gain())
     return {"parallel_read_safe": True}

@@ -61,7 +61,7 @@ def _table(groups: pd.core.groupby.DataFrameGroupBy, title: str) -> pd.DataFrame
 def _range(values: pd.Series) -> str:
     if values.isna().all():
         return ""
-    low, high = (f"{value:.3f}".removeprefix("0") for value in (values.min(), values.max()))
+    low, high = (f"{value:.3f}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 
 

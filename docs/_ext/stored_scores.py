@@ -6,7 +6,6 @@ with ``#`` give the command that made them, the date and the machine.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,11 +23,9 @@ __all__ = [
     "differences",
     "fine_tuning",
     "gain",
-    "in_short",
     "provenance",
     "read_scores",
     "result_scores",
-    "subject_means",
     "table",
     "variants",
 ]
@@ -63,9 +60,6 @@ RESULTS = {
     "hands": Result("balanced accuracy", 0.5),
     "imagery": Result("balanced accuracy", 0.5),
 }
-
-#: Methods without an encoder that train in seconds.
-SIMPLE = ("band power", "tangent space")
 
 
 def difference_cell(test: pd.Series) -> str:
@@ -154,38 +148,6 @@ def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
     )
 
 
-def subject_means(scores: pd.DataFrame, n: int) -> pd.DataFrame:
-    """Return the scores with one number of labelled subjects: subjects by methods, over seeds."""
-    chosen = scores[(scores["subject"] != "all") & (scores["n_train_subjects"] == n)]
-    return chosen.groupby(["subject", "method"], sort=False)["value"].mean().unstack()
-
-
-def in_short(name: str, method: str, n: int) -> dict[str, str]:
-    """Compare a pretrained method with scratch and the better simple baseline.
-
-    Returns
-    -------
-    dict of str to str
-        Means and standard deviations over subjects, the difference to scratch, and a verdict from
-        the tests that :func:`differences` corrects over the whole table of the result.
-    """
-    scores = result_scores(name)
-    means = subject_means(scores, n)
-    best = max(SIMPLE, key=lambda baseline: means[baseline].mean())
-    tests = differences(scores, "scratch").set_index(["method", "labelled subjects"])
-    test = tests.loc[(method, str(n))]
-    verdict = f"not significant; {test['detectable'].lstrip('0')} would be detectable"
-    if float(test["p"]) < 0.05:
-        verdict = f"significant, p = {test['p']}"
-    return {
-        "scratch": _spread(means["scratch"]),
-        "pretrained": f"{_spread(means[method])} ({method})",
-        "best simple baseline": f"{_spread(means[best])} ({best})",
-        "difference to scratch": f"{test['difference']}; ahead in {test['ahead in']}",
-        "test": verdict,
-    }
-
-
 @cache
 def _result_differences(name: str) -> pd.DataFrame:
     """Return the differences of a result to scratch, by method and number of labelled subjects."""
@@ -197,8 +159,7 @@ def gain(name: str, method: str, n: int) -> str:
     """Return the difference to scratch with its interval, p and what would be detectable."""
     test = _result_differences(name).loc[(method, str(n))]
     difference, interval = test["difference"][:-1].split(" (")
-    said = f"{difference} (95 %: {interval}; p = {test['p']}; detectable {test['detectable']})"
-    return re.sub(r"\b0\.", ".", said)
+    return f"{difference} (95 %: {interval}; p = {test['p']}; detectable {test['detectable']})"
 
 
 def variants(rows: list[list[str]]) -> pd.DataFrame:
@@ -227,10 +188,6 @@ def fine_tuning() -> pd.DataFrame:
     wide = shown.unstack(["task", "n_labelled"], sort=False).fillna("")
     wide.columns = [f"{task}, {n}" for task, n in wide.columns]
     return wide.reset_index()
-
-
-def _spread(values: pd.Series) -> str:
-    return f"{values.mean():.2f} ± {values.std():.2f}"
 
 
 def _test(scores: pd.DataFrame, method: str, other: str) -> pd.Series:

@@ -24,7 +24,7 @@ from stored_table import store_table
 
 from braindecode_pars import datasets
 from braindecode_pars._common.model_files import packaged_folder, packaged_names
-from braindecode_pars.cli.auditing import recordings_text
+from braindecode_pars.cli.describing import recordings_text
 from braindecode_pars.evaluation import audit_encoder
 from braindecode_pars.evaluation.audits import audit_table
 from braindecode_pars.pretrained import load_encoder, save_encoder

@@ -30,7 +30,7 @@ from stored_table import store_table
 from braindecode_pars import PARSEmbedder, as_sklearn, datasets
 from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.model_files import FOLDER
-from braindecode_pars.cli.auditing import recordings_text
+from braindecode_pars.cli.describing import recordings_text
 from braindecode_pars.evaluation import audit_encoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder, save_encoder

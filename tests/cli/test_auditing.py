@@ -9,7 +9,8 @@ from support.stand_in import ABOUT, NAME, ship
 from typer.testing import CliRunner
 
 from braindecode_pars import PatchEncoder, datasets
-from braindecode_pars.cli import app, auditing
+from braindecode_pars.cli import app, describing
+from braindecode_pars.evaluation import audits
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 
 PATCH = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
@@ -41,7 +42,7 @@ def of_people(monkeypatch):
     """The sample with three people."""
     sample = datasets.mental_arithmetic
     monkeypatch.setattr(
-        auditing,
+        describing,
         "mental_arithmetic",
         lambda **options: sample(["Subject12", "Subject13", "Subject14"], **options),
     )
@@ -53,7 +54,7 @@ def test_a_packaged_encoder_has_a_stored_audit(monkeypatch, tmp_path):
     audit = dict(recordings="Noise of 3 people", measured="2026-11-25, a machine", table=TABLE)
     card.about = {**ABOUT, "audit": [audit, audit]}
     save_encoder(encoder, card, folder)
-    monkeypatch.setattr(auditing, "audit_encoder", None)  # nothing is measured
+    monkeypatch.setattr(audits, "audit_encoder", None)  # nothing is measured
     for name in (NAME, "small"):
         output = run(name, "--audit")
         assert output.count("Noise of 3 people\nMeasured: 2026-11-25, a machine\n") == 2

@@ -226,17 +226,6 @@ def test_a_task_of_the_user_is_a_method(own_task, tmp_path):
     assert "Slope" in output
 
 
-def test_centred_baselines(tmp_path):
-    output = evaluate(
-        *("leave-one-subject-out", *SMALL, "--method", "band-power", "--method", "tangent-space"),
-        *("--set", "subject_centering=true", "--out", tmp_path),
-    )
-    assert "subject-centred" in output
-    methods = set(pd.read_csv(tmp_path / "scores.csv")["method"])
-    centred = "subject-centred (transductive)"
-    assert methods == {f"band power, {centred}", f"tangent space, {centred}"}
-
-
 def test_label_efficiency(tmp_path):
     output = evaluate(
         *("label-efficiency", *SMALL, "--method", "band-power", "--n", 1, "--n", 2),

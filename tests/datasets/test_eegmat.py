@@ -7,7 +7,6 @@ from typing import ClassVar
 import mne
 import numpy as np
 import pytest
-from scipy.signal import welch
 from support.edf_files import write_edf_records
 from support.recipe_contract import RecipeContract
 
@@ -32,27 +31,6 @@ def test_published_recordings(eeg_folder):
     ]
     assert np.bincount(first_subject).tolist() == [int(s // 10) for s in seconds]
     assert set(windows.description["condition"]) == {"rest", "arithmetic"}
-
-
-def test_resampling_keeps_the_signal(eeg_folder):
-    """Between 2 and 30 Hz, filters and resampling do not change the spectrum."""
-    (rest, _) = eegmat.load(eeg_folder / "eegmat", ["Subject02"], verbose=0).datasets
-    raw = mne.io.read_raw_edf(eeg_folder / "eegmat/Subject02_1.edf", verbose="error").load_data()
-    (published,) = raw.copy().pick(["EEG O1"]).get_data()
-    (loaded,) = rest.raw.copy().pick(["O1"]).get_data()
-    f, before = welch(published, 500, nperseg=2000)
-    g, after = welch(loaded, 200, nperseg=800)
-    band = slice(8, 120)  # 2 to 30 Hz
-    np.testing.assert_allclose(f[band], g[band])
-    np.testing.assert_allclose(after[band], before[band], rtol=0.1)
-
-
-def test_a_missing_channel_is_named_with_the_file(eeg_folder, tmp_path):
-    raw = mne.io.read_raw_edf(eeg_folder / "eegmat/Subject00_2.edf", preload=True, verbose="error")
-    raw.drop_channels(["EEG Pz"]).crop(0, 20)
-    mne.export.export_raw(tmp_path / "Subject00_2.edf", raw, verbose="error")
-    with pytest.raises(ValueError, match=r"Subject00_2\.edf .*Pz"):
-        eegmat.load(tmp_path, verbose=0)
 
 
 def write(file, sfreq, extra=()):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
-from support.ear_nights import CHANNELS, LIGHTS_OFF, level, write
+from support.ear_nights import LIGHTS_OFF, level, write
 from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
@@ -106,14 +106,6 @@ def test_gaps_are_interpolated(tmp_path, windows):
     assert gap[600:2400].std() < 2e-6 < 3e-5 < gap[3600:].std()
 
 
-def test_other_sampling_rates_are_resampled(tmp_path):
-    write(tmp_path, "001", sfreq=500.0)
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.raw.info["sfreq"] == 200.0
-    assert night.metadata["i_start_in_trial"].tolist()[:2] == [8200, 14200]
-    assert night[2][0].shape == (12, 6000)
-
-
 def test_the_order_of_channels_in_the_table_does_not_matter(tmp_path, windows):
     file = write(tmp_path, "001")
     table = file.with_name(file.name.replace("_eeg.set", "_channels.tsv"))
@@ -121,12 +113,6 @@ def test_the_order_of_channels_in_the_table_does_not_matter(tmp_path, windows):
     table.write_text(head + "".join(reversed(rows)))
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     np.testing.assert_array_equal(night[1][0], windows.datasets[0][1][0])
-
-
-def test_a_missing_channel_is_named_with_the_file(tmp_path):
-    write(tmp_path, "001", names=[name for name in CHANNELS if name not in ("ELG", "ERI")])
-    with pytest.raises(ValueError, match=r"sub-001_ses-001_task-sleep_eeg\.set .*ELG, ERI"):
-        eesm17.load(tmp_path, verbose=0)
 
 
 def move_samples_to_fdt(file: Path) -> Path:

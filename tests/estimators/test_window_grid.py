@@ -10,8 +10,9 @@ import pytest
 
 from braindecode_pars.estimators.predict_raw import (
     grid_average,
-    prepare_recording,
+    prepared_for,
     window_starts,
+    windows_from,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
 
@@ -58,15 +59,15 @@ def test_windows_are_views_of_the_signals_with_the_names_of_the_model():
     clf = SimpleNamespace(
         sfreq_=100.0, n_times_=250, chs_info_=model, preprocessing_=Preprocessing()
     )
-    recording = prepare_recording(raw, "night", clf)
+    recording = prepared_for(clf, raw, "night")
     assert [ch["ch_name"] for ch in recording.chs_info] == ["C3", "C4"]
     assert [each.formula for each in recording.found] == ["EEG C3-REF", "EEG C4-REF"]
     assert recording.missing == ["Oz"]
     np.testing.assert_array_equal(recording.signals, samples[::-1].astype("float32"))
     starts = np.array([0, 200, 300, 400, 550, 600])
-    may = recording.may_predict(starts, 250)
+    may = recording.may_use(starts, 250)
     assert may.tolist() == [True, True, False, False, False, True]
-    windows = recording.windows(starts, 250)
+    windows = windows_from(recording, starts, 250)
     np.testing.assert_array_equal(windows[1], samples[::-1, 200:450].astype("float32"))
     assert windows.sfreq == 100
     assert np.shares_memory(windows.recordings["reader"][0].source, recording.signals)

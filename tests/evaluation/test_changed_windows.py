@@ -15,6 +15,7 @@ from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.evaluation import ChangedSignals, LogBandPower, features_computed_once
 from braindecode_pars.evaluation.cache import describe_estimator
 from braindecode_pars.evaluation.changed_signals import (
+    CHANGES,
     detrended,
     equal_amplitudes,
     eye_coefficients,
@@ -23,7 +24,6 @@ from braindecode_pars.evaluation.changed_signals import (
     shuffled_patches,
     without_eyes,
 )
-from braindecode_pars.evaluation.changed_windows import CHANGES
 from braindecode_pars.windows.door import as_windows
 
 SFREQ = 100.0

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
 import pytest
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.evaluation import reproduce
-from braindecode_pars.evaluation.reproduce import TASKS
+from braindecode_pars.evaluation import protocols, reproduce
 from braindecode_pars.pretrained import load_encoder
 
 SMALL = dict(embed_dim=16, num_layers=1, mlp_dim=16, finetune_epochs=1)
@@ -28,8 +25,8 @@ def folder(tmp_path_factory):
 def two_tasks():
     """Two of the tasks, because each adds two pretrainings and four fits."""
     with pytest.MonkeyPatch.context() as patch:
-        module = sys.modules["braindecode_pars.evaluation.reproduce"]
-        patch.setattr(module, "TASKS", {name: TASKS[name] for name in ("DropPos", "PARS")})
+        two = {name: protocols.PAPER_TASKS[name] for name in ("DropPos", "PARS")}
+        patch.setattr(protocols, "PAPER_TASKS", two)
         yield
 
 

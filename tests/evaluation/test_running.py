@@ -143,19 +143,6 @@ def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_
     assert len(fits(log_folder)) == 20
 
 
-def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
-    """All but one window of each recording."""
-    noisy = with_subject(nights, 1)
-    rng = np.random.default_rng(0)
-    for part in noisy.datasets:
-        part.raw = part.raw.copy()
-        part.raw._data[:, 3000:-3000] = rng.normal(size=part.raw._data[:, 3000:-3000].shape)
-    run(nights, log_folder, out=tmp_path / "out")
-    with pytest.raises(ValueError, match=r"samples\.1"):
-        run(noisy, log_folder, out=tmp_path / "out")
-    assert len(fits(log_folder)) == 16
-
-
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
     (log_folder / "fail").write_text("4")
     with pytest.raises(FoldError, match="on purpose"):
@@ -474,16 +461,6 @@ def test_the_warnings_of_finished_folds_are_shown_before_an_error(nights):
         run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[2, 3, 4])
     texts = [str(warning.message) for warning in caught]
     assert texts == ["subject 1 is odd", "In 2 of 2 folds: subject 1 is odd"]
-
-
-def test_the_warnings_before_an_error_are_shown(nights):
-    class Failing(DummyClassifier):
-        def fit(self, X, y):
-            warnings.warn("C3 is bad", UserWarning, stacklevel=2)
-            raise ValueError("no fit")
-
-    with pytest.raises(FoldError, match="no fit"), pytest.warns(UserWarning, match="C3"):
-        run(nights, None, estimators={"A": Failing()})
 
 
 def test_a_filter_that_makes_errors_holds_in_folds():

@@ -178,7 +178,7 @@ def test_subjects_and_their_windows(nights):
     )
     corpus = Corpus.of(masked, "nights", -1)
     assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
-    np.testing.assert_array_equal(corpus.windows_of([2]), np.arange(24, 48))
+    np.testing.assert_array_equal(corpus.rows_of([2]), np.arange(24, 48))
     (fold,) = make_folds("p", {"A": DummyClassifier()}, corpus, given_split(corpus, [2]), [0])
     assert (corpus.y[fold.test] != -1).all()
     assert len(fold.test) == (corpus.y[24:48] != -1).sum()

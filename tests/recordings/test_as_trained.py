@@ -66,10 +66,6 @@ def test_without_computing_channels_are_only_found():
     assert formulas(["C3-M2", "Fpz-Cz"], found, compute=False) == ["C3", None]
 
 
-def test_the_order_is_that_of_the_model():
-    assert formulas(["O1", "C3", "Fz"], ["C3", "Fz", "O1"]) == ["O1", "C3", "Fz"]
-
-
 def test_formula_of_a_reference():
     names = tuple(f"E{i}" for i in range(19))
     assert Derivation("E0", (("E0", 1.0),), names).formula == "E0 - mean of 19 channels"

@@ -71,23 +71,12 @@ def test_durations_are_rounded_to_samples(seconds, n_windows):
 def test_times_in_single_precision(tmp_path):
     """A FIF file rounds the times in the last hours of a night to milliseconds."""
     raw = recording(np.zeros(36_000), 1.0)
-    onsets = 13.7 + 30 * np.arange(1199)
+    onsets = 13.7 + 30 * np.arange(1099, 1199)
     raw.set_annotations(mne.Annotations(onsets, 30, "W"))
     raw.save(tmp_path / "night_raw.fif", verbose="error")
     raw = mne.io.read_raw_fif(tmp_path / "night_raw.fif", verbose="error")
     assert raw.annotations.duration.min() < 29.9999
-    assert len(event_windows(raw, {"W": 0}, 30.0)) == 1199
-
-
-@pytest.mark.parametrize("date", [0, None])
-def test_a_recording_that_begins_later_than_its_clock(date):
-    raw = mne.io.RawArray(
-        np.zeros((1, 6000)), mne.create_info(1, 100.0, "eeg"), first_samp=700, verbose="error"
-    )
-    raw.set_meas_date(date).set_annotations(mne.Annotations([10, 30], 10, ["W", "?"]))
-    windows = event_windows(raw, {"W": 0}, 10.0)
-    assert windows.metadata["i_start_in_trial"].tolist() == [1000]
-    assert windows.raw.annotations.onset.tolist() == [17.0, 37.0]  # as they were
+    assert len(event_windows(raw, {"W": 0}, 30.0)) == 100
 
 
 def joined(*lengths):
@@ -183,13 +172,6 @@ def test_names_survive_braindecodes_files(tmp_path):
         warnings.simplefilter("ignore")
         loaded = load_concat_dataset(tmp_path, preload=False)
     assert as_windows(loaded).label_names == {"rest": 0, "task": 1}
-
-
-def test_windows_beside_a_gap_keep_their_names():
-    raw = mne.io.RawArray(np.zeros((1, 900)), mne.create_info(["C3"], 10.0, "eeg"), verbose="error")
-    raw.set_annotations(mne.Annotations([0, 40, 45], [40, 40, 3], ["N2", "N3", "BAD_ACQ_SKIP"]))
-    found = event_windows(raw, {"N2": 3, "N3": 4}, seconds=10)
-    assert as_windows(found).label_names == {"N2": 3, "N3": 4}
 
 
 def test_own_datasets_have_names():

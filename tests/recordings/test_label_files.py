@@ -69,11 +69,6 @@ def stretches(text, tmp_path, **options):
     return [[tuple(s) for s in one.stretches] for one in found(text, tmp_path, **options)]
 
 
-def test_labels_of_whole_files_and_of_stretches(tmp_path):
-    text = "file,label,onset,duration\na.edf,W,0,30\na.edf,N1,30,60.5\nday2/b.edf,W,,\n"
-    assert stretches(text, tmp_path) == [[(0, 30, "W"), (30, 60.5, "N1")], [(None, 0, "W")]]
-
-
 @pytest.mark.parametrize("name", ["b", "b.edf", "day2/b", "day2/b.edf", "./day2/b.edf", "day2\\b"])
 def test_names_of_files(name, tmp_path):
     assert stretches(f"file,label\na,W\n{name},R\n", tmp_path)[1] == [(None, 0, "R")]
@@ -263,20 +258,3 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
 def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
-
-
-def test_classes_of_annotations():
-    def given(labels):
-        return classes_and_targets(labels, None, None, [], 30.0)
-
-    names, targets = given({"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"})
-    assert names == {"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"}
-    assert targets == {"W": 0, "N3": 1}
-    assert given({"W": 7}) == ({"W": "W"}, {"W": 7})
-    assert given({1: "left", 2: "right"})[0] == {"1": "left", "2": "right"}
-
-
-def test_the_labels_of_a_table_may_have_another_column():
-    table = pd.DataFrame({"file": ["a", "b"], "stage": ["W", "R"]})
-    labels = labels_of_files(table, ROOT, FILES, "stage")
-    assert [one.stretches[0][2] for one in labels] == ["W", "R"]

@@ -49,17 +49,6 @@ def test_a_damaged_file_is_named(recordings):
         read_corpus(recordings, read, NAME, on_error="skip")
 
 
-def test_a_file_that_was_not_downloaded_is_named(recordings):
-    """A link of git-annex without its content is not called damaged."""
-    recordings[1].file.unlink()
-    recordings[1].file.symlink_to("absent")
-    message = r"s1\.txt .*link"
-    with pytest.raises(ValueError, match=message):
-        read_corpus(recordings, read, NAME, verbose=0)
-    with pytest.warns(UserWarning, match="1 of 3 .*datalad get"):
-        assert len(read_corpus(recordings, read, NAME, on_error="warn", verbose=0)) == 9
-
-
 def test_too_short_recordings_are_counted(recordings, caplog):
     caplog.set_level("INFO")
     recordings[2].file.write_text("2 1")

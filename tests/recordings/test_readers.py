@@ -43,11 +43,6 @@ def kinds(raw: mne.io.BaseRaw) -> dict[str, str]:
     return dict(zip(raw.ch_names, raw.get_channel_types(), strict=True))
 
 
-def test_edf_is_read_in_volts(tmp_path):
-    raw = read_edf(write_edf(tmp_path / "a.edf", ["C3"]))
-    assert np.abs(raw.get_data()).max() == pytest.approx(40e-6, rel=1e-3)
-
-
 def test_labels_mark_other_kinds_of_signals(tmp_path):
     raw = read_recording(write_edf(tmp_path / "a.edf", ["C3", "ECG", "EMG chin"]))
     assert kinds(raw) == {"C3": "eeg", "ECG": "misc", "EMG chin": "misc"}
@@ -91,14 +86,6 @@ def test_signals_of_other_quantities_are_not_eeg(tmp_path):
         tmp_path / "a.edf", signals, [0, 1], labels=["C3", "Sat"], units=["uV", "%"], kind="EDF+C"
     )
     assert kinds(read_recording(file)) == {"C3": "eeg", "Sat": "misc"}
-
-
-def test_a_truncated_edf_is_refused(tmp_path):
-    file = write_edf(tmp_path / "a.edf", ["C3", "C4"])
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(ValueError, match="damaged"):
-        read_edf(file)
 
 
 def test_wfdb_voltages_are_read_and_other_units_are_not(tmp_path):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from braindecode_pars import PARSEmbedder, paper
+from braindecode_pars._common.settings import EPOCHS
 from braindecode_pars.encoder import TOKENIZERS
-from braindecode_pars.paper import EPOCHS
 from braindecode_pars.runs import RunConfig
 
 

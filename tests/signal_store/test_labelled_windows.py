@@ -12,8 +12,7 @@ from support.labelled_stores import check_equal
 from support.small_estimators import classifier
 from torch.utils.data import DataLoader, Subset
 
-from braindecode_pars import as_sklearn, evaluation
-from braindecode_pars.baselines import make_methods
+from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.door import as_windows
 
@@ -132,15 +131,6 @@ def test_estimators_learn_the_same_from_the_store(nights, windows):
         few = Subset(given, range(10, 40))
         probabilities.append(classifier(channels=["F3", "C3"]).fit(few).predict_proba(few))
     np.testing.assert_array_equal(*probabilities)
-
-
-def test_protocols_give_the_same_scores(nights, windows, tmp_path):
-    methods = make_methods(["band-power"])
-    tables = [
-        evaluation.leave_one_subject_out(methods, given, dataset="nights", out=tmp_path / name)
-        for name, given in (("a", nights), ("b", windows))
-    ]
-    assert tables[0].equals(tables[1])
 
 
 def test_splits_and_views_of_a_store(nights, tmp_path):

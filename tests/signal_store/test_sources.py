@@ -32,14 +32,6 @@ def test_all_formats_in_a_folder_are_read(written):
         np.testing.assert_allclose(signals, expected[source.name], atol=3e-8)
 
 
-def test_only_eeg_is_kept(written):
-    by_name = {source.name: source for source in find_sources(written[0], None)}
-    _, ch_names, _ = StoredForm().apply(by_name["anna/night_raw.fif"].open()[0])
-    assert ch_names == ["C3", "C4"]
-    _, ch_names, _ = StoredForm().apply(by_name["b/r01.hea"].open()[0])
-    assert ch_names == ["F3-M2", "F4-M1"]  # SaO2 is not a voltage
-
-
 def test_subjects_of_files(written):
     def subjects(rule):
         sources = find_sources(written[0], rule)
@@ -121,11 +113,6 @@ def test_the_state_of_a_record_includes_its_header_but_no_labels(tmp_path):
     assert find_sources(corpus, None)[0].state == before.state
     header.write_text(header.read_text() + "# a comment\n")
     assert find_sources(corpus, None)[0].state != before.state
-
-
-def test_a_mistake_in_the_function_for_subjects_is_raised(tree):
-    with pytest.raises(ValueError, match="could not convert"):
-        find_sources(tree, lambda file: float(file.name))
 
 
 def test_parts_of_a_recording_are_not_separate_recordings(tmp_path, make_raw):

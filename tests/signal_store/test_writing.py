@@ -397,18 +397,6 @@ def test_a_failed_addition_leaves_a_finished_store(own_tree, make_edf, tmp_path,
     assert longer.subjects == [*store.subjects, "x", "y"]
 
 
-def test_skipped_recordings_are_tried_again(own_tree, tmp_path):
-    file = own_tree / "lone.EDF"
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-2000])
-    with pytest.warns(UserWarning, match=r"1 of 5 .*lone\.EDF"):
-        store = SignalStore.create(tmp_path / "store", own_tree, on_error="warn", verbose=0)
-    file.write_bytes(whole)
-    longer = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
-    assert longer.recordings["name"].iloc[-1] == "lone.EDF"
-    assert (list(store.skipped), longer.skipped) == (["lone.EDF"], {})
-
-
 @pytest.fixture
 def full_disk(monkeypatch):
     """A disk that is full after a given number of writes; the next write is incomplete."""
@@ -629,18 +617,6 @@ def test_a_recipe_prepares_its_recordings_alone(two_corpora, tmp_path):
     with pytest.raises(TypeError, match="subject="):
         SignalStore.create(tmp_path / "store", a, subject=str)
     assert not (tmp_path / "store").exists()
-
-
-def test_resuming_with_another_recipe_raises(two_corpora, tmp_path):
-    a, b = two_corpora
-    (tmp_path / "b" / "P3_train.txt").write_text("")
-    with pytest.raises(ValueError, match="cannot be used"):
-        SignalStore.create(tmp_path / "store", two_corpora, verbose=0)
-    with pytest.raises(ValueError, match=r"corpora\.b"):
-        SignalStore.create(tmp_path / "store", a, verbose=0)
-    fewer = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P1"]])
-    with pytest.raises(ValueError, match="a/P1"):
-        SignalStore.create(tmp_path / "store", [fewer, b], verbose=0)
 
 
 def test_what_is_stored_before_a_process_is_killed_is_kept(two_corpora, tmp_path, monkeypatch):

@@ -50,11 +50,6 @@ def test_windows_are_read_when_they_are_indexed(nights):
     assert counting.read == [2]
 
 
-def test_a_single_recording(nights):
-    windows = as_windows(nights.datasets[2])
-    assert set(windows.groups) == {3}
-
-
 def test_all_containers_give_the_same_windows(nights):
     array = np.stack([nights[i][0] for i in range(10)])
     info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")

@@ -82,12 +82,6 @@ def test_the_same_seed_gives_the_same_crop(nights):
     assert torch.equal(*crops)
 
 
-def test_an_item_reads_one_window(nights):
-    counting = Counting(nights)
-    SingleChannelWindows(counting, n_times=100)[5]
-    assert counting.read == [5]
-
-
 def test_windows_that_are_too_short_or_missing_raise():
     with pytest.raises(ValueError, match=r"Window 1 .*100 .*200"):
         SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
@@ -208,12 +202,6 @@ def test_views_are_lazy_and_keep_labels_and_subjects(nights):
     assert len(again) == 2
     assert y_part.tolist() == y[[30, 2]].tolist()
     assert groups_part.tolist() == [2, 1]
-
-
-def test_cross_validators_accept_the_views(nights):
-    X, y, groups = as_sklearn(nights)
-    for train, test in GroupKFold(2).split(X, y, groups):
-        assert set(groups[train]).isdisjoint(groups[test])
 
 
 def without_subject(nights, numbers):
