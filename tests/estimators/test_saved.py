@@ -291,3 +291,21 @@ def test_the_amplitudes_of_the_training_windows_are_saved(fitted, folder, nights
     expected = np.percentile(amplitudes, [5, 95])
     np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-5)
     assert PARSClassifier.load(folder).amplitudes_ == found
+
+
+def test_a_model_of_an_earlier_version_that_recentres_is_refused(fitted, folder, nights):
+    """Others of that version have the entries too, and load."""
+
+    def edit(value):
+        def change(description):
+            description["network"]["recenter"] = value
+            description["classifier"]["parameters"]["kept"]["recenter"] = value
+
+        change_description(folder, change)
+
+    edit(None)
+    loaded = PARSClassifier.load(folder)
+    np.testing.assert_array_equal(loaded.predict_proba(nights), fitted.predict_proba(nights))
+    edit("subject")
+    with pytest.raises(ValueError, match="recenter='subject'"):
+        PARSClassifier.load(folder)
