@@ -580,9 +580,6 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
             ) from error
         if isinstance(error, ImportError):
             raise
-        raise FileNotFoundError(f"{source} could not be downloaded: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of an error of the Hub, whose others are for its developers."""
-    return (str(error) or type(error).__name__).splitlines()[0]
+        # The other lines of an error of the Hub are for its developers.
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise FileNotFoundError(f"{source} could not be downloaded: {reason}") from error

@@ -16,9 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.model_files import EMBEDDER, kinds_in
-from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars._common import computing, model_files, settings
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
@@ -49,7 +47,7 @@ from braindecode_pars.pretrained.saved import (
     load_encoder,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.once import computed_once
+from braindecode_pars.windows import once
 from braindecode_pars.windows.table import Windows
 
 
@@ -127,10 +125,10 @@ random_state, verbose, checkpoint_dir
     mlp_dim: int = 128
     tokenizer: str = "spectral"
     pretrain_epochs: int | None = None
-    pretrain_batch_size: int = BATCH_SIZE
-    pretrain_lr: float = LEARNING_RATE
+    pretrain_batch_size: int = settings.BATCH_SIZE
+    pretrain_lr: float = settings.LEARNING_RATE
     pretrain_callbacks: list | None = None
-    weight_decay: float = WEIGHT_DECAY
+    weight_decay: float = settings.WEIGHT_DECAY
     precision: str = "float32"
     compile: bool = False
     device: str = "auto"
@@ -258,7 +256,7 @@ random_state, verbose, checkpoint_dir
             self._choose_pooling()
         any_montage = self.pooling_ != "channels"
         windows = read_to_predict(self, X, any_montage=any_montage)
-        return computed_once(self._key, windows, self._embedded)["features"]
+        return once.computed_once(self._key, windows, self._embedded)["features"]
 
     def _key(self) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
@@ -266,7 +264,7 @@ random_state, verbose, checkpoint_dir
         return type(self), encoder_digest(self.encoder_), self.layer, self.pooling_, names
 
     def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
-        device = find_device(self.device)
+        device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
         with torch.inference_mode():
@@ -324,9 +322,9 @@ random_state, verbose, checkpoint_dir
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod
-    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+    def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
         """Return a saved embedder, or an embedder with the encoder of another model."""
-        if EMBEDDER in kinds_in(folder):
+        if model_files.EMBEDDER in model_files.kinds_in(folder):
             return cls.load(folder, device=device, strict=strict)
         pretrained = load_encoder(folder, strict=strict)
         # Windows of any montage, unit and length: none was fitted.

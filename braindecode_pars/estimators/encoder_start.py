@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from braindecode_pars._common.checks import check_same_rate, warn_user
-from braindecode_pars._common.computing import n_parameters
+from braindecode_pars._common import checks, computing, tables
 from braindecode_pars._common.settings import PretrainingSettings
-from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.windows_estimator import (
     advice,
@@ -26,13 +24,11 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.pretrained import saved
 from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
-from braindecode_pars.pretrained.saved import load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
-from braindecode_pars.windows.amplitudes import warn_of_amplitudes
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg
+from braindecode_pars.windows import amplitudes, door, picking
 from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
@@ -66,7 +62,7 @@ def count_encoder_parameters(estimator: Any, X: Any) -> int:
     """
     with without_training(estimator) as (unfitted, _):
         windows = read_windows(unfitted, X, any_montage=True)
-        return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
+        return computing.n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
 
 
 @dataclass(frozen=True)
@@ -145,12 +141,12 @@ class EncoderStart:
 
         def keep(net: PretrainingNet) -> None:
             # An epoch that was interrupted has no relative loss.
-            history = [dict(row) for row in net.history if RELATIVE in row]
+            history = [dict(row) for row in net.history if tables.RELATIVE in row]
             card = self._card(net, history, parts, preprocessing)
             estimator.pretraining_history_, estimator.encoder_card_ = history, card
             on_end(net.task_)
             if estimator.checkpoint_dir is not None:
-                save_encoder(encoder, card, estimator.checkpoint_dir)
+                saved.save_encoder(encoder, card, estimator.checkpoint_dir)
 
         # Weights that were pretrained before need not move by their size.
         continued = partial(PretrainingNet, callbacks__enough_steps=None)
@@ -188,7 +184,7 @@ class EncoderStart:
             n_times=net.task_.n_times,
             n_steps=len(sizes),
             n_examples=sum(sizes),
-            loss_relative=history[-1][RELATIVE] if history else None,
+            loss_relative=history[-1][tables.RELATIVE] if history else None,
             preprocessing=preprocessing,
         )
         return card if self.given is None else card.continues(self.given.card)
@@ -207,7 +203,7 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         shorter than one of its patches.
     """
     remember_windows(estimator, windows)
-    given = None if estimator.encoder is None else load_encoder(estimator.encoder)
+    given = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
     if given is None:
         patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
         config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
@@ -217,7 +213,7 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         patch_size = given.encoder.patch_size
         remedy = "resample the recordings, for example with raw.resample({expected:g})"
         whose = "The windows are", "the encoder was pretrained"
-        check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
+        checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
         if (n_times := estimator.n_times_) < patch_size:
             raise ValueError(
                 f"A window of {n_times} samples is shorter than the encoder's patch of "
@@ -228,7 +224,7 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         assumed = f"a patch is {patch_size} samples long"
         if card.sfreq is not None:
             assumed = f"the encoder's {card.sfreq:g} Hz is assumed"
-        warn_user(
+        checks.warn_user(
             f"The sampling rate of these windows is unknown; {assumed}. Pass sfreq= (in Hz) to "
             f"{type(estimator).__name__}, or fit on the X of as_sklearn."
         )
@@ -236,7 +232,7 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
     estimator.preprocessing_ = preprocessing_of(estimator, windows)
     if differing := card.differences(estimator.preprocessing_):
         how = "; ".join(map(str, differing)).replace("in training", "in pretraining")
-        warn_user(
+        checks.warn_user(
             "The windows were prepared otherwise than the signals that the encoder was pretrained "
             f"on: {how}. {advice(differing)}"
         )
@@ -259,20 +255,22 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     """
     if unlabeled is None:
         return []
-    further = as_windows(unlabeled, n_times=estimator.n_times_)
+    further = door.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
-    check_same_rate(further.sfreq, windows.sfreq, "The unlabelled windows are", "the others")
+    checks.check_same_rate(further.sfreq, windows.sfreq, "The unlabelled windows are", "the others")
     if estimator.channels is None:
-        further = pick_eeg(further)
+        further = picking.pick_eeg(further)
     else:
-        further = pick_as_fitted(further, estimator.chs_info_, any_montage=True)
-    warn_of_amplitudes(further)
+        further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
+    amplitudes.warn_of_amplitudes(further)
     if not has_to_pretrain(estimator):
         reason = "pretext is None"
         if estimator.encoder is not None:
             reason = "an encoder was given; continue_pretraining=True continues with it"
-        warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
+        checks.warn_user(
+            f"The windows in unlabeled are not used: fit does not pretrain because {reason}."
+        )
     return [further]
 
 

@@ -13,31 +13,21 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from braindecode_pars._common import computing, model_files
 from braindecode_pars._common.checks import listed
-from braindecode_pars._common.computing import find_device, n_parameters
-from braindecode_pars._common.model_files import FEW_LABELS
+from braindecode_pars.estimators import (
+    linear_probe,
+    smoothing,
+    transformers,
+    window_features,
+    windows_estimator,
+)
 from braindecode_pars.estimators.costs import TrainingCost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import encoder_start
-from braindecode_pars.estimators.linear_probe import (
-    DEFAULT_C,
-    fit_searched,
-    folds_of_subjects,
-    logistic_regression,
-)
-from braindecode_pars.estimators.smoothing import Transitions
-from braindecode_pars.estimators.transformers import MIN_WINDOWS, subject_numbers, subtract_means
-from braindecode_pars.estimators.window_features import LogBandPower, SpatialCovariance
 from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
-from braindecode_pars.estimators.windows_estimator import (
-    batches,
-    check_finite,
-    check_n_chans,
-    fresh_fit,
-    read_to_predict,
-)
 from braindecode_pars.models import embed_signals
-from braindecode_pars.pretrained.cards import fine_tuned_card
+from braindecode_pars.pretrained import cards
 from braindecode_pars.pretrained.saved import (
     SavedEstimator,
     describe_encoder,
@@ -45,9 +35,7 @@ from braindecode_pars.pretrained.saved import (
     load_encoder,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import amplitude_range
-from braindecode_pars.windows.labels import cross_entropy_weights
-from braindecode_pars.windows.once import computed_once
+from braindecode_pars.windows import amplitudes, labels, once
 from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
@@ -166,7 +154,7 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
 
     encoder: Any = field(default="small", kw_only=False)
     recenter: str | None = "auto"
-    C: float | None = DEFAULT_C
+    C: float | None = linear_probe.DEFAULT_C
     class_weight: str | dict | None = "balanced"
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
@@ -175,7 +163,7 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
     device: str = "auto"
     verbose: int = 1
 
-    _kind = FEW_LABELS
+    _kind = model_files.FEW_LABELS
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "views_")
@@ -209,28 +197,27 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             ten windows.
         """
         self._check()
-        find_device(self.device)
-        with fresh_fit(self):
+        computing.find_device(self.device)
+        with windows_estimator.fresh_fit(self):
             from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
             windows = read_labelled(self, X, y, groups)
             windows = windows[windows.labels >= 0]
             encoder, card, _ = encoder_start(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
-            self.encoder_card_ = fine_tuned_card(card, self.sfreq_, windows.people)
-            self.amplitudes_ = amplitude_range(windows)
+            self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
+            self.amplitudes_ = amplitudes.amplitude_range(windows)
             self.recenter_ = self._chosen_recentring(windows)
             # Features, once
-            subjects = self._subjects(windows)
             measured = self._measured(windows)
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
-            features = self._features(measured, subjects)
+            features = self._features(measured, windows)
             # A classifier of each view
             weights = self._weights_of_codes(windows.labels)
-            folds = [] if self.C is not None else folds_of_subjects(windows)
-            unfitted = logistic_regression(self.C, weights)
+            folds = [] if self.C is not None else linear_probe.folds_of_subjects(windows)
+            unfitted = linear_probe.logistic_regression(self.C, weights)
             views = {
-                view: fit_searched(unfitted, own, windows.labels, folds)
+                view: linear_probe.fit_searched(unfitted, own, windows.labels, folds)
                 for view, own in features.items()
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
@@ -255,10 +242,6 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             log.info("recenter='auto' is %r. %s", chosen, reason)
         return chosen
 
-    def _subjects(self, windows: Windows) -> np.ndarray | None:
-        """Return the number of each window's subject; None without recentring."""
-        return None if self.recenter_ is None else _subjects_of(windows)
-
     def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
 
@@ -266,28 +249,32 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
             return type(self), encoder_digest(self.encoder_), channels, self.sfreq_
 
-        return computed_once(key, windows, self._of_windows)
+        return once.computed_once(key, windows, self._measure_windows)
 
-    def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
+    def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         """Compute them; each window is read once. Those of missing channels are NaN."""
-        device = find_device(self.device)
+        device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
-        covariance, band_power = SpatialCovariance(), LogBandPower()
+        covariance, band_power = window_features.SpatialCovariance(), window_features.LogBandPower()
         parts: dict[str, list] = {"encoder": [], "tangent_space": [], "band_power": []}
         n_fitted, n_read = int(self.n_chans_ or 0), 0
         with torch.inference_mode():
-            for batch in batches(windows, encoder.patch_size, device):
+            for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 there = self._channels_there(windows.montage_of(n_read), batch.shape[1])
                 n, n_read = len(batch), n_read + len(batch)
-                embedded = check_finite(embed_signals(encoder, batch.flatten(0, 1))).cpu().numpy()
+                embedded = (
+                    windows_estimator.check_finite(embed_signals(encoder, batch.flatten(0, 1)))
+                    .cpu()
+                    .numpy()
+                )
                 signals = batch.cpu().numpy().astype(float)
-                powers = band_power._features(signals, self.sfreq_)
+                powers = band_power.measure(signals, self.sfreq_)
                 for view, own in (("encoder", embedded), ("band_power", powers)):
                     whole = np.full((n, n_fitted, own.size // (n * len(there))), np.nan)
                     whole[:, there] = own.reshape(n, len(there), -1)
                     parts[view].append(whole.reshape(n, -1))
                 whole = np.full((n, n_fitted, n_fitted), np.nan)
-                whole[:, there[:, None], there] = covariance._features(signals, None)
+                whole[:, there[:, None], there] = covariance.measure(signals, None)
                 parts["tangent_space"].append(whole)
         return {view: np.concatenate(found) for view, found in parts.items()}
 
@@ -295,42 +282,43 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         """Return which channels of ``fit`` windows have, as indices."""
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         if not fitted or not montage.names:
-            check_n_chans(self, n_chans)
+            windows_estimator.check_n_chans(self, n_chans)
             return np.arange(n_chans)
         if not set(montage.names) <= set(fitted):  # all others, since none was found
             raise ValueError(f"The windows have none of the channels of fit ({listed(fitted)}).")
         return np.array([fitted.index(name) for name in montage.names])
 
-    def _features(
-        self, measured: dict[str, np.ndarray], subjects: np.ndarray | None
-    ) -> dict[str, np.ndarray]:
-        """Return the features of each view, centred if there are subjects."""
+    def _features(self, measured: dict[str, np.ndarray], windows: Windows) -> dict[str, np.ndarray]:
+        """Return the features of each view, centred by subject if ``recenter_`` says so."""
         whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
         tangents = self.tangent_space_.transform(whole)
         features = {**measured, "tangent_space": tangents}
-        if subjects is None:
+        if self.recenter_ is None:
             return features
-        return {view: subtract_means(own, subjects) for view, own in features.items()}
+        subjects = _subjects_of(windows)
+        return {view: transformers.subtract_means(own, subjects) for view, own in features.items()}
 
     def _weights_of_codes(self, codes: np.ndarray) -> str | dict[int, float] | None:
         """Return ``class_weight`` for labels that are indices into ``classes_``."""
         if not isinstance(self.class_weight, dict):
             return self.class_weight
-        weights = cross_entropy_weights(codes, self.classes_, self.class_weight)
+        weights = labels.cross_entropy_weights(codes, self.classes_, self.class_weight)
         return None if weights is None else dict(enumerate(weights.tolist()))
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
-        windows = read_to_predict(self, X, any_montage=bool(self.chs_info_), groups=groups)
-        features = self._features(self._measured(windows), self._subjects(windows))
-        of_views = []
+        windows = windows_estimator.read_to_predict(
+            self, X, any_montage=bool(self.chs_info_), groups=groups
+        )
+        features = self._features(self._measured(windows), windows)
+        votes = []
         for view, own in features.items():
             scaler, regression = self.views_[view]
             # Zero is the mean of fit: the vote of a missing channel.
-            of_views.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
-        # Their softmax is the mean again.
-        logits = np.log(np.maximum(np.mean(of_views, axis=0), np.finfo(np.float32).tiny))
+            votes.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
+        # The soft vote, as in scikit-learn. The softmax of its logarithm is the vote again.
+        logits = np.log(np.maximum(np.average(votes, axis=0), np.finfo(np.float32).tiny))
         return torch.from_numpy(logits).float()
 
     def n_encoder_parameters(self, X: Any) -> int:
@@ -346,7 +334,7 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         int
             Number of parameters of the given encoder.
         """
-        return n_parameters(load_encoder(self.encoder).encoder)
+        return computing.n_parameters(load_encoder(self.encoder).encoder)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return what ``fit`` would cost, without fitting; logistic regressions do not count.
@@ -403,12 +391,12 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
-        self.transitions_ = Transitions.from_json(described["transitions"])
+        self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
         for view, C in self.C_.items():
-            scaler, regression = clf = logistic_regression(C, self.class_weight)
+            scaler, regression = clf = linear_probe.logistic_regression(C, self.class_weight)
             for step, names in zip(clf, _LEARNED, strict=True):
                 for name in names:
                     setattr(step, f"{name}_", tensors[f"views.{view}.{name}"].numpy())
@@ -421,7 +409,9 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
 def _subjects_of(windows: Windows) -> np.ndarray:
     """Return the number of each window's subject, all of whose windows must be there."""
     remedy = "fit with recenter=None, in the command fit --set recenter=null"
-    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", remedy)
+    return transformers.subject_numbers(
+        windows, transformers.MIN_WINDOWS, "recenter='subject'", remedy
+    )
 
 
 def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:

@@ -32,8 +32,7 @@ from skorch.history import History
 from skorch.utils import noop
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import quiet, warn_user
-from braindecode_pars._common.computing import TrainingNet, find_device
+from braindecode_pars._common import checks, computing
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
@@ -46,9 +45,8 @@ from braindecode_pars._common.training import (
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.estimators.windows_estimator import AUTO
-from braindecode_pars.pretrained.cards import unique_subjects
-from braindecode_pars.windows.amplitudes import spread_out
-from braindecode_pars.windows.examples import Examples, WindowLoader
+from braindecode_pars.pretrained import cards
+from braindecode_pars.windows import amplitudes, examples
 from braindecode_pars.windows.labels import cross_entropy_weights
 from braindecode_pars.windows.table import Windows
 
@@ -57,11 +55,11 @@ from braindecode_pars.windows.table import Windows
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(TrainingNet, NeuralNetClassifier):
+class FineTuningNet(computing.TrainingNet, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
-class RegressionNet(TrainingNet, NeuralNetRegressor):
+class RegressionNet(computing.TrainingNet, NeuralNetRegressor):
     """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -110,12 +108,12 @@ def fine_tuning_net(
         epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
     if "encoder" in params:
         if not hasattr(estimator, "fine_tuning_"):
-            people = None if train is None else unique_subjects(train.people)
+            people = None if train is None else cards.unique_subjects(train.people)
             estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
         params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
-    loader: dict[str, Any] = {"iterator_train": WindowLoader}
+    loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
     if params["augmentation"] is not None:
         loader["iterator_train"] = AugmentedDataLoader
         loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
@@ -127,12 +125,12 @@ def fine_tuning_net(
         lr=params["finetune_lr"],
         batch_size=batch_size,
         iterator_train__shuffle=True,
-        iterator_valid=WindowLoader,
+        iterator_valid=examples.WindowLoader,
         train_split=None,
         max_epochs=epochs or EPOCHS,
         callbacks=[*further, *_callbacks(params, restore_best=valid is not None)],
         callbacks__print_log=None,
-        device=find_device(params["device"]),
+        device=computing.find_device(params["device"]),
         precision=params.get("precision", "float32"),
         compile=params.get("compile", False),
         **objective,
@@ -170,16 +168,16 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
         Labelled windows; ``valid`` is None without validation.
     """
     if valid is not None:
-        net.train_split = predefined_split(Examples(valid))
+        net.train_split = predefined_split(examples.Examples(valid))
     try:
-        net.partial_fit(Examples(train), None)  # fit would initialise the net again
+        net.partial_fit(examples.Examples(train), None)  # fit would initialise the net again
     finally:
         net.train_split = None  # a pickle of the net has no validation windows
 
 
 def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
-    return steps_in_epoch(net, Examples(train))
+    return steps_in_epoch(net, examples.Examples(train))
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
@@ -382,7 +380,7 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
 
 def _loss_of_mean(valid: Windows, criterion: nn.Module) -> float:
     """Return the validation loss of the mean of the training targets, which is 0."""
-    targets = torch.as_tensor(Examples(valid).y)
+    targets = torch.as_tensor(examples.Examples(valid).y)
     return criterion(torch.zeros(len(targets)), targets).item()
 
 
@@ -399,12 +397,12 @@ def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     """Warn of classes of training windows that the model predicts for none of them."""
     trained = {*train.labels.tolist()}
     windows = train.take(_some_of_each(train.labels))
-    with quiet():  # fit has warned of the same windows
+    with checks.quiet():  # fit has warned of the same windows
         predicted = estimator._logits(windows, None).argmax(dim=1)
     absent = sorted(trained - {*torch.unique(predicted).tolist()})
     if absent:
         names = ", ".join(estimator._class_texts[code] for code in absent)
-        warn_user(
+        checks.warn_user(
             f"The classifier predicts {names} for none of {len(windows)} training windows. Train "
             "for more epochs, or check the labels and class_weight.",
             ConvergenceWarning,
@@ -416,7 +414,7 @@ def _some_of_each(y: np.ndarray) -> np.ndarray:
     classes = np.unique(y)
     n_each = max(1, _N_PREDICTED // len(classes))
     positions = [np.flatnonzero(y == c) for c in classes]
-    return np.sort(np.concatenate([of[spread_out(len(of), n_each)] for of in positions]))
+    return np.sort(np.concatenate([of[amplitudes.spread_out(len(of), n_each)] for of in positions]))
 
 
 class CrossEntropy(nn.CrossEntropyLoss):

@@ -15,10 +15,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.checks import choice
-from braindecode_pars.estimators.transformers import subject_numbers
+from braindecode_pars._common import checks
+from braindecode_pars.estimators import transformers
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows import door
 from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights
 from braindecode_pars.windows.table import Windows
 
@@ -95,7 +95,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
 
-    _own_rules = {"classifier": choice("logistic", "lda")}  # noqa: RUF012
+    _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> LinearProbe:
         """Fit the transformer, and the classifier on its features.
@@ -122,7 +122,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
             classes. Also all errors of the transformer.
         """
         self._check()
-        windows = as_windows(X, y, groups)
+        windows = door.as_windows(X, y, groups)
         labels = windows.labels
         check_class_labels(labels)
         with fresh_fit(self):
@@ -182,7 +182,7 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)
-        return np.asarray(self.transformer_.transform(as_windows(X, groups=groups)))
+        return np.asarray(self.transformer_.transform(door.as_windows(X, groups=groups)))
 
 
 def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:
@@ -209,7 +209,7 @@ def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
     """
     if windows.groups is None:
         return []
-    numbers = subject_numbers(windows, 1, "C=None")
+    numbers = transformers.subject_numbers(windows, 1, "C=None")
     n_subjects, labels = numbers.max() + 1, windows.labels
     if n_subjects < _FEWEST:
         return []

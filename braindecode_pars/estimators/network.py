@@ -22,10 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
-from braindecode_pars._common.computing import seeded
-from braindecode_pars._common.settings import WEIGHT_DECAY
+from braindecode_pars._common import computing, settings
+from braindecode_pars.estimators import fine_tuning
 from braindecode_pars.estimators.costs import TrainingCost, network_cost
-from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
 from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
 from braindecode_pars.estimators.windows_estimator import (
     AUTO,
@@ -42,8 +41,7 @@ from braindecode_pars.models import foundation
 from braindecode_pars.models.foundation import InputFormat, Prepare
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import amplitude_range
-from braindecode_pars.windows.held_out import hold_out
+from braindecode_pars.windows import amplitudes, held_out
 from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
@@ -134,7 +132,7 @@ verbose
     finetune_warmup: float | None = 0.1
     gradient_clip: float | None = 1.0
     label_smoothing: float = 0.0
-    weight_decay: float = WEIGHT_DECAY
+    weight_decay: float = settings.WEIGHT_DECAY
     augmentation: Any = None
     class_weight: str | dict | None = "balanced"
     validation: float | str = 0.0
@@ -178,9 +176,9 @@ verbose
         """
         with training(self) as seeds:
             train, valid = self._begin(X, y, groups, seeds=seeds)
-            self.amplitudes_ = amplitude_range(train)
-            fine_tune(self.net_, train, valid)
-            warn_of_fine_tuning(self, train, valid)
+            self.amplitudes_ = amplitudes.amplitude_range(train)
+            fine_tuning.fine_tune(self.net_, train, valid)
+            fine_tuning.warn_of_fine_tuning(self, train, valid)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -222,12 +220,14 @@ verbose
         remember_windows(self, windows)
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = preprocessing_of(self, windows)
-        train, valid = hold_out(windows, self.validation, seeds.split)
+        train, valid = held_out.hold_out(windows, self.validation, seeds.split)
         module = self._build(train) if self.weights is None else self._build_pretrained(train)
         frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
         at = self._head_epochs + 1
         further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []
-        self.net_ = fine_tuning_net(self, module, train, valid, seed=seed, further=further)
+        self.net_ = fine_tuning.fine_tuning_net(
+            self, module, train, valid, seed=seed, further=further
+        )
         return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
@@ -264,7 +264,7 @@ verbose
         network, scale = _model_class(self.network), self.preprocessing_.scale or 1.0
         tensors, architecture = foundation.read_weights(self.weights or "", network)
         wanted = foundation.input_format_of(network, self.input_format, tensors)
-        foundation.check_volts(amplitude_range(train), scale)
+        foundation.check_volts(amplitudes.amplitude_range(train), scale)
         prepare = Prepare(wanted, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()])
         signal = prepare.signal(self.n_chans_, self.n_times_)
         params = {**architecture, **wanted.network_params, **self._params(wanted.sfreq)}
@@ -307,7 +307,9 @@ verbose
         check_is_fitted(self)
         windows = read_to_predict(self, X)
         if self.weights is not None:
-            foundation.check_volts(amplitude_range(windows), self.preprocessing_.scale or 1.0)
+            foundation.check_volts(
+                amplitudes.amplitude_range(windows), self.preprocessing_.scale or 1.0
+            )
         module = self.net_.module_.eval()
         logits = []
         with torch.inference_mode():
@@ -388,7 +390,7 @@ def _rebuild(
     constructor_arguments: tuple, tensors: dict[str, Tensor], training: bool
 ) -> ScaledNetwork:
     # The initial weights are replaced below. Drawing them must not advance the global generator.
-    with seeded(0):
+    with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
     device = tensors["scale"].device
     network.to(device).load_state_dict(tensors)

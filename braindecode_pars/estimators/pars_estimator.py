@@ -20,11 +20,12 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from braindecode_pars._common import model_files
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import CLASSIFIER, ENTRIES, REGRESSOR
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators import fine_tuning, smoothing
 from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import (
@@ -33,13 +34,7 @@ from braindecode_pars.estimators.encoder_start import (
     encoder_start,
     further_windows,
 )
-from braindecode_pars.estimators.fine_tuning import (
-    fine_tune,
-    fine_tuning_net,
-    warn_of_fine_tuning,
-)
 from braindecode_pars.estimators.predict_raw import predict_raw
-from braindecode_pars.estimators.smoothing import Transitions
 from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
 from braindecode_pars.estimators.windows_estimator import (
     AUTO,
@@ -57,13 +52,10 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import fine_tuned_card, read_card, unique_subjects
+from braindecode_pars.pretrained import cards
 from braindecode_pars.pretrained.saved import SavedEstimator
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import amplitude_range
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
-from braindecode_pars.windows.labels import check_weights, targets_of
+from braindecode_pars.windows import amplitudes, door, held_out, labels
 from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
@@ -134,14 +126,16 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
 
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
         with training(self) as seeds:
+            # Read the windows, start an encoder, hold windows out, and build the network
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
-            self.amplitudes_ = amplitude_range(train)
+            self.amplitudes_ = amplitudes.amplitude_range(train)
+            # Pretrain the encoder
             start.pretrain(self.encoder_, parts, seeds.pretraining)
-            # The card is written first, so that it is complete after Ctrl-C.
+            # Fine-tune the network. The card is written first: after Ctrl-C it is complete.
             people = [part.people for part in (train, valid) if part is not None]
-            self.encoder_card_ = fine_tuned_card(self.encoder_card_, self.sfreq_, *people)
-            fine_tune(self.net_, train, valid)
-            warn_of_fine_tuning(self, train, valid)
+            self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *people)
+            fine_tuning.fine_tune(self.net_, train, valid)
+            fine_tuning.warn_of_fine_tuning(self, train, valid)
         return self
 
     def _begin(
@@ -159,58 +153,42 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
             What to pretrain on: the training windows, and unlabelled ones of people who are not
             held out.
         """
-        # Positions are those of one montage.
+        # Read the windows. Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, AUTO) or has_filters
         windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
+        # Start with a given encoder, or a new one
         start = encoder_start(self, windows)
         others = further_windows(self, unlabeled, windows)
         if not labelled.all():
             others = [windows[~labelled], *others]
+        # Hold out windows for validation, also from pretraining
         train, valid = self._hold_out(windows[labelled], seeds.split)
-        head = self._head()
-        self._check_positions()
-        module = PARSNet(
-            n_outputs=len(getattr(self, "classes_", ["one number"])),
-            n_chans=self.n_chans_,
-            chs_info=self.chs_info_ or None,
-            n_times=self.n_times_,
-            sfreq=self.sfreq_,
-            channel_drop_prob=self.channel_drop_prob,
-            electrode_position=self.electrode_position,
-            amplitude=self.amplitude,
-            head=head,
-            **start.sizes,
-        )
-        self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
-        self.fine_tuning_["head"] = head
+        kept = (held_out.without_held_out_splits(part, self.validation) for part in others)
+        kept = (held_out.drop_held_out(part, train, valid) for part in kept)
+        parts = [train, *(part for part in kept if part is not None)]
+        # Build the network
+        module = self._network(start)
+        self.net_ = fine_tuning.fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
+        self.fine_tuning_["head"] = module.head
         if self.verbose and self.encoder is not None:
-            self._log_fine_tuning(unique_subjects(train.people))
-        kept = (without_held_out_splits(part, self.validation) for part in others)
-        kept = (drop_held_out(part, train, valid) for part in kept)
-        return start, train, valid, [train, *(part for part in kept if part is not None)]
+            told = dict(self.fine_tuning_)
+            if told["freeze_encoder"]:  # the others have no effect
+                told = {name: told[name] for name in ("freeze_encoder", "head")}
+            settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
+            people = cards.unique_subjects(train.people)
+            number = "an unknown number of" if people is None else len(people)
+            log.info("A given encoder and labels of %s people: %s.", number, settings)
+        return start, train, valid, parts
 
-    def _head(self) -> str:
-        """Return the head that the network gets."""
-        if self.head != AUTO:
-            return self.head
+    def _network(self, start: EncoderStart) -> PARSNet:
+        """Return a new network; log what "auto" means for its positions."""
         # An empty list where recordings have different channels. One channel has nothing to filter.
-        names = self.chs_info_ or []
-        return "spatial_filter" if len(names) > 1 and n_known_electrodes(names) else "attention"
-
-    def _log_fine_tuning(self, people: list | None) -> None:
-        told = dict(self.fine_tuning_)
-        if told["freeze_encoder"]:  # the others have no effect
-            told = {name: told[name] for name in ("freeze_encoder", "head")}
-        settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
-        number = "an unknown number of" if people is None else len(people)
-        log.info("A given encoder and labels of %s people: %s.", number, settings)
-
-    def _check_positions(self) -> None:
-        """Check that positions that are asked for have names; log what "auto" means."""
-        names = self.chs_info_ or []
+        names, head = self.chs_info_ or [], self.head
+        n_known = n_known_electrodes(names)
+        if head == AUTO:
+            head = "spatial_filter" if len(names) > 1 and n_known else "attention"
         if self.electrode_position == AUTO and self.verbose:
-            n_known = n_known_electrodes(names)
             found = "on" if n_known else "off"
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
@@ -219,6 +197,18 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
                 "electrode_position=True needs channel names, with the same names and order in "
                 "every recording."
             )
+        return PARSNet(
+            n_outputs=len(getattr(self, "classes_", ["one number"])),
+            n_chans=self.n_chans_,
+            chs_info=names or None,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            channel_drop_prob=self.channel_drop_prob,
+            electrode_position=self.electrode_position,
+            amplitude=self.amplitude,
+            head=head,
+            **start.sizes,
+        )
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
@@ -318,7 +308,7 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         module, weights = self.net_.module_, getattr(self.net_.criterion_, "weight", None)
         # The description of the PARSNet, and of everything else.
         description = module.description()
-        description[ENTRIES[self._kind]] = {
+        description[model_files.ENTRIES[self._kind]] = {
             "class_weights": None if weights is None else weights.tolist(),
             "fine_tuning": self.fine_tuning_,
             "windows": {
@@ -336,18 +326,18 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
         montages = {"one": loaded._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
-        self.encoder_card_ = read_card(described["pretraining"])
+        self.encoder_card_ = cards.read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
         self.load_report_ = loaded.load_report
         if "transitions" in described:
-            self.transitions_ = Transitions.from_json(described["transitions"])
+            self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
         chosen = described["fine_tuning"].items()
         self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
         of_classes = described["class_weights"]  # None too for numbers as labels
         of_classes = None if of_classes is None else torch.FloatTensor(of_classes)
-        self.net_ = fine_tuning_net(self, loaded, class_weights=of_classes)
+        self.net_ = fine_tuning.fine_tuning_net(self, loaded, class_weights=of_classes)
         self.fine_tuning_["head"] = loaded.head
         self.net_.history.extend(described["history"]["fine-tuning"])
 
@@ -560,7 +550,7 @@ class PARSClassifier(WindowsClassifier, PARSEstimator):
     class_weight: str | dict | None = "balanced"
     unlabeled_label: Any = "auto"
 
-    _kind = CLASSIFIER
+    _kind = model_files.CLASSIFIER
 
     def fit(
         self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
@@ -623,9 +613,9 @@ class PARSClassifier(WindowsClassifier, PARSEstimator):
         return windows, windows.labels >= 0
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        return hold_out(windows, self.validation, seed)
+        return held_out.hold_out(windows, self.validation, seed)
 
-    def _logits(self, X: Any, groups: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> Tensor:
         return self._outputs(X)
 
 
@@ -711,7 +701,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
     loss: str = "mse"
 
-    _kind = REGRESSOR
+    _kind = model_files.REGRESSOR
 
     # With scikit-learn's metadata routing, groups that are passed reach the predictions.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
@@ -760,7 +750,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         return windows.with_labels(targets), ~np.isnan(targets)
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        train, valid = hold_out(windows, self.validation, seed, stratified=False)
+        train, valid = held_out.hold_out(windows, self.validation, seed, stratified=False)
         targets = train.labels
         if np.ptp(targets) == 0:
             # scikit-learn's estimator checks expect "one sample" in the message.
@@ -850,11 +840,11 @@ amplitudes_, n_chans_, n_times_, chs_info_
             When windows, targets or weights are malformed, or when no target is known.
         """
         check_is_fitted(self)
-        given = as_windows(X, y, groups)
+        given = door.as_windows(X, y, groups)
         targets = _targets(given, y)
         known = ~np.isnan(targets)
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(given))[known]
+            sample_weight = labels.check_weights(sample_weight, len(given))[known]
         predicted = self.predict(given)[known]
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
 
@@ -869,7 +859,7 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
             f"The labels of these windows are codes of classes ({listed(names)}), not quantities; "
             "pass y, one number for each window. PARSClassifier takes classes."
         )
-    return targets_of(windows)
+    return labels.targets_of(windows)
 
 
 def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:

@@ -11,8 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
+from braindecode_pars.windows import door, picking
 from braindecode_pars.windows.table import Windows
 
 #: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
@@ -243,7 +242,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         return self.transformer_.get_feature_names_out(input_features)
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
-        windows = as_windows(X, groups=groups)
+        windows = door.as_windows(X, groups=groups)
         return subject_numbers(windows, self.min_windows, type(self).__name__)
 
 
@@ -325,7 +324,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             channel in ``channels`` is missing.
         """
         self._check()
-        self.chs_info_ = pick_for_fit(as_windows(X), self.channels).chs_info
+        self.chs_info_ = picking.pick_for_fit(door.as_windows(X), self.channels).chs_info
         return self
 
     def transform(self, X: Any, *, groups: Any = None) -> Windows:
@@ -352,7 +351,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             ``min_windows``, or a channel of :meth:`fit` is missing.
         """
         check_is_fitted(self)
-        windows = pick_as_fitted(as_windows(X, groups=groups), self.chs_info_)
+        windows = picking.pick_as_fitted(door.as_windows(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
         return windows.read_by(_Aligned(windows, subjects))
 

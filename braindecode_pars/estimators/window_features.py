@@ -19,14 +19,12 @@ from scipy.signal import butter, sosfiltfilt, welch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.channel_names import match_channels, odd_first
+from braindecode_pars._common import channel_names
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars.estimators.windows_estimator import check_estimator
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.once import computed_once
-from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
+from braindecode_pars.windows import door, once, picking
 from braindecode_pars.windows.table import Montage, Windows
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
@@ -74,13 +72,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             When a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
-        check_estimator(self)
-        self._remember(as_windows(X, sfreq=self.sfreq))
+        windows_estimator.check_estimator(self)
+        self._remember(door.as_windows(X, sfreq=self.sfreq))
         return self
 
     def _remember(self, windows: Windows) -> None:
         """Keep what ``transform`` needs to know of the windows of ``fit``."""
-        self.chs_info_ = pick_for_fit(windows, self.channels).chs_info
+        self.chs_info_ = picking.pick_for_fit(windows, self.channels).chs_info
 
     def transform(self, X: Any) -> np.ndarray:
         """Compute the features of each window.
@@ -107,13 +105,15 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             unknown, windows differ in shape or are too short, a window contains NaN, or a channel
             of :meth:`fit` is missing.
         """
-        check_estimator(self)
-        windows = as_windows(X, sfreq=self.sfreq)
+        windows_estimator.check_estimator(self)
+        windows = door.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
-            windows = pick_as_fitted(windows, self.chs_info_)
-        return computed_once(lambda: self._key(windows), windows, self._of_windows)["features"]
+            windows = picking.pick_as_fitted(windows, self.chs_info_)
+        return once.computed_once(lambda: self._key(windows), windows, self._measure_windows)[
+            "features"
+        ]
 
     def _key(self, windows: Windows) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
@@ -122,13 +122,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         params = sorted(self.get_params().items())
         return type(self), repr(params), repr(learned), channels, windows.sfreq
 
-    def _of_windows(self, windows: Windows) -> dict[str, np.ndarray]:
+    def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         batches = (batch.astype(float) for batch in windows.batches(256))
-        found = [self._features(batch, windows.sfreq) for batch in batches]
+        found = [self.measure(batch, windows.sfreq) for batch in batches]
         return {"features": np.concatenate(found)}
 
     @abstractmethod
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         """Return the features of windows: (n_windows, n_chans, n_times) -> (n_windows, ...)."""
 
 
@@ -206,7 +206,7 @@ class LogBandPower(WindowFeatures):
                 f"frequencies above {rate / 2:g} Hz."
             )
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         # The bands of fit; arrays may be transformed without one.
         bands = getattr(self, "bands_", None) or _bands_below(sfreq / 2)
@@ -307,7 +307,7 @@ class SpatialCovariance(WindowFeatures):
 
     band: tuple[float, float] | None = None
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         from pyriemann.estimation import Covariances  # takes seconds to import
 
         n_chans, n_times = batch.shape[1:]
@@ -360,7 +360,7 @@ class LogAmplitude(WindowFeatures):
     (4, 4)
     """
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         log_std = np.log(np.maximum(batch.std(axis=-1), np.finfo(np.float32).tiny))
         relative = log_std - log_std.mean(axis=1, keepdims=True)  # (n_windows, n_chans)
         return np.stack([log_std, relative], axis=-1).reshape(len(batch), -1)
@@ -419,9 +419,9 @@ class SlowVoltages(WindowFeatures):
         has_names = windows.chs_info is not None and all(one.chs_info for one in montages)
         if channels is None and has_names:
             channels = _frontal_in(montages)
-        self.chs_info_ = pick_for_fit(windows, channels).chs_info
+        self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         n_times = batch.shape[-1]
         segment = min(max(1, round(self.segment_seconds * known_rate(sfreq))), n_times)
         whole = batch[..., : n_times - n_times % segment]
@@ -432,10 +432,10 @@ class SlowVoltages(WindowFeatures):
 def _frontal_in(montages: Sequence[Montage]) -> list[str]:
     """Return the frontal electrodes that all montages have as good channels."""
     good = [[name for name in montage.names if name not in montage.bads] for montage in montages]
-    places = zip(*(match_channels(FRONTAL, names) for names in good), strict=True)
+    places = zip(*(channel_names.match_channels(FRONTAL, names) for names in good), strict=True)
     frontal = [name for name, found in zip(FRONTAL, places, strict=True) if None not in found]
     if not frontal:
-        names = listed(odd_first(montages[0].names))
+        names = listed(channel_names.odd_first(montages[0].names))
         raise ValueError(
             f"SlowVoltages uses {listed(FRONTAL)}, but none of them is a good channel of all "
             f"recordings; the first has {names}. List the channels to use in channels=."
@@ -516,7 +516,7 @@ class ChannelFeatures(WindowFeatures):
                 f"have no frequencies above {sfreq / 2:g} Hz."
             )
 
-    def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
+    def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         features = _features_at(sfreq)
         if getattr(self, "features_", features) != features:  # arrays need no fit

@@ -14,17 +14,11 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common import checks
+from braindecode_pars.estimators import smoothing
 from braindecode_pars.estimators.predict_raw import predict_raw
-from braindecode_pars.estimators.smoothing import Transitions
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, read_windows
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.labels import (
-    check_class_labels,
-    check_weights,
-    names_of_classes,
-    where_labelled,
-)
+from braindecode_pars.windows import door, labels
 from braindecode_pars.windows.table import Windows
 
 
@@ -261,16 +255,20 @@ class WindowsClassifier(ClassifierMixin, WindowsEstimator):
             ``scoring`` is unknown or not defined for these labels.
         """
         check_is_fitted(self)
-        given = as_windows(X, y, groups)
-        labelled = np.flatnonzero(where_labelled(given, self.unlabeled_label))
+        given = door.as_windows(X, y, groups)
+        labelled = np.flatnonzero(labels.where_labelled(given, self.unlabeled_label))
         y = given.labels[labelled]
         unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
-            names = listed(list(map(repr, unseen)))
-            warn_user(f"No window of fit has the label {names}; windows with it count as wrong.")
+            names = checks.listed(list(map(repr, unseen)))
+            checks.warn_user(
+                f"No window of fit has the label {names}; windows with it count as wrong."
+            )
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(given))[labelled]
-            check_weights(sample_weight, len(labelled))  # those of labelled windows may all be 0
+            sample_weight = labels.check_weights(sample_weight, len(given))[labelled]
+            labels.check_weights(
+                sample_weight, len(labelled)
+            )  # those of labelled windows may all be 0
         # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
         scored = copy.copy(self)
         scored._returned = labelled  # type: ignore[assignment]
@@ -289,9 +287,9 @@ def read_labelled(
     and -1 in unlabelled windows.
     """
     windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
-    labelled = where_labelled(windows, estimator.unlabeled_label)
+    labelled = labels.where_labelled(windows, estimator.unlabeled_label)
     y = windows.labels[labelled]
-    check_class_labels(y)
+    labels.check_class_labels(y)
     codes = np.full(len(windows), -1)
     try:
         estimator.classes_, codes[labelled] = np.unique(y, return_inverse=True)
@@ -300,9 +298,9 @@ def read_labelled(
     if len(estimator.classes_) < 2:
         # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
-    estimator.class_names_ = names_of_classes(estimator.classes_, windows.label_names)
+    estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
     windows = windows.with_labels(codes)
-    estimator.transitions_ = Transitions.of(
+    estimator.transitions_ = smoothing.Transitions.of(
         windows[codes >= 0], estimator.classes_, estimator.class_weight
     )
     return windows

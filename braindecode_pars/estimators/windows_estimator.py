@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback, LRScheduler
 from torch import Tensor
 
-from braindecode_pars._common import checks, settings
+from braindecode_pars._common import checks, computing, model_files, settings
 from braindecode_pars._common.checks import (
     boolean,
     check_same_rate,
@@ -39,8 +39,6 @@ from braindecode_pars._common.checks import (
     share,
     warn_user,
 )
-from braindecode_pars._common.computing import find_device, seeded
-from braindecode_pars._common.model_files import ENCODER, check_may_save
 from braindecode_pars._common.training import history_frame
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
@@ -58,11 +56,7 @@ from braindecode_pars.recordings.preprocessing import (
     differences,
     disagreements,
 )
-from braindecode_pars.windows.amplitudes import warn_of_amplitudes, warn_of_another_unit
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.held_out import SPLIT
-from braindecode_pars.windows.once import checked_once
-from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
+from braindecode_pars.windows import amplitudes, door, held_out, once, picking
 from braindecode_pars.windows.table import Windows
 
 _COUNTS = (
@@ -129,7 +123,7 @@ RULES = {
         ),
     ),
     "class_weight": _text_or("balanced", optional(instance("a dict", dict))),
-    "validation": _text_or(SPLIT, share()),
+    "validation": _text_or(held_out.SPLIT, share()),
     "transformer": checks.Rule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
@@ -185,7 +179,7 @@ def check_estimator(estimator: BaseEstimator) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
-        check_may_save(folder, ENCODER)
+        model_files.check_may_save(folder, model_files.ENCODER)
 
 
 def _check_callbacks(
@@ -261,9 +255,9 @@ def training(estimator: Any) -> Iterator[Seeds]:
     out the same subjects.
     """
     estimator._check()
-    device = find_device(estimator.device)
+    device = computing.find_device(estimator.device)
     model, *parts = check_random_state(estimator.random_state).randint(2**31, size=4).tolist()
-    with fresh_fit(estimator), seeded(model, device):
+    with fresh_fit(estimator), computing.seeded(model, device):
         yield Seeds(*parts)
 
 
@@ -280,7 +274,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
     params = estimator.get_params(deep=False)
     quick = {name: value for name, value in _QUICK.items() if name in params}
     unfitted = clone(estimator).set_params(**quick)
-    with warnings.catch_warnings(), seeded(0), training(unfitted) as seeds:
+    with warnings.catch_warnings(), computing.seeded(0), training(unfitted) as seeds:
         warnings.simplefilter("ignore")
         yield unfitted, seeds
 
@@ -298,16 +292,16 @@ def read_windows(
     given, sfreq = Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
     whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
     check_same_rate(given, sfreq, *whose, "leave one of them out")
-    windows = as_windows(X, y, groups, given if sfreq is None else sfreq)
+    windows = door.as_windows(X, y, groups, given if sfreq is None else sfreq)
     windows.check_not_empty()
-    return pick_for_fit(windows, estimator.channels, any_montage=any_montage)
+    return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
 
 def remember_windows(estimator: Any, windows: Windows) -> None:
     """Check the windows of ``fit``, and set their shape and channels."""
-    estimator.n_chans_, estimator.n_times_ = checked_once(windows)
+    estimator.n_chans_, estimator.n_times_ = once.checked_once(windows)
     estimator.chs_info_ = windows.chs_info
-    warn_of_amplitudes(windows)
+    amplitudes.warn_of_amplitudes(windows)
     _warn_of_bad_times(windows)
 
 
@@ -330,12 +324,12 @@ def read_to_predict(
     estimator: Any, X: Any, *, any_montage: bool = False, groups: Any = None
 ) -> Windows:
     """Return windows for a fitted model as Windows, after checks and with its channels."""
-    windows = as_windows(X, groups=groups)
+    windows = door.as_windows(X, groups=groups)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
-    windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
-    warn_of_amplitudes(windows)
-    warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
+    windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
+    amplitudes.warn_of_amplitudes(windows)
+    amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"
     warn_of_differences(estimator.preprocessing_, windows, beginning, FIELDS)
     return windows

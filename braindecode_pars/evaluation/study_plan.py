@@ -24,12 +24,12 @@ from torch.utils.data import Dataset
 import braindecode_pars
 from braindecode_pars._common.channel_names import match_channels
 from braindecode_pars._common.checks import instance, integer, listed
+from braindecode_pars._common.computing import n_parameters
 from braindecode_pars._common.files import check_may_write, read_json, replace_file, to_json
 from braindecode_pars._common.model_files import packaged_names
 from braindecode_pars._common.training import ProgressBar, default_epochs
 from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.estimators import LinearProbe, PARSClassifier, PARSEmbedder, SubjectCentering
-from braindecode_pars.estimators.encoder_start import n_parameters
 from braindecode_pars.estimators.fine_tuning import EPOCHS, STEPS
 from braindecode_pars.estimators.linear_probe import DEFAULT_C
 from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages

@@ -16,19 +16,7 @@ from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
 from torch import nn
 
-from braindecode_pars._common.checks import check_same_rate
-from braindecode_pars._common.model_files import (
-    FEW_LABELS,
-    NETWORK,
-    NETWORKS,
-    README,
-    LoadReport,
-    ModelFile,
-    build_and_load,
-    check_may_save,
-    read_model,
-    write_model,
-)
+from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
 
 #: Arguments of ``from_pretrained`` that belong to the download.
@@ -54,7 +42,7 @@ class SavedInFolder(_Model):
     _HUB_NOTES_TEMPLATE = ""
 
     encoder: PatchEncoder
-    load_report: LoadReport | None
+    load_report: model_files.LoadReport | None
 
     def save_pretrained(
         self,
@@ -99,13 +87,13 @@ class SavedInFolder(_Model):
         folder = Path(save_directory).expanduser()
         if hub_arguments and not push_to_hub:
             raise TypeError(f"{min(hub_arguments)!r} is an argument for push_to_hub=True.")
-        check_may_save(folder, NETWORK)
-        write_model(folder, NETWORK, self.description(), self.state_dict())
+        model_files.check_may_save(folder, model_files.NETWORK)
+        model_files.write_model(folder, model_files.NETWORK, self.description(), self.state_dict())
         # The mixin's save_pretrained deletes the old config.json before it writes the new files,
         # so the model card and the upload are done here.
         card = model_card_kwargs or {}
-        if HAS_HF_HUB and not (folder / README).exists():
-            self.generate_model_card(**card).save(folder / README)
+        if HAS_HF_HUB and not (folder / model_files.README).exists():
+            self.generate_model_card(**card).save(folder / model_files.README)
         if not push_to_hub:
             return None
         return self.push_to_hub(repo_id or folder.name, model_card_kwargs=card, **hub_arguments)
@@ -181,8 +169,8 @@ class SavedInFolder(_Model):
             raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
 
         # Load the model, or the encoder for a new one.
-        model = read_model(pretrained_model_name_or_path, download=True, **download)
-        if model.kind in NETWORKS:
+        model = model_files.read_model(pretrained_model_name_or_path, download=True, **download)
+        if model.kind in model_files.NETWORKS:
             net = network_from_file(cls, model, strict=strict, **arguments)
             if n_outputs not in (None, net.n_outputs):
                 net.reset_head(n_outputs)
@@ -205,7 +193,7 @@ class LoadedEncoder(NamedTuple):
 
     encoder: PatchEncoder
     sfreq: float | None
-    report: LoadReport | None
+    report: model_files.LoadReport | None
 
 
 def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
@@ -219,14 +207,14 @@ def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
             "encoder must be a name, a folder or a PatchEncoder, such as encoder_ of a fitted "
             f"estimator; got {type(source).__name__}."
         )
-    return encoder_from_file(network, read_model(source))
+    return encoder_from_file(network, model_files.read_model(source))
 
 
 def encoder_from_file(
-    network: type[SavedInFolder], model: ModelFile, *, strict: bool = True
+    network: type[SavedInFolder], model: model_files.ModelFile, *, strict: bool = True
 ) -> LoadedEncoder:
     """Return the encoder of a model file of any kind; ``network`` is the class of its networks."""
-    if model.kind in NETWORKS:
+    if model.kind in model_files.NETWORKS:
         net = network_from_file(network, model, strict=strict)
         report = net.load_report
         if report is None or not any(name.startswith("encoder.") for name in report.loaded):
@@ -238,15 +226,15 @@ def encoder_from_file(
         return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
 
     tensors = model.tensors
-    if model.kind == FEW_LABELS:  # beside those of its views
+    if model.kind == model_files.FEW_LABELS:  # beside those of its views
         own = "encoder."
         tensors = {k.removeprefix(own): v for k, v in tensors.items() if k.startswith(own)}
-    encoder, report = build_and_load(build, tensors, model.source, strict=strict)
+    encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
     return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
 
 
 def network_from_file(
-    network: type[Network], model: ModelFile, *, strict: bool = True, **arguments: Any
+    network: type[Network], model: model_files.ModelFile, *, strict: bool = True, **arguments: Any
 ) -> Network:
     """Return the network of a model file.
 
@@ -259,7 +247,7 @@ def network_from_file(
             "'subject'), which this version cannot; load it with braindecode_pars 0.2.0."
         )
     given, expected = arguments.get("sfreq"), config.get("sfreq")
-    check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
+    checks.check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
     config["activation"] = getattr(nn, config["activation"].rpartition(".")[2], None)
@@ -270,7 +258,7 @@ def network_from_file(
         if arguments.keys() & set(alternatives):
             config |= dict.fromkeys(alternatives)
     config |= arguments
-    net, report = build_and_load(
+    net, report = model_files.build_and_load(
         lambda: network.from_config(config), model.tensors, model.source, strict=strict
     )
     net.load_report = report

@@ -411,13 +411,17 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             but missing.
         """
         channels = self.encode_channels(x, pos, ch_mask, chs_info)
+        if not return_features:
+            return self.pool_channels(channels)
         tokens = self._coded_tokens(channels)
         pooled = self._pool(tokens, channels)
-        if not return_features:
-            return self.final_layer(pooled)
         if channels.keep is not None:
             tokens = tokens.masked_fill(~channels.keep[..., None], 0.0)
         return {"features": tokens, "cls_token": pooled}
+
+    def pool_channels(self, channels: Channels) -> Tensor:
+        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
+        return self.final_layer(self._pool(self._coded_tokens(channels), channels))
 
     @torch.no_grad()
     def channel_attention(

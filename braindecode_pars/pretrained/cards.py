@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from braindecode_pars._common.model_files import ENTRIES, PREDICTORS, LoadReport
+from braindecode_pars._common import model_files
+from braindecode_pars._common.model_files import LoadReport
 from braindecode_pars._common.subjects import NO_SUBJECT, public_corpora
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
@@ -285,7 +286,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
 def card_of(kind: str, description: Mapping[str, Any]) -> EncoderCard:
     """Return the card in the description of a model file."""
     # That of a fine-tuned encoder is an entry of its estimator.
-    entries = {**description.get(ENTRIES.get(kind, ""), {}), **description}
+    entries = {**description.get(model_files.ENTRIES.get(kind, ""), {}), **description}
     return read_card(entries["pretraining"])
 
 
@@ -345,11 +346,11 @@ def model_card(
     pipeline_tag: "feature-extraction"
     <BLANKLINE>
     """
-    estimator: Mapping[str, Any] = description.get(ENTRIES.get(kind, ""), {})
+    estimator: Mapping[str, Any] = description.get(model_files.ENTRIES.get(kind, ""), {})
     card = card_of(kind, description)
     # The card of a classifier or regressor is that of its encoder.
     facts = card.about
-    own = {} if kind in PREDICTORS else facts
+    own = {} if kind in model_files.PREDICTORS else facts
     page = dict(
         kind=kind,
         header=_header(kind, card.task, own.get("licence")),
@@ -366,7 +367,7 @@ def model_card(
         corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
         encoder=_encoder(card, description.get("encoder", {})),
         licence=own.get("licence"),
-        licence_of_encoder=facts.get("licence") if kind in PREDICTORS else None,
+        licence_of_encoder=facts.get("licence") if kind in model_files.PREDICTORS else None,
         text_of=text_of,
         preprocessing=_preprocessing(description, estimator, card),
     )
@@ -391,7 +392,7 @@ def _header(kind: str, task: str | None, licence: str | None) -> dict[str, Any]:
     tags = ["eeg", "braindecode", "self-supervised-learning", kind]
     entries["tags"] = [*tags, task] if task else tags
     # The Hub has no task of classifying signals.
-    entries["pipeline_tag"] = "other" if kind in PREDICTORS else "feature-extraction"
+    entries["pipeline_tag"] = "other" if kind in model_files.PREDICTORS else "feature-extraction"
     return entries
 
 

@@ -22,25 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import names_file, warn_user
-from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.model_files import (
-    EMBEDDER,
-    ENCODER,
-    ENTRIES,
-    NETWORK,
-    NETWORKS,
-    README,
-    ModelFile,
-    check_may_save,
-    described_in,
-    model_folder,
-    packaged_folder,
-    packaged_names,
-    read_model,
-    write_model,
-)
+from braindecode_pars._common import checks, computing, files, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file, network_from_file
@@ -53,7 +35,7 @@ from braindecode_pars.pretrained.cards import (
     unknown_card,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import AmplitudeRange
+from braindecode_pars.windows import amplitudes
 
 
 def save_encoder(
@@ -109,14 +91,16 @@ def save_encoder(
     ['encoder.json', 'encoder.safetensors']
     """
     folder = Path(folder).expanduser()
-    check_may_save(folder, ENCODER, share=share)
-    write = write_shared if share else write_model
-    return write(folder, ENCODER, describe_encoder(encoder, card), encoder.state_dict())
+    model_files.check_may_save(folder, model_files.ENCODER, share=share)
+    write = write_shared if share else model_files.write_model
+    return write(folder, model_files.ENCODER, describe_encoder(encoder, card), encoder.state_dict())
 
 
 def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
     """Write an encoder into a folder that the caller has checked, such as that of a run."""
-    return write_model(folder, ENCODER, describe_encoder(encoder, card), encoder.state_dict())
+    return model_files.write_model(
+        folder, model_files.ENCODER, describe_encoder(encoder, card), encoder.state_dict()
+    )
 
 
 def encoder_digest(encoder: PatchEncoder) -> str:
@@ -198,7 +182,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     """
     # A folder or name of an encoder, an embedder, a classifier or a PARSNet.
     if isinstance(source, (str, Path)):
-        return pretrained_from_file(read_model(source), strict=strict)
+        return pretrained_from_file(model_files.read_model(source), strict=strict)
 
     # An object that has an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
@@ -238,15 +222,18 @@ def packaged_encoders() -> dict[str, EncoderCard]:
     >>> all(card.about["licence"] for card in cards.values())
     True
     """
-    return {name: load_encoder(packaged_folder(name)).card for name in packaged_names()}
+    return {
+        name: load_encoder(model_files.packaged_folder(name)).card
+        for name in model_files.packaged_names()
+    }
 
 
-def pretrained_from_file(model: ModelFile, *, strict: bool = True) -> Pretrained:
+def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
     encoder, sfreq, report = encoder_from_file(PARSNet, model, strict=strict)
-    if model.kind == NETWORK:  # alone, without a card
+    if model.kind == model_files.NETWORK:  # alone, without a card
         return Pretrained(encoder, replace(unknown_card(encoder), sfreq=sfreq), report)
-    with described_in(model.source):
+    with model_files.described_in(model.source):
         return Pretrained(encoder, card_of(model.kind, model.description), report)
 
 
@@ -267,14 +254,14 @@ def write_shared(
     Path
         The folder.
     """
-    own = description.get(ENTRIES.get(kind, ""), {})
+    own = description.get(model_files.ENTRIES.get(kind, ""), {})
     part = {"pretraining": asdict(card_of(kind, description).without_names())}
     shared = {**description, **part}
     if "pretraining" in own:  # that of a fine-tuned encoder is an entry of its estimator
-        shared = {**description, ENTRIES[kind]: {**own, **part}}
-    write_model(folder, kind, shared, tensors)
-    if not (folder / README).exists():
-        replace_file(folder / README, model_card(kind, shared))
+        shared = {**description, model_files.ENTRIES[kind]: {**own, **part}}
+    model_files.write_model(folder, kind, shared, tensors)
+    if not (folder / model_files.README).exists():
+        files.replace_file(folder / model_files.README, model_card(kind, shared))
     return folder
 
 
@@ -288,7 +275,7 @@ class SavedEstimator:
     n_times_: int | None
 
     #: Kind of the model.
-    _kind = EMBEDDER
+    _kind = model_files.EMBEDDER
 
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -353,13 +340,13 @@ class SavedEstimator:
         check_is_fitted(self)
         folder = Path(folder).expanduser()
         description, tensors = self._to_save()
-        own = description[ENTRIES[self._kind]]
+        own = description[model_files.ENTRIES[self._kind]]
         own |= fitted_to_json(self)
         if share:  # the text of an object may be the path of a folder
             left_out = own["parameters"]["left_out"]
             left_out |= dict.fromkeys(left_out, "...")
-        check_may_save(folder, self._kind, share=share)
-        write = write_shared if share else write_model
+        model_files.check_may_save(folder, self._kind, share=share)
+        write = write_shared if share else model_files.write_model
         return write(folder, self._kind, description, tensors)
 
     @classmethod
@@ -399,15 +386,15 @@ class SavedEstimator:
             name of one in the package: a file must not decide where a refit reads, downloads or
             writes.
         """
-        model = read_model(folder, cls._kind)
+        model = model_files.read_model(folder, cls._kind)
         weights: Any = (
             network_from_file(PARSNet, model, strict=strict)
-            if cls._kind in NETWORKS
+            if cls._kind in model_files.NETWORKS
             else pretrained_from_file(model, strict=strict)
         )
-        find_device(device)
-        with described_in(model.source, cls.__name__):
-            described = model.description[ENTRIES[cls._kind]]
+        computing.find_device(device)
+        with model_files.described_in(model.source, cls.__name__):
+            described = model.description[model_files.ENTRIES[cls._kind]]
             loaded: Any = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.sfreq_ = described["windows"]["sfreq"]
@@ -461,11 +448,11 @@ class SavedEstimator:
         """
         hub: dict[str, Any] = dict(revision=revision, cache_dir=cache_dir, token=token)
         hub |= dict(force_download=force_download, local_files_only=local_files_only)
-        folder = model_folder(source, download=True, **hub)
-        return cls._of_folder(folder, source, device=device, strict=strict)
+        folder = model_files.model_folder(source, download=True, **hub)
+        return cls._load_folder(folder, source, device=device, strict=strict)
 
     @classmethod
-    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+    def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
         return cls.load(folder, device=device, strict=strict)
 
 
@@ -476,8 +463,10 @@ _FOLDERS = ("encoder", "checkpoint_dir")
 
 def _is_in_package(name: str, value: Any) -> bool:
     """Whether a parameter is the name of an encoder in the package, which no folder hides."""
-    packaged = packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
-    return packaged is not None and model_folder(value) == packaged
+    packaged = (
+        model_files.packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
+    )
+    return packaged is not None and model_files.model_folder(value) == packaged
 
 
 _TARGETS = ("target_mean", "target_scale")
@@ -508,7 +497,7 @@ def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
     fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
     if "amplitudes" in described:
         usual = described["amplitudes"]
-        fitted["amplitudes_"] = usual and AmplitudeRange(**usual)
+        fitted["amplitudes_"] = usual and amplitudes.AmplitudeRange(**usual)
     if "classes" in described:
         names = described["class_names"]
         classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
@@ -554,7 +543,7 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
 
 def _name_of(task: Any) -> Any:
     """Return the name of a registered task or of one in a file; another one as it is."""
-    if names_file(task):
+    if checks.names_file(task):
         return find_task(task).name
     name = getattr(task, "name", "") if isinstance(task, type) else ""
     return name if name and PRETEXT_TASKS.get(name) is task else task
@@ -573,13 +562,13 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
     if "recenter" not in cls().get_params(deep=False):  # of the PARS estimators up to 0.2.0
         kept.pop("recenter", None)
-    code = ["pretext"] if names_file(kept.get("pretext")) else []
+    code = ["pretext"] if checks.names_file(kept.get("pretext")) else []
     for name in (*_FOLDERS, *code):
         if kept.get(name) is not None and not _is_in_package(name, kept[name]):
             left_out[name] = repr(kept.pop(name))
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
-        warn_user(
+        checks.warn_user(
             f"These parameters are not saved, and have their defaults in another fit: {names}."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}

@@ -169,7 +169,7 @@ def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("braindecode_pars.estimators.pars_estimator.fine_tune", interrupt)
+    monkeypatch.setattr("braindecode_pars.estimators.fine_tuning.fine_tune", interrupt)
     result = invoke("fit", recordings, "--out", tmp_path / "model", *NAMES, *SHORT)
     assert result.exit_code == 130
     assert "Interrupted. Nothing was written." in result.output

@@ -81,7 +81,7 @@ def test_looking_changes_neither_weights_nor_draws(nights, monkeypatch):
     before = torch.get_rng_state()
     looked = classifier(pretext=None).fit(nights)
     assert torch.equal(before, torch.get_rng_state())
-    path = "braindecode_pars.estimators.pars_estimator.warn_of_fine_tuning"
+    path = "braindecode_pars.estimators.fine_tuning.warn_of_fine_tuning"
     monkeypatch.setattr(path, lambda *_: None)
     assert same_weights(looked.net_.module_, classifier(pretext=None).fit(nights).net_.module_)
 

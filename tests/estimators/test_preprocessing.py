@@ -205,14 +205,6 @@ def test_an_embedder_and_its_card_keep_it(tmp_path):
         loaded.transform(windows_of({**STEPS, "set_eeg_reference": {}}))
 
 
-def test_a_network_compares_too():
-    windows = windows_of(STEPS, STEPS)
-    clf = NetworkClassifier("ShallowFBCSPNet", **SMALL).fit(windows)
-    assert clf.preprocessing_.band == BAND
-    with pytest.warns(UserWarning, match="notch none"):
-        clf.predict(windows_of(dict(filter=STEPS["filter"], pick={"picks": "eeg"})))
-
-
 def test_an_encoder_warns_of_windows_with_another_band():
     encoder = embedder().fit(windows_of(STEPS))
     other = windows_of(dict(filter=dict(l_freq=0.5, h_freq=30.0), rescale=dict(scalings=1e6)))

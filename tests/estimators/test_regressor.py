@@ -13,7 +13,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
 from support.convergence import said
-from support.small_estimators import FAST, classifier, same_weights
+from support.small_estimators import FAST, same_weights
 
 from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn, datasets
 from braindecode_pars.estimators.fine_tuning import LOSSES
@@ -160,22 +160,6 @@ def test_the_validation_loss_is_that_of_all_its_windows_at_once(rhythm):
     assert candidates == [pytest.approx(best, rel=1e-4)]
 
 
-def test_the_same_seed_gives_exactly_the_same_model(fitted, nights, depth):
-    state = torch.get_rng_state()
-    again = regressor().fit(nights, depth)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert same_weights(again.net_.module_, fitted.net_.module_)
-    other = regressor(random_state=1).fit(nights, depth)
-    assert not same_weights(other.net_.module_, fitted.net_.module_)
-
-
-def test_targets_do_not_change_pretraining(nights, depth):
-    """The encoder before fine-tuning is that of a classifier of the same seed."""
-    clf = classifier(validation=0, freeze_encoder=True).fit(nights)
-    own = regressor(validation=0, freeze_encoder=True).fit(nights, depth)
-    assert same_weights(clf.encoder_, own.encoder_)
-
-
 def test_windows_with_nan_are_pretrained_on_only(nights):
     X, y, groups = as_sklearn(nights)
     y = y.astype(float)
@@ -228,18 +212,6 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path
         PARSClassifier.load(tmp_path / "model")
 
 
-def test_a_shared_regressor_names_nobody(nights, tmp_path):
-    given = datasets.mental_arithmetic(["Subject03", "Subject04"])
-    ages = np.arange(len(given)) % 3
-    folder = regressor(pretext=None).fit(given, ages).save(tmp_path / "shared", share=True)
-    text = (folder / "README.md").read_text()
-    assert "It predicts a number for each window of EEG." in text
-    assert "from braindecode_pars import PARSRegressor" in text
-    assert b"Subject03" not in b"".join(file.read_bytes() for file in folder.iterdir())
-    loaded = PARSRegressor.from_pretrained(folder)
-    assert len(loaded.encoder_card_.finetune_subjects) == 2
-
-
 def test_a_recording_is_predicted_window_after_window(rhythm):
     X, y, _ = rhythm
     info = mne.create_info(["C3", "C4"], 100.0, "eeg")
@@ -261,14 +233,6 @@ def test_a_recording_is_predicted_window_after_window(rhythm):
         mne.EpochsArray(raw.get_data()[None, :, 2550:2850], info, verbose="error")
     )
     assert halves[9] == pytest.approx((expected[9] + between[0] / 2) / 1.5, rel=1e-5)
-
-
-def test_the_cost_is_that_of_a_classifier_of_two_classes(nights):
-    X, y, _ = as_sklearn(nights)
-    number = regressor(head="attention").training_cost(X, y)
-    classes = classifier().training_cost(X, y > 1)
-    assert number.finetuning_steps == classes.finetuning_steps
-    assert number.parameters == classes.parameters - (FAST["embed_dim"] + 1)
 
 
 def test_nothing_is_said_of_a_regressor_that_learns(rhythm):

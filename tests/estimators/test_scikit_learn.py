@@ -5,23 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
-from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     LeaveOneGroupOut,
-    cross_val_predict,
     cross_val_score,
     cross_validate,
-    permutation_test_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.small_estimators import classifier, embedder, same_weights
 
 from braindecode_pars import PARSClassifier, as_sklearn
-from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.pretext import PARS
 
 
@@ -40,32 +37,22 @@ def awake(nights):
 
 def test_grid_search_over_task_and_learning_rate(awake):
     X, y, groups = awake
-    grid = {
-        "pretext": ["pars", None],
-        "finetune_lr": [1e-3, 1e-2],
-        "pretext_params": [None, {"position_mask_ratio": 0.5}],
-    }
-    # pretext_params needs a pretext task, so that grid point is excluded.
-    grids = [{**grid, "pretext": ["pars"]}, {**grid, "pretext": [None], "pretext_params": [None]}]
+    grids = [
+        {"pretext": ["pars"], "pretext_params": [None, {"position_mask_ratio": 0.5}]},
+        {"pretext": [None], "finetune_lr": [1e-3, 1e-2]},
+    ]
     search = GridSearchCV(
         classifier(finetune_warmup=None), grids, cv=GroupKFold(2), error_score="raise"
     )
     search.fit(X, y, groups=groups)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert len(search.cv_results_["mean_test_score"]) == 6
+    assert len(search.cv_results_["mean_test_score"]) == 4
     assert search.predict(X).shape == (96,)
-    # The parameters have an effect: the six scores are not all equal.
+    # The parameters have an effect: the four scores are not all equal.
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
-def test_grid_search_in_a_pipeline(awake):
-    X, y, groups = awake
-    probe = make_pipeline(embedder(), LogisticRegression(max_iter=1000))
-    grid = {"parsembedder__pooling": ["mean", "mean_std"], "logisticregression__C": [0.1, 1.0]}
-    search = GridSearchCV(probe, grid, cv=GroupKFold(2), error_score="raise")
-    assert search.fit(X, y, groups=groups).best_score_ > 0
-
-
+@pytest.mark.slow
 def test_two_processes_give_the_same_scores_as_one(awake):
     X, y, groups = awake
     one, two = (
@@ -77,35 +64,11 @@ def test_two_processes_give_the_same_scores_as_one(awake):
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("voting", ["hard", "soft"])
-def test_voting(awake, voting):
+def test_voting(awake):
     X, y, _ = awake
-    members = [("pars", classifier()), ("scratch", classifier(pretext=None))]
-    ensemble = VotingClassifier(members, voting=voting).fit(X, y)
+    members = [("one", classifier(pretext=None)), ("two", classifier(pretext=None, random_state=1))]
+    ensemble = VotingClassifier(members, voting="soft").fit(X, y)
     assert set(ensemble.predict(X)) <= {"awake", "asleep"}
-
-
-def test_stacking(awake):
-    X, y, _ = awake
-    members = [
-        ("pars", classifier()),
-        ("band power", make_pipeline(LogBandPower(sfreq=100), LogisticRegression(max_iter=1000))),
-    ]
-    stack = StackingClassifier(
-        members, final_estimator=LogisticRegression(max_iter=1000), cv=2
-    ).fit(X, y)
-    np.testing.assert_allclose(stack.predict_proba(X).sum(axis=1), 1)
-    assert stack.score(X, y) > 0.5
-
-
-def test_permutation_test(awake):
-    X, y, groups = awake
-    score, permuted, p = permutation_test_score(
-        classifier(pretext=None), X, y, groups=groups, cv=GroupKFold(2), n_permutations=3
-    )
-    assert permuted.shape == (3,)
-    assert 0 <= score <= 1
-    assert 0.25 <= p <= 1
 
 
 def test_groups_are_routed_to_fit(routing, nights):
@@ -141,18 +104,20 @@ def test_scoring_by_name_uses_probabilities_and_decisions(awake):
     X, y, groups = awake
     metrics = ["accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc"]
     scores = cross_validate(
-        classifier(), X, y, groups=groups, cv=GroupKFold(2), scoring=metrics, error_score="raise"
+        classifier(pretext=None),
+        X,
+        y,
+        groups=groups,
+        cv=GroupKFold(2),
+        scoring=metrics,
+        error_score="raise",
     )
     for metric in metrics:
         assert np.isfinite(scores[f"test_{metric}"]).all()
-    proba = cross_val_predict(
-        classifier(), X, y, groups=groups, cv=GroupKFold(2), method="predict_proba"
-    )
-    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
 
 
 def test_decisions_agree_with_probabilities(nights, awake):
-    many = classifier().fit(nights)
+    many = classifier(pretext=None).fit(nights)
     logits = many.decision_function(nights)
     assert logits.shape == (96, len(many.classes_))
     exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -160,7 +125,7 @@ def test_decisions_agree_with_probabilities(nights, awake):
         exponents / exponents.sum(axis=1, keepdims=True), many.predict_proba(nights), rtol=1e-4
     )
     X, y, _ = awake
-    two = classifier().fit(X, y)
+    two = classifier(pretext=None).fit(X, y)
     margin = two.decision_function(X)
     assert margin.shape == (96,)
     np.testing.assert_allclose(1 / (1 + np.exp(-margin)), two.predict_proba(X)[:, 1], rtol=1e-4)

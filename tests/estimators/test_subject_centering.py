@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, cross_val_score
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -113,15 +113,6 @@ def test_in_a_protocol(nights, tmp_path):
     changed = {"band power": probe(power="relative")}
     with pytest.raises(ValueError, match="band power"):
         leave_one_subject_out(changed, nights, **arguments)
-
-
-def test_parameters_of_the_transformer_are_searched(data):
-    X, y, groups = data
-    search = GridSearchCV(
-        probe(), {"subjectcentering__transformer__power": ["both", "relative"]}, cv=GroupKFold(2)
-    )
-    search.fit(X, y, groups=groups)
-    assert len(set(search.cv_results_["mean_test_score"])) == 2
 
 
 def test_groups_reach_the_embedder_and_columns_keep_their_names(array):

@@ -296,14 +296,20 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
-@pytest.mark.parametrize("head", ["attention", "both"])
+@pytest.mark.parametrize(
+    ("head", "backend"),
+    [
+        ("attention", "aot_eager"),
+        ("both", "aot_eager"),  # what is traced is that of any backend; generating code takes long
+        pytest.param("attention", "inductor", marks=pytest.mark.slow),
+    ],
+)
 @torch.no_grad()
-def test_compile_and_export_equal_eager(head):
-    """Without generating code, which takes long: what is traced is that of any backend."""
+def test_compile_and_export_equal_eager(head, backend):
     net = with_head(head, electrode_position=True, tokenizer="spectral").eval()
     x, given = torch.randn(2, 5, 600), {"ch_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2).bool()}
     expected = net(x, **given)
-    compiled = torch.compile(net, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(net, fullgraph=True, backend=backend)
     torch.testing.assert_close(compiled(x, **given), expected)
     torch.testing.assert_close(torch.export.export(net, (x,), given).module()(x, **given), expected)
 

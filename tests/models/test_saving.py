@@ -44,17 +44,6 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_configuration_round_trip(config):
-    net = make(**CONFIGS[config])
-    again = PARSNet.from_config(json.loads(json.dumps(net.get_config())))
-    assert again.encoder.config == net.encoder.config
-    assert again.channel_drop_prob == net.channel_drop_prob
-    again.load_state_dict(net.state_dict())
-    x = torch.randn(2, 3, 600)
-    assert torch.equal(again.eval()(x), net.eval()(x))
-
-
-@pytest.mark.parametrize("config", CONFIGS)
 def test_save_and_load(config, tmp_path):
     net = make(**CONFIGS[config])
     net.save_pretrained(tmp_path)
@@ -62,6 +51,7 @@ def test_save_and_load(config, tmp_path):
     assert not again.training
     assert again.load_report.complete
     assert again.encoder.config == net.encoder.config
+    assert again.channel_drop_prob == net.channel_drop_prob
     x = torch.randn(2, 3, 600)
     assert torch.equal(again(x), net.eval()(x))
     config = json.loads((tmp_path / "config.json").read_text())

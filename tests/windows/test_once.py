@@ -28,8 +28,8 @@ class Counted:
     def __init__(self, transformer):
         self.transformer, self.n = transformer, 0
         own = (
-            transformer._of_windows
-            if hasattr(transformer, "_of_windows")
+            transformer._measure_windows
+            if hasattr(transformer, "_measure_windows")
             else transformer._embedded
         )
 
@@ -37,7 +37,7 @@ class Counted:
             self.n += len(windows)
             return own(windows)
 
-        name = "_of_windows" if hasattr(transformer, "_of_windows") else "_embedded"
+        name = "_measure_windows" if hasattr(transformer, "_measure_windows") else "_embedded"
         setattr(transformer, name, compute)
 
 
