@@ -300,7 +300,7 @@ def run_page(name: str) -> dict:
 #: Pages whose code takes more than half a minute.
 SLOW = {
     *("braindecode.rst", "comparing.rst", "foundation.rst", "from_moabb.rst", "pretrained.rst"),
-    *("recordings.rst", "scale.rst", "sleep.rst"),
+    *("predicting.rst", "recordings.rst", "scale.rst", "sleep.rst"),
 }
 #: The code of study takes minutes; tests/evaluation/test_study.py does the same on small signals.
 NOT_RUN = {"study.rst"}
