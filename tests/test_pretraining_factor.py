@@ -98,6 +98,7 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     assert table.loc["random encoder", "p"] == ""
 
 
+@pytest.mark.slow
 def test_pars_learns_a_clear_cue():
     from temporal_cue import train
 
