@@ -268,9 +268,7 @@ class Results:
             new = {kind: aside / file.name for kind, file in self.files.items()}
             frame.round(6).to_csv(new["table"], index=False)
             to_bids_events(_final(frame), new["events"])
-            axes = plotting.hypnodensity(_final(frame))
-            axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
-            save_figure(axes[0], new["figure"], dpi=120)
+            _draw(_final(frame), new["figure"])
             plotting.night_page(frame, new["page"])
             record = {"recording": str(self.recording), "of": state}
             findings = frame.attrs.get("findings", {})
@@ -284,6 +282,12 @@ class Results:
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the smoothed predictions where there are any, else the predictions."""
     return smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
+
+
+def _draw(frame: pd.DataFrame, file: Path) -> None:
+    axes = plotting.hypnodensity(frame)
+    axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
+    save_figure(axes[0], file, dpi=120)
 
 
 def _content(record: Path) -> dict[str, Any] | None:
