@@ -21,7 +21,8 @@ from braindecode_pars.estimators.encoder_start import EncoderStart
 from braindecode_pars.estimators.fine_tuning import frozen_epochs, steps_of_fine_tuning
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretraining import default_epochs_of
-from braindecode_pars.windows import Windows, as_sklearn
+from braindecode_pars.windows import as_sklearn
+from braindecode_pars.windows.table import Windows
 
 
 class TrainingCost(NamedTuple):
