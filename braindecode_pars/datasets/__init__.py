@@ -112,7 +112,34 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     >>> windows = datasets.load("my-bids", window_seconds=4)  # doctest: +SKIP
     >>> windows = datasets.load("tuab", "tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
     """
-    read = _reader(str(source), None if path is None or path == Path() else Path(path))
+    given = None if path is None or path == Path() else Path(path)
+    source, folder_or_store = str(source), Path(source) if given is None else given
+    read: Callable[..., BaseConcatDataset]
+    if source in _WITHOUT_FOLDER:
+        if given is not None:
+            raise ValueError(f"{source} reads no folder; omit {given}.")
+        read = _WITHOUT_FOLDER[source]
+    elif is_store(folder_or_store):
+        read = partial(_labelled_windows, folder_or_store)
+    elif source in RECIPES:
+        if given is None:
+            raise ValueError(
+                f"{source} needs path= (--data), the folder of its files; there is no download."
+            )
+        read = partial(RECIPES[source].load, given)
+    elif folder_or_store.is_dir() and (given is None or Path(source).suffix != ".py"):
+        read = partial(folder.load, folder_or_store)
+    elif Path(source).suffix == ".py":
+        module = import_file(Path(source))
+        if not callable(getattr(module, "load", None)):
+            raise ValueError(f"{source} has no function load, which returns labelled windows.")
+        read = module.load if given is None else partial(module.load, given)
+    else:
+        known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
+        raise ValueError(
+            f"There is no folder and no corpus {source!r}; known are {known}, a folder of own "
+            "recordings, a store with labels, and a Python file with a function load."
+        )
     # Checked here, because Python's own TypeError does not list the known arguments; a recipe does.
     parameters = inspect.signature(read).parameters
     takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
@@ -120,35 +147,6 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     if unknown:
         raise TypeError(f"{source} has no argument {unknown[0]!r}; it has {', '.join(parameters)}.")
     return read(**settings)
-
-
-def _reader(source: str, given: Path | None) -> Callable[..., BaseConcatDataset]:
-    """Return a function of the settings that reads a source."""
-    path = Path(source) if given is None else given
-    if source in _WITHOUT_FOLDER:
-        if given is not None:
-            raise ValueError(f"{source} reads no folder; omit {given}.")
-        return _WITHOUT_FOLDER[source]
-    if is_store(path):
-        return partial(_labelled_windows, path)
-    if source in RECIPES:
-        if given is None:
-            raise ValueError(
-                f"{source} needs path= (--data), the folder of its files; there is no download."
-            )
-        return partial(RECIPES[source].load, given)
-    if path.is_dir() and (given is None or Path(source).suffix != ".py"):
-        return partial(folder.load, path)
-    if Path(source).suffix == ".py":
-        module = import_file(Path(source))
-        if not callable(getattr(module, "load", None)):
-            raise ValueError(f"{source} has no function load, which returns labelled windows.")
-        return module.load if given is None else partial(module.load, given)
-    known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
-    raise ValueError(
-        f"There is no folder and no corpus {source!r}; known are {known}, a folder of own "
-        "recordings, a store with labels, and a Python file with a function load."
-    )
 
 
 def _labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:

@@ -142,7 +142,23 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> first = datasets.eesm17.recordings("ds004348")[0]  # doctest: +SKIP
     >>> raw = datasets.eesm17.prepare(first)  # doctest: +SKIP
     """
-    return filter_and_resample(_complete_signals(recording.file), mains=50.0)
+    # Warnings about channel types unknown to BIDS concern no ear channel.
+    with short_errors():
+        raw = mne_bids.read_raw_bids(
+            mne_bids.get_bids_path_from_fname(recording.file, verbose="error"),
+            on_ch_mismatch="reorder",
+            verbose="error",
+        )
+        raw.load_data(verbose="error")
+    pick_electrodes(raw, CHANNELS)
+    if np.isnan(raw.get_data()).any():
+        fill = dict(limit_direction="both")
+        raw.apply_function(
+            lambda signal: pd.Series(signal).interpolate(**fill).fillna(0.0).to_numpy(),
+            picks="all",
+            verbose="error",
+        )
+    return filter_and_resample(raw, mains=50.0)
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
@@ -173,33 +189,9 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     """
     # A recording without scoring fails before its signals are loaded, which is slow.
     scoring = _read_scoring(recording.file)
-
-    raw = _complete_signals(recording.file)
-    raw.set_annotations(scoring, verbose="error")
-    filter_and_resample(raw, mains=50.0)
+    raw = prepare(recording).set_annotations(scoring, verbose="error")
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     return event_windows(raw, targets, WINDOW_SECONDS)
-
-
-def _complete_signals(file: Path) -> mne.io.BaseRaw:
-    """Return the signals without NaN."""
-    # Warnings about channel types unknown to BIDS concern no ear channel.
-    with short_errors():
-        raw = mne_bids.read_raw_bids(
-            mne_bids.get_bids_path_from_fname(file, verbose="error"),
-            on_ch_mismatch="reorder",
-            verbose="error",
-        )
-        raw.load_data(verbose="error")
-    pick_electrodes(raw, CHANNELS)
-    if np.isnan(raw.get_data()).any():
-        fill = dict(limit_direction="both")
-        raw.apply_function(
-            lambda signal: pd.Series(signal).interpolate(**fill).fillna(0.0).to_numpy(),
-            picks="all",
-            verbose="error",
-        )
-    return raw
 
 
 def _read_scoring(file: Path) -> mne.Annotations:
@@ -228,7 +220,9 @@ def _read_scoring(file: Path) -> mne.Annotations:
     onsets = table["onset"].astype(float).to_numpy()
     if source == scoring and events.is_file():
         # The first scored window starts at lights off: an onset near 0 counts from there.
-        lights_off = _lights_off(_table(events))
+        told = _table(events).reindex(columns=["onset", "trial_type"], fill_value="0")
+        is_off = told["trial_type"].str.strip().str.lower() == "lights off"
+        lights_off = float(next(iter(told["onset"][is_off]), 0.0))
         if abs(onsets[0]) < abs(onsets[0] - lights_off):
             onsets = onsets + lights_off
     # A missing, zero or shorter duration becomes one window.
@@ -239,14 +233,6 @@ def _read_scoring(file: Path) -> mne.Annotations:
 
 def _table(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False)
-
-
-def _lights_off(events: pd.DataFrame) -> float:
-    """Return the time of lights off in seconds, or 0 when the events do not contain it."""
-    if not {"onset", "trial_type"} <= set(events):
-        return 0.0
-    onsets = events["onset"][events["trial_type"].str.strip().str.lower() == "lights off"]
-    return float(onsets.iloc[0]) if len(onsets) else 0.0
 
 
 RECIPE = Recipe("eesm17", CARD, recordings, prepare, cut)

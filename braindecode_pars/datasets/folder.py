@@ -411,12 +411,23 @@ def _first_look(
 def _labelled(
     recording: Recording, *, names: Mapping[str, str], window_seconds: float, preload: bool = True
 ) -> mne.io.BaseRaw | None:
-    """Open a recording, with its labels as annotations; None if it has none as long as a window."""
+    """Open a recording, with its labels as annotations; None if it has none as long as a window.
+
+    Channels have the types that BIDS lists beside it.
+    """
     given = recording.stretches if isinstance(recording, LabelledFile) else None
     if given is not None and not any(label in names for *_, label in given):
         omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
-    raw = _open(recording.file, preload=preload)
+    raw = read_recording(recording.file, preload=preload)
+    if table := table_beside(recording.file, "channels"):
+        channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
+        channels = channels.apply(lambda column: column.str.strip().str.upper())
+        others = channels.index[channels["type"].notna() & (channels["type"] != "EEG")]
+        kinds = dict.fromkeys(others, "misc")
+        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+        if "status" in channels:
+            raw.info["bads"] = channels.index[channels["status"] == "BAD"].tolist()
     if not holds_a_window(raw.duration, window_seconds):
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
@@ -479,17 +490,3 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     pairs = [*zip(own, channels, strict=True)]
     if is_referenced or all(electrode_pair(a)[1] == electrode_pair(b)[1] for a, b in pairs):
         raw.rename_channels(dict(pairs), verbose="error")
-
-
-def _open(file: Path, *, preload: bool) -> mne.io.BaseRaw:
-    """Open a recording, with the types of channels that BIDS lists beside it."""
-    raw = read_recording(file, preload=preload)
-    if table := table_beside(file, "channels"):
-        channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
-        channels = channels.apply(lambda column: column.str.strip().str.upper())
-        others = channels.index[channels["type"].notna() & (channels["type"] != "EEG")]
-        kinds = dict.fromkeys(others, "misc")
-        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
-        if "status" in channels:
-            raw.info["bads"] = channels.index[channels["status"] == "BAD"].tolist()
-    return raw

@@ -184,13 +184,20 @@ def _recording(
     window_size = round(WINDOW_SECONDS * sfreq)
 
     # From sources to electrodes; gains of the subject and of each channel, in volts.
-    sources = _SubjectRhythms(sfreq, rng).sources(stages)  # (2, n_times)
+    sources = _sources(stages, sfreq, rng)  # (2, n_times)
     noise = rng.normal(size=(n_chans, sources.shape[1]))
     front_to_back = np.linspace(0.9, 0.3, n_chans)
     mixing = np.stack([front_to_back, 1.2 - front_to_back], 1) * rng.uniform(0.8, 1.2, (n_chans, 2))
     samples = mixing @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
     samples *= 12e-6 * np.exp(rng.normal(0, 0.35)) * np.exp(rng.normal(0, 0.25, (n_chans, 1)))
-    _add_drifts(samples, sfreq, rng)
+    # Slow drifts, as from sweat or settling electrodes after a high-pass filter.
+    n = samples.shape[1]
+    slow = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
+    walk = signal.lfilter([1], [1, -0.9], slow)
+    knots, times = np.linspace(0, n, walk.shape[1]), np.arange(n)
+    scales = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
+    for row, drift, scale in zip(samples, walk, scales, strict=True):
+        row += scale * np.interp(times, knots, drift)
     _add_artefacts(samples, window_size, rng)
 
     # Windows in braindecode's format
@@ -201,85 +208,62 @@ def _recording(
     return name_classes(EEGWindowsDataset(raw, windows.metadata, {"subject": subject}), STAGES)
 
 
-class _SubjectRhythms:
-    """Rhythms of one subject and their strength in each stage."""
+def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
+    """Return two signals of a subject with a standard deviation near 1, shape (2, n_times)."""
+    alpha_hz, spindle_hz = rng.uniform(8.5, 11.5), rng.uniform(11.8, 14.2)
+    slope = rng.uniform(0.9, 1.5)
+    # Strengths vary between subjects: some have hardly any alpha, or few spindles.
+    alpha, spindles, slow = np.exp(rng.normal(0, [0.6, 0.35, 0.3]))
+    length = round(WINDOW_SECONDS * sfreq)
+    n = length * len(stages)
+    total = _pink(rng.normal(size=(2, n)), sfreq, slope)
 
-    def __init__(self, sfreq: float, rng: Generator):
-        self.sfreq = sfreq
-        self.length = round(WINDOW_SECONDS * sfreq)
-        self.rng = rng
-        self.alpha_hz = rng.uniform(8.5, 11.5)
-        self.spindle_hz = rng.uniform(11.8, 14.2)
-        self.slope = rng.uniform(0.9, 1.5)
-        # Strengths vary between subjects: some have hardly any alpha, or few spindles.
-        self.alpha, self.spindles, self.slow = np.exp(rng.normal(0, [0.6, 0.35, 0.3]))
-
-    def sources(self, stages: np.ndarray) -> np.ndarray:
-        """Return two source signals with a standard deviation near 1, shape (2, n_times)."""
-        sfreq, rng = self.sfreq, self.rng
-        n = self.length * len(stages)
-        total = _pink(rng.normal(size=(2, n)), sfreq, self.slope)
-
-        # Alpha, theta, slow waves and muscle: band in Hz, and strength in the order of STAGES.
-        alpha = (0.9 * self.alpha, 0.25 * self.alpha, 0.05, 0.02, 0.12 * self.alpha)
-        slow = (0.1, 0.2, 0.55 * self.slow, 1.7 * self.slow, 0.2)
-        rhythms = (
-            (self.alpha_hz - 1, self.alpha_hz + 1, alpha),
-            (4, 7.5, (0.15, 0.55, 0.35, 0.2, 0.5)),
-            (0.5, 2.0, slow),
-            (20, min(45, 0.45 * sfreq), (0.45, 0.25, 0.15, 0.12, 0.06)),
-        )
-        for low, high, levels in rhythms:
-            rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
-            strength = self._stage_envelope(levels, stages) * self._infraslow(n)
-            total = total + strength * rhythm
-        total = total + self._spindles_and_k_complexes(stages, n)
-        return total + self._sawtooth(stages, n)
-
-    def _stage_envelope(self, by_stage: tuple[float, ...], stages: np.ndarray) -> np.ndarray:
-        """Return the strength of a rhythm over the night, shape (n_times,)."""
+    # Alpha, theta, slow waves and muscle: band in Hz, and strength in the order of STAGES.
+    rhythms = (
+        (alpha_hz - 1, alpha_hz + 1, (0.9 * alpha, 0.25 * alpha, 0.05, 0.02, 0.12 * alpha)),
+        (4, 7.5, (0.15, 0.55, 0.35, 0.2, 0.5)),
+        (0.5, 2.0, (0.1, 0.2, 0.55 * slow, 1.7 * slow, 0.2)),
+        (20, min(45, 0.45 * sfreq), (0.45, 0.25, 0.15, 0.12, 0.06)),
+    )
+    seconds = np.arange(0, n / sfreq + 1)
+    for low, high, levels in rhythms:
+        rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
         # Strength varies within a stage, and stages change at any time within a window.
-        per_window = np.asarray(by_stage)[stages] * np.exp(self.rng.normal(0, 0.35, len(stages)))
-        centres = np.arange(len(stages)) + 0.5 + self.rng.uniform(-0.3, 0.3, len(stages))
-        times = np.arange(self.length * len(stages)) / self.length
-        return np.interp(times, centres, per_window)
+        per_window = np.asarray(levels)[stages] * np.exp(rng.normal(0, 0.35, len(stages)))
+        centres = np.arange(len(stages)) + 0.5 + rng.uniform(-0.3, 0.3, len(stages))
+        strength = np.interp(np.arange(n) / length, centres, per_window)
+        # It fluctuates over tens of seconds.
+        course = _band_noise(rng.normal(size=len(seconds)), 0.01, 0.05, sfreq=1.0)
+        strength *= np.interp(np.arange(n) / sfreq, seconds, np.exp(0.6 * course))
+        total = total + strength * rhythm
 
-    def _infraslow(self, n: int) -> np.ndarray:
-        """Return a factor that fluctuates over tens of seconds, shape (n_times,)."""
-        seconds = np.arange(0, n / self.sfreq + 1)
-        course = _band_noise(self.rng.normal(size=len(seconds)), 0.01, 0.05, sfreq=1.0)
-        return np.interp(np.arange(n) / self.sfreq, seconds, np.exp(0.6 * course))
-
-    def _events(self, stages: np.ndarray, stage: str, per_minute: float) -> np.ndarray:
-        """Return start samples of Poisson events in the windows of a stage, shape (n_events,)."""
-        counts = self.rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
+    def starts(stage: str, per_minute: float) -> np.ndarray:
+        # Poisson events in the windows of a stage, shape (n_events,)
+        counts = rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
         counts[stages != STAGES.index(stage)] = 0
         windows = np.repeat(np.arange(len(stages)), counts)
-        return windows * self.length + self.rng.integers(0, self.length, len(windows))
+        return windows * length + rng.integers(0, length, len(windows))
 
-    def _spindles_and_k_complexes(self, stages: np.ndarray, n: int) -> np.ndarray:
-        events = np.zeros((2, n))
-        # Spindles: one second at the spindle frequency of the subject.
-        t = np.arange(round(1.0 * self.sfreq)) / self.sfreq
-        for start in self._events(stages, "N2", 5.0):
-            hz = self.spindle_hz + self.rng.normal(0, 0.3)
-            spindle = np.sin(2 * np.pi * hz * t) * np.hanning(len(t)) * 1.6 * self.spindles
-            _add(events, start, spindle, self.rng.uniform(0.6, 1.0, 2))
-        # K-complexes: a sharp negative wave, then a slow positive one.
-        t = np.arange(round(1.2 * self.sfreq)) / self.sfreq
-        k_complex = -np.exp(-(((t - 0.25) / 0.09) ** 2)) + 0.6 * np.exp(-(((t - 0.62) / 0.2) ** 2))
-        for start in self._events(stages, "N2", 1.6):
-            _add(events, start, 5.0 * k_complex, self.rng.uniform(0.6, 1.0, 2))
-        return events
-
-    def _sawtooth(self, stages: np.ndarray, n: int) -> np.ndarray:
-        events = np.zeros((2, n))
-        t = np.arange(round(3.0 * self.sfreq)) / self.sfreq
-        for start in self._events(stages, "R", 1.5):
-            hz = self.rng.uniform(2.0, 4.0)
-            wave = signal.sawtooth(2 * np.pi * hz * t, width=0.8) * np.hanning(len(t)) * 1.3
-            _add(events, start, wave, self.rng.uniform(0.5, 1.0, 2))
-        return events
+    events = np.zeros((2, n))
+    # Spindles: one second at the spindle frequency of the subject.
+    t = np.arange(round(1.0 * sfreq)) / sfreq
+    for start in starts("N2", 5.0):
+        hz = spindle_hz + rng.normal(0, 0.3)
+        spindle = np.sin(2 * np.pi * hz * t) * np.hanning(len(t)) * 1.6 * spindles
+        _add(events, start, spindle, rng.uniform(0.6, 1.0, 2))
+    # K-complexes: a sharp negative wave, then a slow positive one.
+    t = np.arange(round(1.2 * sfreq)) / sfreq
+    k_complex = -np.exp(-(((t - 0.25) / 0.09) ** 2)) + 0.6 * np.exp(-(((t - 0.62) / 0.2) ** 2))
+    for start in starts("N2", 1.6):
+        _add(events, start, 5.0 * k_complex, rng.uniform(0.6, 1.0, 2))
+    total, events = total + events, np.zeros((2, n))
+    # Sawtooth waves
+    t = np.arange(round(3.0 * sfreq)) / sfreq
+    for start in starts("R", 1.5):
+        hz = rng.uniform(2.0, 4.0)
+        wave = signal.sawtooth(2 * np.pi * hz * t, width=0.8) * np.hanning(len(t)) * 1.3
+        _add(events, start, wave, rng.uniform(0.5, 1.0, 2))
+    return total + events
 
 
 def _add(total: np.ndarray, start: int, wave: np.ndarray, gains: np.ndarray) -> None:
@@ -302,18 +286,6 @@ def _band_noise(white: np.ndarray, low: float, high: float, sfreq: float) -> np.
     sos = signal.butter(2, (low, high), "bandpass", fs=sfreq, output="sos")
     filtered = signal.sosfilt(sos, white)
     return filtered / filtered.std(axis=-1, keepdims=True)
-
-
-def _add_drifts(samples: np.ndarray, sfreq: float, rng: Generator) -> None:
-    """Add slow drifts in place, as from sweat or settling electrodes after a high-pass filter."""
-    n_chans, n = samples.shape
-    slow = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
-    walk = signal.lfilter([1], [1, -0.9], slow)
-    knots = np.linspace(0, n, walk.shape[1])
-    times = np.arange(n)
-    scales = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
-    for row, drift, scale in zip(samples, walk, scales, strict=True):
-        row += scale * np.interp(times, knots, drift)
 
 
 def _add_artefacts(samples: np.ndarray, window_size: int, rng: Generator) -> None:

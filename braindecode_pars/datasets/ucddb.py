@@ -130,7 +130,17 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> first = datasets.ucddb.recordings("ucddb/1.0.0")[0]  # doctest: +SKIP
     >>> raw = datasets.ucddb.prepare(first)  # doctest: +SKIP
     """
-    return filter_and_resample(_signals(recording.file), sfreq=CARD["sfreq"], mains=50.0)
+    # MNE opens EDF files by their ending only. Nothing is written beside the recordings.
+    with TemporaryDirectory() as folder:
+        link = Path(folder, recording.file.stem + ".edf")
+        link.symlink_to(recording.file.resolve())
+        raw = read_edf(link, lambda name: False)
+        units, _ = units_and_gaps(link, raw.info["sfreq"])
+    unknown = [n for n, u in zip(raw.ch_names, units, strict=True) if not u.endswith("V")]
+    raw.apply_function(lambda signal: _UNIT * signal, unknown)
+    raw.rename_channels(lambda name: re.sub(r"(?<=C[34])(?=A[12])", "-", name))
+    pick_electrodes(raw, CHANNELS).set_montage(template_montage(), verbose="error")
+    return filter_and_resample(raw, sfreq=CARD["sfreq"], mains=50.0)
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
@@ -159,37 +169,19 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> datasets.ucddb.CARD["classes"]
     ('W', 'N1', 'N2', 'N3', 'R')
     """
-    stages = _stages(recording.file)  # a night without stages fails before its signals are read
-    raw = prepare(recording).set_annotations(stages, verbose="error")
+    # A night without stages fails before its signals are read.
+    scores = recording.file.with_name(f"{recording.file.stem}_stage.txt")
+    if not scores.is_file():
+        raise ValueError(f"it has no stages: {scores.name} does not exist.")
+    names = [_CODES.get(code, "unscored") for code in scores.read_text(encoding="utf-8").split()]
+    onsets = WINDOW_SECONDS * np.arange(len(names))
+    raw = prepare(recording)
+    raw.set_annotations(mne.Annotations(onsets, WINDOW_SECONDS, names), verbose="error")
     targets = {
         name: SLEEP_STAGES.index(stage) for name, stage in aasm_stages(_CODES.values()).items()
     }
     windows = event_windows(raw, targets, WINDOW_SECONDS)
     return None if windows is None else name_classes(windows, SLEEP_STAGES)
-
-
-def _signals(file: Path) -> mne.io.BaseRaw:
-    # MNE opens EDF files by their ending only. Nothing is written beside the recordings.
-    with TemporaryDirectory() as folder:
-        link = Path(folder, file.stem + ".edf")
-        link.symlink_to(file.resolve())
-        raw = read_edf(link, lambda name: False)
-        units, _ = units_and_gaps(link, raw.info["sfreq"])
-    unknown = [n for n, u in zip(raw.ch_names, units, strict=True) if not u.endswith("V")]
-    raw.apply_function(lambda signal: _UNIT * signal, unknown)
-    raw.rename_channels(lambda name: re.sub(r"(?<=C[34])(?=A[12])", "-", name))
-    pick_electrodes(raw, CHANNELS)
-    return raw.set_montage(template_montage(), verbose="error")
-
-
-def _stages(file: Path) -> mne.Annotations:
-    """Return the stages of a night by the names of Rechtschaffen and Kales."""
-    scores = file.with_name(f"{file.stem}_stage.txt")
-    if not scores.is_file():
-        raise ValueError(f"it has no stages: {scores.name} does not exist.")
-    codes = scores.read_text(encoding="utf-8").split()
-    names = [_CODES.get(code, "unscored") for code in codes]
-    return mne.Annotations(WINDOW_SECONDS * np.arange(len(names)), WINDOW_SECONDS, names)
 
 
 RECIPE = Recipe("ucddb", CARD, recordings, prepare, cut)

@@ -150,7 +150,9 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> first = datasets.ysyw.recordings("challenge-2018/1.0.0")[0]  # doctest: +SKIP
     >>> raw = datasets.ysyw.prepare(first)  # doctest: +SKIP
     """
-    return filter_and_resample(_signals(recording.file), mains=60.0)
+    raw = read_wfdb(recording.file, lambda name: electrode_name(name) in CHANNELS)
+    pick_electrodes(raw, CHANNELS).set_montage(template_montage(), verbose="error")
+    return filter_and_resample(raw, mains=60.0)
 
 
 def cut(recording: Recording) -> EEGWindowsDataset | None:
@@ -179,17 +181,10 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> datasets.ysyw.CARD["classes"]
     ('W', 'N1', 'N2', 'N3', 'R')
     """
-    raw = _signals(recording.file)
-    raw.set_annotations(_stages(recording.file), verbose="error")
-    filter_and_resample(raw, mains=60.0)
+    stages = _stages(recording.file)  # a record without stages fails before its signals are read
+    raw = prepare(recording).set_annotations(stages, verbose="error")
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     return event_windows(raw, targets, WINDOW_SECONDS)
-
-
-def _signals(file: Path) -> mne.io.BaseRaw:
-    raw = read_wfdb(file, lambda name: electrode_name(name) in CHANNELS)
-    pick_electrodes(raw, CHANNELS)
-    return raw.set_montage(template_montage(), verbose="error")
 
 
 def _stages(file: Path) -> mne.Annotations:

@@ -335,7 +335,11 @@ def rereferenced(
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels
         return replace(derivation, reference=names)
-    if _is_bipolar(channel) or (own is not None and own in _names_of(reference)):
+    electrodes = [electrode_pair(name)[0] for name in names]
+    # What a channel with this reference has after its dash, such as M2 in C3-M2; linked ears are LE
+    suffix = "AVG" if reference == AVERAGE else electrodes[0] if len(electrodes) == 1 else None
+    suffix = "LE" if sorted(electrodes) == ["M1", "M2"] else suffix
+    if _is_bipolar(channel) or (own is not None and own == suffix):
         return derivation
     if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
         others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
@@ -343,7 +347,7 @@ def rereferenced(
             return None
     else:
         by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
-        others = [by_electrode.get(electrode, "") for electrode in _electrodes(reference)]
+        others = [by_electrode.get(electrode, "") for electrode in electrodes]
         if len(there := [name for name in others if name]) >= max(_MANY, len(others) / 2):
             others = there  # an average of many, of which some are missing
         if not all(others) or any(electrode_pair(name)[1] != own for name in others):
@@ -353,20 +357,6 @@ def rereferenced(
 
 def _is_bipolar(channel: str) -> bool:
     return "-" in electrode_name(channel)
-
-
-def _electrodes(reference: str) -> list[str]:
-    return [electrode_pair(name)[0] for name in reference.split(",")]
-
-
-def _names_of(reference: str) -> set[str]:
-    """Return what a channel with this reference has after its dash, such as M2 in C3-M2."""
-    if reference == AVERAGE:
-        return {"AVG"}
-    electrodes = _electrodes(reference)
-    if sorted(electrodes) == ["M1", "M2"]:
-        return {"LE"}  # linked ears
-    return set(electrodes) if len(electrodes) == 1 else set()
 
 
 def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
@@ -610,8 +600,11 @@ def prepare_recording(
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
     eeg_names = [ch["ch_name"] for ch in eeg]
-    if had.reference == CHANGED and _is_averaged(raw, eeg_names):
-        had = replace(had, reference=AVERAGE)
+    if had.reference == CHANGED and len(eeg_names) > 1:
+        first = raw.n_times // 2
+        block = raw.get_data(eeg_names, first, first + 1000, verbose="error")
+        if np.abs(block.mean(axis=0)).max() < 1e-4 * block.std():  # up to the precision of a file
+            had = replace(had, reference=AVERAGE)
     differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
     if (trained.reference, had.reference) == (AVERAGE, CHANGED):
         # Channels of an earlier average may be missing, so that another one is not the same.
@@ -631,34 +624,20 @@ def prepare_recording(
     if not chs_info:
         warn_of_other_names(raw.info["chs"])
     derived = [derivation for derivation, _ in places]
-    found, not_rereferenced = _with_reference(derived, to_apply.reference, eeg_names, names)
+    changed = [rereferenced(each, to_apply.reference, eeg_names, names) for each in derived]
+    failed = [d for d, after in zip(derived, changed, strict=True) if after is None]
+    if len({after.reference for after in changed if after and after.reference}) > 1:
+        failed = derived  # C3-M2 and C4-M1
+    # All or none: a model compares its channels.
+    found = derived if failed else [after for after in changed if after]
     return Prepared(
         raw=raw,
         name=name,
         missing=[name for name in wanted if name not in {d.name for d in found}],
         found=found,
-        not_rereferenced=not_rereferenced,
+        not_rereferenced=failed,
         differences=differing,
         sfreq=sfreq,
         signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=shortest),
         chs_info=[ch for _, ch in places],
     )
-
-
-def _is_averaged(raw: mne.io.BaseRaw, names: list[str]) -> bool:
-    """Whether the mean of channels is zero, up to the precision of a file."""
-    first = raw.n_times // 2
-    block = raw.get_data(names, first, first + 1000, verbose="error") if names else np.zeros((0, 0))
-    return len(names) > 1 and bool(np.abs(block.mean(axis=0)).max() < 1e-4 * block.std())
-
-
-def _with_reference(
-    derivations: list[Derivation], reference: str | None, eeg: list[str], found: list[str]
-) -> tuple[list[Derivation], list[Derivation]]:
-    """Return the channels with the reference of the model, and those that cannot have it."""
-    changed = [rereferenced(each, reference, eeg, found) for each in derivations]
-    failed = [d for d, after in zip(derivations, changed, strict=True) if after is None]
-    if len({after.reference for after in changed if after and after.reference}) > 1:
-        failed = derivations  # C3-M2 and C4-M1
-    # All or none: a model compares its channels.
-    return (derivations if failed else [after for after in changed if after]), failed

@@ -475,14 +475,6 @@ def annotations_of(
     return mne.Annotations(notes.onset - raw.first_time, notes.duration, texts)
 
 
-def _annotations_in(file: Path) -> mne.Annotations:
-    """Return the annotations in a recording, whose onsets may count from anywhere."""
-    try:
-        return mne.io.read_raw(file, verbose="error").annotations
-    except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
-        return mne.Annotations([], [], [])
-
-
 def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     """Return the annotations of a folder that are labels, in alphabetical order.
 
@@ -503,8 +495,14 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     """
     long, instant = set(), set()
     for file in files:
-        table = table_beside(file, "events")
-        for one in _events_in(table) if table else _annotations_in(file):
+        if table := table_beside(file, "events"):
+            found = _events_in(table)
+        else:
+            try:  # reading the recording raises the full message
+                found = mne.io.read_raw(file, verbose="error").annotations
+            except (ValueError, OSError, RuntimeError):
+                continue
+        for one in found:
             name = label_text(one["description"])
             if is_gap(name) or is_bad(name) or name.upper().startswith("EDGE"):
                 continue

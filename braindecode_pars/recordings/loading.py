@@ -406,8 +406,20 @@ def set_splits(
     >>> sorted(windows.split("split"))
     ['test', 'train', 'valid']
     """
+    pairs: Iterable[tuple[Any, str]]
+    if isinstance(splits, Mapping):
+        pairs = splits.items()
+    else:  # subjects without a split in a file are left out
+        table = read_table(splits, Path())
+        column = "participant_id" if "participant_id" in table else "subject"
+        if not {column, "split"} <= set(table):
+            raise ValueError(
+                f"{splits} needs columns 'subject' and 'split', and has {', '.join(table)}."
+            )
+        table = table.dropna(subset=["split"])
+        pairs = zip(table[column], table["split"], strict=True)
     split_of: dict[str, str] = {}
-    for subject, split in _pairs(splits):
+    for subject, split in pairs:
         before = split_of.setdefault(subject_key(subject), split)
         if before != split:
             raise ValueError(f"Subject {subject} is in the splits {before!r} and {split!r}.")
@@ -425,20 +437,6 @@ def set_splits(
         )
     windows_ds.set_description({"split": found}, overwrite=True)
     return windows_ds
-
-
-def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
-    """Return pairs of subject and split; subjects without a split in a file are left out."""
-    if isinstance(splits, Mapping):
-        return splits.items()
-    table = read_table(splits, Path())
-    subject = "participant_id" if "participant_id" in table else "subject"
-    if not {subject, "split"} <= set(table):
-        raise ValueError(
-            f"{splits} needs columns 'subject' and 'split', and has {', '.join(table)}."
-        )
-    table = table.dropna(subset=["split"])
-    return zip(table[subject], table["split"], strict=True)
 
 
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:

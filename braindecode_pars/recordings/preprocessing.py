@@ -45,14 +45,19 @@ def _are_positive(values: Sequence[Any]) -> bool:
     return are_numbers and all(0 < value < math.inf for value in values)
 
 
-def _is_band(band: tuple) -> bool:
-    edges = [edge for edge in band if edge is not None]
-    return len(band) == 2 and _are_positive(edges) and edges == sorted(set(edges))
-
-
 _RULES = dict(
     sfreq=optional(positive()),
-    band=optional(Rule("two rising edges in Hz, such as (0.3, None)", (tuple,), _is_band)),
+    band=optional(
+        Rule(
+            "two rising edges in Hz, such as (0.3, None)",
+            (tuple,),
+            lambda band: (
+                len(band) == 2
+                and _are_positive(edges := [edge for edge in band if edge is not None])
+                and edges == sorted(set(edges))
+            ),
+        )
+    ),
     notch=optional(Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
     reference=optional(instance("a text", str)),
     scale=optional(positive()),
@@ -348,12 +353,12 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
     further = any(freq < top for freq in _lacking(found, trained))
     absent, reordered = _compare_channels(trained.channels, found.channels)
     rows = (
-        ("sfreq", _differ(trained.sfreq, found.sfreq), "resample"),
+        ("sfreq", not are_close(trained.sfreq, found.sfreq), "resample"),
         ("notch", missing or further, None if further else "notch_filter"),
         ("reference", _references_differ(trained, found), _reference_repair(trained, found)),
-        ("scale", _differ(trained.scale, found.scale), "rescale"),
+        ("scale", not are_close(trained.scale, found.scale), "rescale"),
         ("channels", absent or reordered, None if absent else "pick"),
-        ("window_seconds", _differ(trained.window_seconds, found.window_seconds), "cut"),
+        ("window_seconds", not are_close(trained.window_seconds, found.window_seconds), "cut"),
     )
     differing = _band_difference(trained, found)
     for name, differs, repair in rows:
@@ -429,10 +434,6 @@ def _references_differ(trained: Preprocessing, found: Preprocessing) -> bool:
 def are_close(one: float | None, other: float | None) -> bool:
     """Whether two frequencies or lengths are known, and the same up to one percent."""
     return one is not None and other is not None and math.isclose(one, other, rel_tol=_TOLERANCE)
-
-
-def _differ(one: float | None, other: float | None) -> bool:
-    return None not in (one, other) and not are_close(one, other)
 
 
 def _top(each: Preprocessing) -> float:
@@ -528,10 +529,18 @@ def recorded(
     complete = bool(found) and all(step.is_known for step in found)
     found = [step for step in found if step.is_of_eeg]
     kinds = {step.kwargs.get("method", "fir") for step in found if step.name == "filter"}
+    filters: list[Any] = [step.kwargs.get("freqs") for step in found if step.name == "notch_filter"]
+    is_searched = any(freqs is None for freqs in filters)  # MNE searched the frequencies itself
+    notch = {
+        float(freq)
+        for freqs in (() if is_searched else filters)
+        for freq in np.atleast_1d(freqs)
+        if freq < sfreq / 2
+    }
     return Preprocessing(
         sfreq=sfreq,
         band=_band(info, found, sfreq, complete),
-        notch=_notch(found, sfreq, complete),
+        notch=tuple(sorted(notch)) if notch or (complete and not is_searched) else None,
         reference=_reference(info, found, complete),
         scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
         # FIR filters, MNE's default, are not named.
@@ -564,14 +573,6 @@ def _band(
 def _rounded(frequency: float) -> float:
     """Return a frequency without the digits that single precision in a file adds."""
     return float(f"{frequency:.6g}")
-
-
-def _notch(steps: list[Step], sfreq: float, complete: bool) -> tuple[float, ...] | None:
-    filters: list[Any] = [step.kwargs.get("freqs") for step in steps if step.name == "notch_filter"]
-    if any(freqs is None for freqs in filters):  # MNE searched the frequencies itself
-        return None
-    freqs = {float(freq) for freqs in filters for freq in np.atleast_1d(freqs) if freq < sfreq / 2}
-    return tuple(sorted(freqs)) if freqs or complete else None
 
 
 def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> str | None:

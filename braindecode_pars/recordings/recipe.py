@@ -154,12 +154,23 @@ class Recipe:
         finding, cutting = self._divided(self.cut or self.prepare, settings)
         found = self.recordings(path, subjects, **finding)
         if self.leave_out is not None:
-            found = self._included(found, exclude, verbose)
+            # Before any file is opened
+            kept, excluded = self.leave_out(found, exclude)
+            if not exclude:
+                warn_user(self.overlap)
+            elif verbose:
+                counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
+                log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
+            if not kept:
+                raise ValueError(
+                    f"exclude removes all of {count_subjects(found)}; none is left to read."
+                )
+            found = kept
         elif exclude:
             raise ValueError(f"{self.card['name']} shares no subjects with others to exclude.")
         if self.cut is not None:
             found = self._with_labels(found, are_requested=subjects is not None)
-        read = self.cut or partial(_unlabelled_windows, self.prepare)
+        read = self.cut or (lambda one, **given: fixed_windows(self.prepare(one, **given)))
         return read_corpus(
             found,
             partial(read, **cutting),
@@ -343,33 +354,10 @@ class Recipe:
             )
         return labelled
 
-    def _included(
-        self, found: list[Recording], exclude: Sequence[str | PathLike | Iterable], verbose: int
-    ) -> list[Recording]:
-        """Return the recordings of people who are not excluded, before any file is opened."""
-        assert self.leave_out is not None
-        kept, excluded = self.leave_out(found, exclude)
-        if not exclude:
-            warn_user(self.overlap)
-        elif verbose:
-            counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
-            log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
-        if not kept:
-            raise ValueError(
-                f"exclude removes all of {count_subjects(found)}; none is left to read."
-            )
-        return kept
-
 
 def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the keyword arguments of a function of a recipe, with their defaults."""
     return getattr(function, "__kwdefaults__", None) or {}
-
-
-def _unlabelled_windows(
-    prepare: Callable[..., mne.io.BaseRaw], recording: Recording, **settings: Any
-) -> EEGWindowsDataset | None:
-    return fixed_windows(prepare(recording, **settings))
 
 
 @dataclass(frozen=True)

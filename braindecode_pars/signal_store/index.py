@@ -315,8 +315,21 @@ class LabelWriter:
                 f"{next(iter(pieces))} and recordings before it have labels of different types "
                 f"({', '.join(sorted(map(str, kinds)))}); use one type."
             )
-        rows = [_rows(name, piece, description, sfreq) for name, piece in pieces.items()]
-        self.content += "".join([*([] if self.content else [_COLUMNS]), *rows]).encode()
+        self.content += b"" if self.content else _COLUMNS.encode()
+        for name, piece in pieces.items():
+            start, stop = piece["i_start_in_trial"], piece["i_stop_in_trial"]
+            columns = dict(
+                recording=name,
+                onset=start / sfreq,
+                duration=(stop - start) / sfreq,
+                label=piece["target"],
+                # Split and fold are for the reader of the table.
+                split=description.get("split", ""),
+                fold=description.get("fold", ""),
+                i_window_in_trial=piece["i_window_in_trial"],
+            )
+            rows = pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
+            self.content += rows.encode()
         self.n_windows += len(labels)
         self.kind = kinds.pop()
 
@@ -328,21 +341,6 @@ class LabelWriter:
         replace_file(self.table, content)
         described = dict(n_windows=self.n_windows, n_bytes=len(content), kind=self.kind)
         return {**described, "checksum": checksum_of(content)}
-
-
-def _rows(name: str, labels: pd.DataFrame, description: Mapping[str, Any], sfreq: float) -> str:
-    """Return rows of the table. Split and fold are for the reader of the table."""
-    start, stop = labels["i_start_in_trial"], labels["i_stop_in_trial"]
-    columns = dict(
-        recording=name,
-        onset=start / sfreq,
-        duration=(stop - start) / sfreq,
-        label=labels["target"],
-        split=description.get("split", ""),
-        fold=description.get("fold", ""),
-        i_window_in_trial=labels["i_window_in_trial"],
-    )
-    return pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:

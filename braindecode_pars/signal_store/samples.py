@@ -6,7 +6,7 @@ Recordings are read, prepared and encoded in parallel; results keep the order of
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import joblib
@@ -313,10 +313,14 @@ def _encoded(
         positions=positions,
         preprocessing=preparation.recorded(piece, source.steps, ch_names, sfreq).known(),
     )
+    # The amplitude of parts of the recording, at equal distances
+    length = min(_CROP, n_times)
+    numbers = spread_out(n_times // length, N_WINDOWS)
+    parts = (signals[:, i * length : (i + 1) * length] for i in numbers)
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[samples.coarse]),
-        amplitude=amplitude_problem(_crops(signals)),
+        amplitude=amplitude_problem(parts),
     )
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
     found_problems = [(kind, text) for kind, text in problems.items() if text]
@@ -327,10 +331,3 @@ def _encoded(
 def _shortest(values: np.ndarray) -> list[float]:
     """Convert single-precision numbers to floats with the fewest digits, for a short index."""
     return [float(str(value)) for value in values]
-
-
-def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield parts of a recording, at equal distances."""
-    length = min(_CROP, signals.shape[1])
-    for number in spread_out(signals.shape[1] // length, N_WINDOWS):
-        yield signals[:, number * length : (number + 1) * length]

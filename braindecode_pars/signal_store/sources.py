@@ -275,14 +275,37 @@ def find_sources(recordings: Any, subject: Subject) -> list[Source]:
         raise TypeError("subject= is for a folder of files; a dataset has descriptions.")
     corpora = corpora_of(recordings)
     if corpora:
-        return [source for corpus in corpora for source in _sources_in_corpus(corpus)]
+        return [
+            Source(
+                f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
+                {"corpus": corpus.name, **_plain(recording.description)},
+                _state_of(
+                    files_beside(recording.file)  # new labels are another recording, too
+                    if isinstance(corpus, LabelledCorpus)
+                    else _parts_of(recording.file)
+                ),
+                recording.file,
+                why_unreadable(recording.file),
+                partial(corpus.read, recording),
+            )
+            for corpus in corpora
+            for recording in corpus.recordings
+        ]
     sources = [
         _source_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))
     ]
     # The windows are stored if any of them has a label.
     tables = [source.labels for source in sources if source.labels is not None]
-    labelled = any((table["target"] != UNLABELED).any() for table in tables)
-    return [_labelled(source) if labelled else replace(source, labels=None) for source in sources]
+    if not any((table["target"] != UNLABELED).any() for table in tables):
+        return [replace(source, labels=None) for source in sources]
+    # Then their checksum is a part of the state of a recording.
+    names = ["i_start_in_trial", "i_stop_in_trial", "i_window_in_trial", "target"]
+    for i, source in enumerate(sources):
+        if source.labels is not None:
+            columns = [source.labels[name].tolist() for name in names]
+            checksum = checksum_of(json.dumps(columns).encode())
+            sources[i] = replace(source, state={**source.state, "labels": checksum})
+    return sources
 
 
 def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
@@ -310,23 +333,6 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
                 f"{', '.join(found)}; make a store for each."
             )
     return corpora
-
-
-def _sources_in_corpus(corpus: ContinuousCorpus) -> list[Source]:
-    """Return the recordings of a recipe."""
-    # New labels are another recording, too.
-    beside = files_beside if isinstance(corpus, LabelledCorpus) else _parts_of
-    return [
-        Source(
-            f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
-            {"corpus": corpus.name, **_plain(recording.description)},
-            _state_of(beside(recording.file)),
-            recording.file,
-            why_unreadable(recording.file),
-            partial(corpus.read, recording),
-        )
-        for recording in corpus.recordings
-    ]
 
 
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
@@ -363,16 +369,6 @@ def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any]
     )
     steps = tuple(getattr(dataset, "raw_preproc_kwargs", None) or ())
     return Source(name, _plain(entries), state, raw, labels=labels, steps=steps)
-
-
-def _labelled(source: Source) -> Source:
-    """Add a checksum of the windows and labels to the state of a source that has some."""
-    if source.labels is None:
-        return source
-    names = ("i_start_in_trial", "i_stop_in_trial", "i_window_in_trial", "target")
-    columns = [source.labels[name].tolist() for name in names]
-    checksum = checksum_of(json.dumps(columns).encode())
-    return replace(source, state={**source.state, "labels": checksum})
 
 
 def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:

@@ -108,7 +108,16 @@ def pick_for_fit(
         common ones are used, and when matched channels name different references.
     """
     if channels is not None:
-        return _pick_named(windows, channels)
+        names = check_channels(channels)
+        if windows.chs_info is None:
+            raise ValueError(
+                f"channels={names} needs channel names, but the windows have none; pick the rows "
+                "of the array instead."
+            )
+        matched, problem = _match_good(windows, names, "they are in channels=")
+        if problem:
+            raise ValueError(problem)
+        return _picked(windows, names, matched)
     windows = pick_eeg(windows)
     montages = windows.montages
     sizes = {None if m.chs_info is None else len(m.names) for m in montages}
@@ -186,8 +195,12 @@ def pick_as_fitted(
         )
     montages = windows.montages
     _warn_of_references(fitted, montages, found)
-    pairs = zip(montages, found, strict=True)
-    return windows.with_montages([_fitted_or_eeg(m, places, chs_info) for m, places in pairs])
+    picked = []
+    for montage, places in zip(montages, found, strict=True):
+        kept = [pair for pair in zip(places, chs_info, strict=True) if pair[0] is not None]
+        own = montage.pick(*map(list, zip(*kept, strict=True))) if kept else _eeg_of(montage)
+        picked.append(own)
+    return windows.with_montages(picked)
 
 
 def check_channels(channels: Sequence[str]) -> list[str]:
@@ -214,19 +227,6 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     return names
 
 
-def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
-    names = check_channels(channels)
-    if windows.chs_info is None:
-        raise ValueError(
-            f"channels={names} needs channel names, but the windows have none; pick the rows of "
-            "the array instead."
-        )
-    found, problem = _match_good(windows, names, "they are in channels=")
-    if problem:
-        raise ValueError(problem)
-    return _picked(windows, names, found)
-
-
 def _picked(windows: Windows, names: list[str], found: list[list[int | None]]) -> Windows:
     """Return the windows with these channels, which all montages have; the first describes them."""
     montages = windows.montages
@@ -248,13 +248,6 @@ def _eeg_of(montage: Montage) -> Montage:
             "their types with raw.set_channel_types, or list the channels to use in channels=."
         )
     return montage.pick(np.flatnonzero(good).tolist())
-
-
-def _fitted_or_eeg(montage: Montage, places: list[int | None], chs_info: list[dict]) -> Montage:
-    kept = [(place, ch) for place, ch in zip(places, chs_info, strict=True) if place is not None]
-    if not kept:
-        return _eeg_of(montage)
-    return montage.pick([place for place, _ in kept], [ch for _, ch in kept])
 
 
 def _match_good(
