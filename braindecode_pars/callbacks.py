@@ -141,15 +141,12 @@ class Pretraining(Callback):
                 n_times=self.n_times,
                 sfreq=sfreq,
                 callbacks=self.callbacks,
-                on_end=self._store,
+                on_end=lambda pretraining: setattr(self, "net_", pretraining),
                 verbose=self.verbose,
             )
         except KeyboardInterrupt:
             self.interrupted_ = True
             raise
-
-    def _store(self, pretraining: PretrainingNet) -> None:
-        self.net_ = pretraining
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         if self.interrupted_:  # skorch catches KeyboardInterrupt without raising it again

@@ -18,11 +18,8 @@ from skorch.utils import noop
 from torch import Tensor
 from torch.utils.data import Subset
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters
-from braindecode_pars._common.computing import TrainingNet, find_device, seeded
+from braindecode_pars._common import checks, computing, tables
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
-from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import (
     NO_DECAY,
     EnoughSteps,
@@ -57,7 +54,7 @@ _RULES = dict(
 _FIRST_PASS = 1
 
 #: History column -> name in the progress bar. Columns that the history lacks are not shown.
-_SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
+_SHOWN = {tables.RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
 
 
 def pretrain_encoder(
@@ -140,15 +137,15 @@ def pretrain_encoder(
     >>> net.task_.encoder is encoder, len(net.history)
     (True, 2)
     """
-    check_parameters(locals(), _RULES, "pretrain_encoder")
+    checks.check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or noop
     is_ready = getattr(windows, "is_single_channel", False)
     examples = windows if is_ready else SingleChannelWindows(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
-    device = None if settings.device is None else find_device(settings.device)
+    device = None if settings.device is None else computing.find_device(settings.device)
     draw_device = device or next(encoder.parameters()).device
-    with nullcontext() if seed is None else seeded(seed, draw_device):
+    with nullcontext() if seed is None else computing.seeded(seed, draw_device):
         given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
         task = make_task(settings.task, task_params=dict(settings.task_params), **given)
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
@@ -240,7 +237,7 @@ class RelativeLoss(Callback):
             parts = part_losses(*y_pred)
         size = get_len(batch[0])
         for name, loss in parts.items():
-            key = f"{RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
+            key = f"{tables.RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
             # Tensors stay on the device; float() would wait for a GPU.
             total[0] += loss.detach() * size
@@ -254,7 +251,7 @@ class RelativeLoss(Callback):
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
 
 
-class PretrainingNet(TrainingNet):
+class PretrainingNet(computing.TrainingNet):
     """A skorch net for pretext tasks.
 
     ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
@@ -354,15 +351,14 @@ class PretrainingNet(TrainingNet):
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
         """Let the task measure signals before the first step."""
-        prepare = getattr(self.task_, "prepare", noop)
-        prepare(partial(self.draw_signals, X, y))
+        getattr(self.task_, "prepare", noop)(partial(self.draw_signals, X, y))
 
     def draw_signals(self, X: Any, y: Any, n: int) -> Tensor:
         """Return random training signals, shape (n, n_times), the same in every call.
 
         Each window gives as many as the others; of windows of several channels, these are crops.
         """
-        with seeded(_FIRST_PASS, self.compute_device):
+        with computing.seeded(_FIRST_PASS, self.compute_device):
             windows, _ = self.get_split_datasets(X, y)
             order = torch.randperm(len(windows))
             part = Subset(windows, order[torch.arange(n) % len(order)].tolist())
@@ -371,6 +367,10 @@ class PretrainingNet(TrainingNet):
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         # Validation: the same random draws in every epoch.
-        same = nullcontext() if training else seeded(self.validation_seed, self.compute_device)
+        same = (
+            nullcontext()
+            if training
+            else computing.seeded(self.validation_seed, self.compute_device)
+        )
         with same:
             return super().run_single_epoch(iterator, training, *args, **kwargs)

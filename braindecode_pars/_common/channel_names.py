@@ -300,7 +300,13 @@ def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
     >>> channel_keys(["EEG T3-REF", "Cz"], ["cz", "T7"])
     [['T7', 'CZ'], ['CZ', 'T7']]
     """
-    electrodes = [[*map(_electrode_key, names)] for names in recordings]
+    electrodes = [
+        [
+            "-".join(_SAME_ELECTRODE.get(part, part) for part in electrode_name(name).split("-"))
+            for name in names
+        ]
+        for names in recordings
+    ]
     ambiguous = {key for keys in electrodes for key, n in Counter(keys).items() if n > 1}
     return [
         [f"={name}" if key in ambiguous else key for name, key in zip(names, keys, strict=True)]
@@ -366,10 +372,6 @@ def _bare_name(channel: str) -> str:
 def _one_name(name: str) -> str:
     """Return the one name of an electrode, or of a reference, that has several."""
     return _SAME_ELECTRODE.get(name) or _SAME_REFERENCE.get(name, name)
-
-
-def _electrode_key(channel: str) -> str:
-    return "-".join(_SAME_ELECTRODE.get(name, name) for name in electrode_name(channel).split("-"))
 
 
 def template_montage() -> mne.channels.DigMontage:

@@ -337,7 +337,8 @@ def write_checked(path: Path, content: Mapping[str, Any]) -> None:
     ...     read_checked(Path(folder, "a.json"))
     {'sfreq': 200.0}
     """
-    replace_file(path, to_json({**content, "checksum": _checksum_of(content)}))
+    checksum = checksum_of(to_json(content).encode())
+    replace_file(path, to_json({**content, "checksum": checksum}))
 
 
 def read_checked(path: Path) -> dict[str, Any]:
@@ -351,13 +352,9 @@ def read_checked(path: Path) -> dict[str, Any]:
         When the file was damaged or edited.
     """
     content = read_json(path)
-    if content.pop("checksum", None) != _checksum_of(content):
+    if content.pop("checksum", None) != checksum_of(to_json(content).encode()):
         raise ValueError(f"{path} does not match its checksum.")
     return content
-
-
-def _checksum_of(content: Mapping[str, Any]) -> str:
-    return checksum_of(to_json(content).encode())
 
 
 def changed_settings(

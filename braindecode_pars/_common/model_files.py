@@ -19,8 +19,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.computing import seeded
+from braindecode_pars._common import checks, computing
 from braindecode_pars._common.files import (
     as_read,
     check_may_write,
@@ -170,7 +169,7 @@ def build_and_load(
     ValueError
         As in :func:`load_tensors`; when the module cannot be built, such as one of a newer version.
     """
-    with described_in(source), seeded(0):  # the initial weights are replaced
+    with described_in(source), computing.seeded(0):  # the initial weights are replaced
         module = build()
     return module, load_tensors(module, tensors, source, strict=strict)
 
@@ -441,17 +440,17 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
         When the readable copy differs from the model file, which alone is read.
     """
     folder, kinds = model_folder(source, **options), kinds or tuple(MODEL_FILES)
-    files = _files_in(folder)
+    found = _files_in(folder)
     wanted = " or ".join(kinds)
-    if not files:
+    if not found:
         names = " or ".join(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
         raise FileNotFoundError(f"{folder} does not contain a saved {wanted}: it has no {names}.")
-    if len(files) > 1:
+    if len(found) > 1:
         raise ValueError(
             f"{folder} contains two models, {' and '.join(_WEIGHTS)}; move one of them into "
             "another folder."
         )
-    (file,) = files
+    (file,) = found
     model = unpack(file.read_bytes(), file)
     if model.kind not in kinds:
         advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""
@@ -459,7 +458,7 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     # Also after a save that was killed between the two files.
     copy = folder / MODEL_FILES[model.kind][1]
     if copy.is_file() and copy.read_bytes() != _readable(model.description):
-        warn_user(f"{copy} differs from the description in {file.name} and is ignored.")
+        checks.warn_user(f"{copy} differs from the description in {file.name} and is ignored.")
     return model
 
 

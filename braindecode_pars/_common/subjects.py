@@ -150,34 +150,18 @@ def public_corpora(subjects: Iterable) -> list[str]:
     return sorted({corpus for corpus, _ in map(_parts, subjects) if corpus in CORPORA})
 
 
-def is_of_corpus(subject: Any) -> bool:
-    """Whether the name of a subject has a corpus of a recipe in front.
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.subjects import is_of_corpus
-    >>> is_of_corpus("physionet_mi:7"), is_of_corpus("study:Berta"), is_of_corpus(7)
-    (True, False, False)
-    """
-    return _parts(subject)[0] in CORPORA
-
-
 def _parts(subject: Any) -> tuple[str | None, Any]:
     """Return the corpus, in lower case, and the name without it."""
     found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
     return (normalized(found["corpus"]).casefold(), found["name"]) if found else (None, subject)
 
 
-def _name_key(subject: Any) -> str:
-    name = normalized(str(subject)).strip().casefold().removeprefix("sub-")
-    number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
-    return str(int(number["whole"])) if number else name
-
-
 def _key(subject: Any) -> tuple[str | None, str]:
     """Return the corpus, or the family of corpora with people in common, and the name's key."""
-    corpus, name = _parts(subject)
-    return _FAMILIES.get(corpus, corpus), _name_key(name)
+    corpus, given = _parts(subject)
+    name = normalized(str(given)).strip().casefold().removeprefix("sub-")
+    number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
+    return _FAMILIES.get(corpus, corpus), str(int(number["whole"])) if number else name
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:

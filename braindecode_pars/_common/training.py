@@ -21,9 +21,7 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback, EarlyStopping
 from torch.utils.data import Dataset
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, warn_user
-from braindecode_pars._common.tables import RELATIVE, loss_columns
+from braindecode_pars._common import checks, tables
 
 _SCHEDULE_RULES = dict(
     warmup=checks.share(),
@@ -92,7 +90,7 @@ class WarmupCosine(Callback):
         return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
+        checks.check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
         self.epoch_ = self.first_epoch - 1
         # Each parameter group keeps its own full learning rate, under torch's name for it.
         for group in net.optimizer_.param_groups:
@@ -217,7 +215,7 @@ class ProgressLine(Callback):
     first_epoch: int = 0
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
+        checks.check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
         self.bar_: Any = None
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
@@ -308,7 +306,7 @@ class EnoughSteps(Callback):
         needed = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
         n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
         if n_steps < needed < math.inf:
-            warn_user(
+            checks.warn_user(
                 f"{self.phase} has {_steps(n_steps)}, too few for weights to move by "
                 f"{100 * self.share:.0f} % of their size: that takes about {_steps(needed)}. Train "
                 "for more epochs, with smaller batches, or at a higher learning rate.",
@@ -341,11 +339,11 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
         Number of steps in an epoch.
     """
     # An epoch that was cut short has no losses.
-    losses = [row[RELATIVE] for row in history if RELATIVE in row]
+    losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
     last = losses[-max(1, len(losses) // 10) :]
     relative = sum(last) / len(last) if last else 0.0
     if relative > AT_CHANCE:
-        warn_user(
+        checks.warn_user(
             f"Pretraining ended at {relative:.3f} of the loss at chance after "
             f"{_steps(len(losses) * steps_per_epoch)}. Compare its encoder with one that is not "
             "pretrained (pretext=None), or pretrain for more epochs or on more windows.",
@@ -368,13 +366,13 @@ def warn_of_validation(
         What this prediction is, for the warning.
     """
     if len(losses) > 1 and losses[0] <= min(losses[1:]):
-        warn_user(
+        checks.warn_user(
             f"The validation loss never fell after the first of {len(losses)} epochs. Lower "
             "finetune_lr, or train and validate on more subjects.",
             ConvergenceWarning,
         )
     if min(losses, default=-math.inf) >= chance:
-        warn_user(
+        checks.warn_user(
             f"The validation loss was never below {chance:.3f}, that of {constant} for every "
             "window. Labels may be better than chance all the same: look at a score. If they are "
             "not, check the labels, or train for more epochs or on more subjects.",
@@ -426,7 +424,7 @@ NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
     """Return what a table needs of a row of a skorch history: its epoch, losses and marks."""
-    kept = {"epoch", RESTORED, *loss_columns(row)}
+    kept = {"epoch", RESTORED, *tables.loss_columns(row)}
     return {name: value for name, value in row.items() if name in kept}
 
 
@@ -437,5 +435,5 @@ def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataF
         for phase, history in phases.items()
         for row in history
     ]
-    losses = loss_columns({name for row in rows for name in row})
+    losses = tables.loss_columns({name for row in rows for name in row})
     return pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *losses])

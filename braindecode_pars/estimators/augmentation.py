@@ -141,18 +141,15 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
             f"arguments; got {given!r}."
         )
     arguments = {"name": given} if isinstance(given, str) else dict(given)
-    name, known = arguments.pop("name", None), _transforms()
+    name = arguments.pop("name", None)
+    # Those that change windows and no labels
+    others = (Transform, IdentityTransform, Compose, Mixup)
+    classes = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
+    own = {key: c for key, c in classes.items() if issubclass(c, Transform) and c not in others}
+    known: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise, **own}
     if name not in known:
         raise ValueError(f"Unknown augmentation {name!r}; known are {', '.join(known)}.")
     probability = inspect.signature(known[name]).parameters["probability"]
     if probability.default is inspect.Parameter.empty:
         arguments = {"probability": _BY_NAME, **arguments}
     return known[name](**arguments)
-
-
-def _transforms() -> dict[str, type[Transform]]:
-    """Return the transforms that change windows and no labels, by name."""
-    others = (Transform, IdentityTransform, Compose, Mixup)
-    classes = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
-    own = {name: c for name, c in classes.items() if issubclass(c, Transform) and c not in others}
-    return {"ChannelNoise": ChannelNoise, **own}

@@ -4,55 +4,34 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common import computing, model_files, settings
+from braindecode_pars._common import computing, model_files
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
+from braindecode_pars.estimators import costs, windows_estimator
 from braindecode_pars.estimators.encoder_start import (
+    EncoderEstimator,
     EncoderStart,
-    count_encoder_parameters,
     encoder_start,
     further_windows,
 )
-from braindecode_pars.estimators.windows_estimator import (
-    WindowsEstimator,
-    batches,
-    check_finite,
-    check_n_chans,
-    fitted_history,
-    read_to_predict,
-    read_windows,
-    remember_windows,
-    training,
-    without_training,
-)
 from braindecode_pars.models import embed_signals
-from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.saved import (
-    SavedEstimator,
-    describe_encoder,
-    encoder_digest,
-    load_encoder,
-)
-from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import once
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.pretrained import saved
+from braindecode_pars.windows import Windows, once
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEmbedder(TransformerMixin, SavedEstimator, WindowsEstimator):
+class PARSEmbedder(TransformerMixin, EncoderEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
@@ -109,32 +88,8 @@ random_state, verbose, checkpoint_dir
     True
     """
 
-    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
-    pretext_params: dict[str, Any] | None = None
-    encoder: Any = None
-    continue_pretraining: bool = False
     pooling: str = "auto"
     layer: int = -1
-    sfreq: float | None = None
-    preprocessing: Preprocessing | dict[str, Any] | None = None
-    channels: list[str] | None = None
-    patch_seconds: float = 1.0
-    embed_dim: int = 64
-    num_layers: int = 2
-    num_heads: int = 4
-    mlp_dim: int = 128
-    tokenizer: str = "spectral"
-    pretrain_epochs: int | None = None
-    pretrain_batch_size: int = settings.BATCH_SIZE
-    pretrain_lr: float = settings.LEARNING_RATE
-    pretrain_callbacks: list | None = None
-    weight_decay: float = settings.WEIGHT_DECAY
-    precision: str = "float32"
-    compile: bool = False
-    device: str = "auto"
-    random_state: Any = None
-    verbose: int = 1
-    checkpoint_dir: str | Path | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -169,19 +124,26 @@ random_state, verbose, checkpoint_dir
         sklearn.exceptions.ConvergenceWarning
             As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
-        with training(self) as seeds:
+        with windows_estimator.training(self) as seeds:
             start, windows = self._begin(X, groups)
             further = further_windows(self, unlabeled, windows)
             self.encoder_ = PatchEncoder(**start.sizes)
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
-                start.pretrain(self.encoder_, [windows, *further], seeds.pretraining, self._keep)
+                start.pretrain(
+                    self.encoder_,
+                    [windows, *further],
+                    seeds.pretraining,
+                    lambda task: setattr(self, "task_", task.cpu()),
+                )
             finally:
                 self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
 
     def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
-        windows = read_windows(self, X, None, groups, any_montage=self.pooling != "channels")
+        windows = windows_estimator.read_windows(
+            self, X, None, groups, any_montage=self.pooling != "channels"
+        )
         start = encoder_start(self, windows)
         self._choose_pooling()
         return start, windows
@@ -191,10 +153,7 @@ random_state, verbose, checkpoint_dir
         if self.pooling == "auto":  # an empty list of channels means that they differ
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
 
-    def _keep(self, task: PretextTask) -> None:
-        self.task_ = task.cpu()
-
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -212,20 +171,11 @@ random_state, verbose, checkpoint_dir
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        with without_training(self) as (embedder, _):
-            return embedder_cost(*embedder._begin(X, groups))
-
-    def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use."""
-        return count_encoder_parameters(self, X)
+        with windows_estimator.without_training(self) as (embedder, _):
+            return costs.embedder_cost(*embedder._begin(X, groups))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses of pretraining, one row per epoch, as in :class:`PARSClassifier`."""
-        return fitted_history(self)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return one embedding vector per window.
@@ -252,30 +202,32 @@ random_state, verbose, checkpoint_dir
         """
         check_is_fitted(self)
         if self.pooling_ == "auto":  # an encoder without a fit: the first windows decide, as in fit
-            remember_windows(self, read_windows(self, X, any_montage=True))
+            windows_estimator.remember_windows(
+                self, windows_estimator.read_windows(self, X, any_montage=True)
+            )
             self._choose_pooling()
         any_montage = self.pooling_ != "channels"
-        windows = read_to_predict(self, X, any_montage=any_montage)
+        windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
         return once.computed_once(self._key, windows, self._embedded)["features"]
 
     def _key(self) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
         names = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
-        return type(self), encoder_digest(self.encoder_), self.layer, self.pooling_, names
+        return type(self), saved.encoder_digest(self.encoder_), self.layer, self.pooling_, names
 
     def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
         with torch.inference_mode():
-            for batch in batches(windows, encoder.patch_size, device):
+            for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 if self.pooling_ == "channels":
-                    check_n_chans(self, batch.shape[1])
+                    windows_estimator.check_n_chans(self, batch.shape[1])
                 # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
                 channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
                 embedded.append(_pool(channels, self.pooling_).cpu())
-        return {"features": check_finite(torch.cat(embedded)).numpy()}
+        return {"features": windows_estimator.check_finite(torch.cat(embedded)).numpy()}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the column names of ``transform``.
@@ -301,7 +253,7 @@ random_state, verbose, checkpoint_dir
         return np.asarray(names, dtype=object)
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        description = describe_encoder(self.encoder_, self.encoder_card_)
+        description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "pooling": self.pooling_,
             "windows": {
@@ -326,7 +278,7 @@ random_state, verbose, checkpoint_dir
         """Return a saved embedder, or an embedder with the encoder of another model."""
         if model_files.EMBEDDER in model_files.kinds_in(folder):
             return cls.load(folder, device=device, strict=strict)
-        pretrained = load_encoder(folder, strict=strict)
+        pretrained = saved.load_encoder(folder, strict=strict)
         # Windows of any montage, unit and length: none was fitted.
         embedder = cls(encoder=str(source), device=device)
         unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
@@ -342,6 +294,4 @@ def _pool(channels: Tensor, pooling: str) -> Tensor:
     if pooling == "channels":
         return channels.flatten(1)
     mean = channels.mean(dim=1)  # (batch, embed_dim)
-    if pooling == "mean":
-        return mean
-    return torch.cat([mean, channels.std(dim=1, correction=0)], dim=1)
+    return mean if pooling == "mean" else torch.cat([mean, channels.std(1, correction=0)], dim=1)

@@ -7,62 +7,89 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common import checks, computing, tables
-from braindecode_pars._common.settings import PretrainingSettings
-from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.windows_estimator import (
-    advice,
-    preprocessing_of,
-    read_windows,
-    remember_windows,
-    warn_of_differences,
-    without_training,
+from braindecode_pars._common.settings import (
+    BATCH_SIZE,
+    LEARNING_RATE,
+    WEIGHT_DECAY,
+    PretrainingSettings,
 )
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretrained import saved
-from braindecode_pars.pretrained.cards import OF_ENCODERS, EncoderCard, Pretrained, unique_subjects
+from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
-from braindecode_pars.windows import amplitudes, door, picking
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, amplitudes, door, picking
 
 log = logging.getLogger(__name__)
 
 #: Arguments of a new encoder that are parameters of the estimators.
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-#: Settings of pretraining that have the same name as parameters.
-_SHARED_SETTINGS = ("weight_decay", "precision", "compile", "device")
 
 
-def has_to_pretrain(estimator: Any) -> bool:
-    """Whether there is something to pretrain: a new encoder, or one that it continues with."""
-    is_wanted = estimator.encoder is None or estimator.continue_pretraining
-    return is_wanted and estimator.pretext is not None
+@dataclass(kw_only=True, eq=False, repr=False)
+class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator):
+    """An estimator with an encoder, given or pretrained; PARSClassifier has the parameters."""
 
+    # The windows
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    # The encoder, new or given, and its pretraining
+    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
+    pretext_params: dict[str, Any] | None = None
+    encoder: Any = None
+    continue_pretraining: bool = False
+    patch_seconds: float = 1.0
+    embed_dim: int = 64
+    num_layers: int = 2
+    num_heads: int = 4
+    mlp_dim: int = 128
+    tokenizer: str = "spectral"
+    pretrain_epochs: int | None = None
+    pretrain_batch_size: int = BATCH_SIZE
+    pretrain_lr: float = LEARNING_RATE
+    pretrain_callbacks: list | None = None
+    # All training
+    weight_decay: float = WEIGHT_DECAY
+    precision: str = "float32"
+    compile: bool = False
+    device: str = "auto"
+    random_state: Any = None
+    verbose: int = 1
+    checkpoint_dir: str | Path | None = None
 
-def count_encoder_parameters(estimator: Any, X: Any) -> int:
-    """Return the number of parameters of the encoder that ``fit`` would use.
+    history_ = property(windows_estimator.fitted_history)
 
-    Parameters
-    ----------
-    estimator : PARSClassifier | PARSRegressor | PARSEmbedder
-        Estimator, which is not changed.
-    X : windows
-        As in ``fit``. Their sampling rate determines the size of a patch.
+    @property
+    def _has_to_pretrain(self) -> bool:
+        """Whether there is something to pretrain: a new encoder, or one that it continues with."""
+        return self.pretext is not None and (self.encoder is None or self.continue_pretraining)
 
-    Returns
-    -------
-    int
-        Number of parameters of the given encoder, or of a new one.
-    """
-    with without_training(estimator) as (unfitted, _):
-        windows = read_windows(unfitted, X, any_montage=True)
-        return computing.n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``fit``. Their sampling rate determines the size of a patch.
+
+        Returns
+        -------
+        int
+            Number of parameters of the given encoder, or of a new one.
+        """
+        with windows_estimator.without_training(self) as (unfitted, _):
+            windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
+            encoder = PatchEncoder(**encoder_start(unfitted, windows).sizes)
+            return computing.n_parameters(encoder)
 
 
 @dataclass(frozen=True)
@@ -81,23 +108,21 @@ class EncoderStart:
 
     estimator: Any
     sizes: dict[str, Any]
-    given: Pretrained | None
+    given: cards.Pretrained | None
 
     @property
     def is_pretrained(self) -> bool:
         """Whether the fit pretrains: a new encoder, or one that it continues with."""
-        return has_to_pretrain(self.estimator) and self.estimator.pretrain_epochs != 0
+        return self.estimator._has_to_pretrain and self.estimator.pretrain_epochs != 0
 
     @property
     def settings(self) -> PretrainingSettings:
-        estimator = self.estimator
+        given = vars(self.estimator)
         return PretrainingSettings(
-            task=estimator.pretext,
-            task_params=estimator.pretext_params or {},
-            epochs=estimator.pretrain_epochs,
-            lr=estimator.pretrain_lr,
-            batch_size=estimator.pretrain_batch_size,
-            **{name: getattr(estimator, name) for name in _SHARED_SETTINGS},
+            task=given["pretext"],
+            task_params=given["pretext_params"] or {},
+            **{name: given[f"pretrain_{name}"] for name in ("epochs", "lr", "batch_size")},
+            **{name: given[name] for name in ("weight_decay", "precision", "compile", "device")},
         )
 
     def make_task(self, encoder: PatchEncoder) -> PretextTask:
@@ -137,7 +162,13 @@ class EncoderStart:
         if not self.is_pretrained:
             return
         estimator, further = self.estimator, parts[1:]
-        preprocessing = _preprocessing_of_all(estimator.preprocessing_, further)
+        trained = estimator.preprocessing_
+        known = [replace(trained, channels=None)]  # an encoder sees one channel at a time
+        for windows in further:
+            beginning = "The unlabelled windows were prepared otherwise than the others"
+            windows_estimator.warn_of_differences(trained, windows, beginning, cards.OF_ENCODERS)
+            known.append(agreed(counted(windows.column("preprocessing"))))
+        preprocessing = agreed(known)
 
         def keep(net: PretrainingNet) -> None:
             # An epoch that was interrupted has no relative loss.
@@ -170,15 +201,15 @@ class EncoderStart:
         history: list[dict[str, Any]],
         parts: list[Windows],
         preprocessing: Preprocessing,
-    ) -> EncoderCard:
+    ) -> cards.EncoderCard:
         batches = [batch for row in net.history for batch in row["batches"]]
         # The batch of Ctrl-C has no size.
         sizes = [batch["train_batch_size"] for batch in batches if "train_batch_size" in batch]
-        card = EncoderCard(
+        card = cards.EncoderCard(
             sfreq=self.estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(self.estimator.pretext_params or {}),
-            subjects=unique_subjects(*(part.people for part in parts)),
+            subjects=cards.unique_subjects(*(part.people for part in parts)),
             n_windows=sum(map(len, parts)),
             epochs=len(history),
             n_times=net.task_.n_times,
@@ -202,12 +233,12 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         When the windows are malformed, have another sampling rate than the given encoder, or are
         shorter than one of its patches.
     """
-    remember_windows(estimator, windows)
+    windows_estimator.remember_windows(estimator, windows)
     given = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
     if given is None:
         patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
         config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
-        card = EncoderCard(sfreq=windows.sfreq)
+        card = cards.EncoderCard(sfreq=windows.sfreq)
     else:
         config, card = given.encoder.config, given.card
         patch_size = given.encoder.patch_size
@@ -229,12 +260,12 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
             f"{type(estimator).__name__}, or fit on the X of as_sklearn."
         )
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
-    estimator.preprocessing_ = preprocessing_of(estimator, windows)
+    estimator.preprocessing_ = windows_estimator.preprocessing_of(estimator, windows)
     if differing := card.differences(estimator.preprocessing_):
         how = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         checks.warn_user(
             "The windows were prepared otherwise than the signals that the encoder was pretrained "
-            f"on: {how}. {advice(differing)}"
+            f"on: {how}. {windows_estimator.advice(differing)}"
         )
     if given is not None and given.report is not None:  # an object was not loaded
         estimator.load_report_ = given.report
@@ -264,7 +295,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     else:
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
-    if not has_to_pretrain(estimator):
+    if not estimator._has_to_pretrain:
         reason = "pretext is None"
         if estimator.encoder is not None:
             reason = "an encoder was given; continue_pretraining=True continues with it"
@@ -272,19 +303,3 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
             f"The windows in unlabeled are not used: fit does not pretrain because {reason}."
         )
     return [further]
-
-
-def _preprocessing_of_all(trained: Preprocessing, further: list[Windows]) -> Preprocessing:
-    """Return the preprocessing of all windows of pretraining: those of ``fit`` and further ones.
-
-    Warns
-    -----
-    UserWarning
-        When further windows have another band or reference.
-    """
-    beginning = "The unlabelled windows were prepared otherwise than the others"
-    parts = [replace(trained, channels=None)]  # an encoder sees one channel at a time
-    for windows in further:
-        warn_of_differences(trained, windows, beginning, OF_ENCODERS)
-        parts.append(agreed(counted(windows.column("preprocessing"))))
-    return agreed(parts)

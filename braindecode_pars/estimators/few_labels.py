@@ -13,27 +13,20 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common import computing, model_files
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars.estimators import (
+    costs,
+    embedder,
     linear_probe,
     smoothing,
     transformers,
     window_features,
+    windows_classifier,
     windows_estimator,
 )
-from braindecode_pars.estimators.costs import TrainingCost
-from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import encoder_start
-from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
 from braindecode_pars.models import embed_signals
-from braindecode_pars.pretrained import cards
-from braindecode_pars.pretrained.saved import (
-    SavedEstimator,
-    describe_encoder,
-    encoder_digest,
-    load_encoder,
-)
+from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows import amplitudes, labels, once
 from braindecode_pars.windows.table import Montage, Windows
@@ -47,7 +40,7 @@ _NOT_SEARCHED = "not searched, since it needs three known subjects and all class
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
+class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassifier):
     r"""Classify windows with the labels of few people: three views of a window vote.
 
     Each view has a logistic regression of its own, after features are standardised. The
@@ -201,7 +194,7 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         with windows_estimator.fresh_fit(self):
             from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
-            windows = read_labelled(self, X, y, groups)
+            windows = windows_classifier.read_labelled(self, X, y, groups)
             windows = windows[windows.labels >= 0]
             encoder, card, _ = encoder_start(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
@@ -213,7 +206,10 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
             features = self._features(measured, windows)
             # A classifier of each view
-            weights = self._weights_of_codes(windows.labels)
+            weights: Any = self.class_weight
+            if isinstance(weights, dict):  # for labels that are indices into classes_
+                found = labels.cross_entropy_weights(windows.labels, self.classes_, weights)
+                weights = None if found is None else dict(enumerate(found.tolist()))
             folds = [] if self.C is not None else linear_probe.folds_of_subjects(windows)
             unfitted = linear_probe.logistic_regression(self.C, weights)
             views = {
@@ -222,9 +218,9 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
             if self.verbose and self.C is None:
-                found = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
+                told = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
                 how = f"chosen in {len(folds)} folds of subjects" if folds else _NOT_SEARCHED
-                log.info("C is %s: %s.", found, how)
+                log.info("C is %s: %s.", told, how)
             self.views_ = views
         return self
 
@@ -247,7 +243,7 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
 
         def key() -> Hashable:
             channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
-            return type(self), encoder_digest(self.encoder_), channels, self.sfreq_
+            return type(self), saved.encoder_digest(self.encoder_), channels, self.sfreq_
 
         return once.computed_once(key, windows, self._measure_windows)
 
@@ -285,7 +281,9 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             windows_estimator.check_n_chans(self, n_chans)
             return np.arange(n_chans)
         if not set(montage.names) <= set(fitted):  # all others, since none was found
-            raise ValueError(f"The windows have none of the channels of fit ({listed(fitted)}).")
+            raise ValueError(
+                f"The windows have none of the channels of fit ({checks.listed(fitted)})."
+            )
         return np.array([fitted.index(name) for name in montage.names])
 
     def _features(self, measured: dict[str, np.ndarray], windows: Windows) -> dict[str, np.ndarray]:
@@ -297,13 +295,6 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
             return features
         subjects = _subjects_of(windows)
         return {view: transformers.subtract_means(own, subjects) for view, own in features.items()}
-
-    def _weights_of_codes(self, codes: np.ndarray) -> str | dict[int, float] | None:
-        """Return ``class_weight`` for labels that are indices into ``classes_``."""
-        if not isinstance(self.class_weight, dict):
-            return self.class_weight
-        weights = labels.cross_entropy_weights(codes, self.classes_, self.class_weight)
-        return None if weights is None else dict(enumerate(weights.tolist()))
 
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
@@ -334,9 +325,9 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         int
             Number of parameters of the given encoder.
         """
-        return computing.n_parameters(load_encoder(self.encoder).encoder)
+        return computing.n_parameters(saved.load_encoder(self.encoder).encoder)
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
         """Return what ``fit`` would cost, without fitting; logistic regressions do not count.
 
         Parameters
@@ -356,10 +347,10 @@ class FewLabelsClassifier(SavedEstimator, WindowsClassifier):
         """
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in ("encoder", "sfreq", "preprocessing", "channels")}
-        return PARSEmbedder(pooling="channels", **shared).training_cost(X, groups=groups)
+        return embedder.PARSEmbedder(pooling="channels", **shared).training_cost(X, groups=groups)
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        description = describe_encoder(self.encoder_, self.encoder_card_)
+        description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         channels = [
             {"ch_name": ch["ch_name"], **({"kind": int(ch["kind"])} if "kind" in ch else {})}
             for ch in self.chs_info_ or ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,8 @@ from braindecode_pars._common.training import (
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.estimators.windows_estimator import AUTO
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import amplitudes, examples
+from braindecode_pars.windows import Windows, amplitudes, examples
 from braindecode_pars.windows.labels import cross_entropy_weights
-from braindecode_pars.windows.table import Windows
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
 #: more steps lower the score from scratch, see docs/results/development.rst.
@@ -175,11 +174,6 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
         net.train_split = None  # a pickle of the net has no validation windows
 
 
-def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
-    """Return the number of steps in an epoch of :func:`fine_tune`."""
-    return steps_in_epoch(net, examples.Examples(train))
-
-
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
     callbacks: list = [*encoder_callbacks(params)]
     if params["finetune_warmup"] is not None:
@@ -276,6 +270,11 @@ def fine_tuning_of(
     return chosen | given
 
 
+def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
+    """Return the number of steps in an epoch of :func:`fine_tune`."""
+    return steps_in_epoch(net, examples.Examples(train))
+
+
 def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
     if "encoder" not in params:
@@ -306,20 +305,17 @@ def param_groups(
     pattern have the learning rate and the weight decay of the optimiser.
     """
     groups = []
-    for layer, factor in _factors(params.get("encoder_lr_factor", 1.0), n_layers):
-        rate = {"lr": float(params["finetune_lr"]) * factor}
-        groups += [(layer + pattern, {**group, **rate}) for pattern, group in NO_DECAY]
-        groups.append((f"{layer}*", rate))
+    factor = params.get("encoder_lr_factor", 1.0)
+    layers, factors = [""], [factor]
+    if isinstance(factor, (tuple, list)):
+        layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]  # the last norm
+        factors = [*np.geomspace(factor[0], factor[1], n_layers + 1).tolist(), factor[1]]
+    for layer, own in zip(layers, factors, strict=True):
+        beginning = f"encoder.{layer}"
+        rate = {"lr": float(params["finetune_lr"]) * float(own)}
+        groups += [(beginning + pattern, {**group, **rate}) for pattern, group in NO_DECAY]
+        groups.append((f"{beginning}*", rate))
     return [*groups, *NO_DECAY]
-
-
-def _factors(factor: float | tuple[float, float], n_layers: int) -> list[tuple[str, float]]:
-    """Return the beginning of the names of each layer's parameters, and the factor of its rate."""
-    if not isinstance(factor, (tuple, list)):
-        return [("encoder.", float(factor))]
-    layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]  # the last norm
-    factors = [*np.geomspace(factor[0], factor[1], n_layers + 1).tolist(), float(factor[1])]
-    return [(f"encoder.{layer}", own) for layer, own in zip(layers, factors, strict=True)]
 
 
 class EncoderDropout(Callback):
@@ -338,17 +334,15 @@ class EncoderDropout(Callback):
         self.drop_prob = drop_prob
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.own_ = [layer.p for layer in _dropouts(net)]
-        for layer in _dropouts(net):
+        layers = net.module_.encoder.modules()
+        self.own_ = [(layer, layer.p) for layer in layers if isinstance(layer, nn.Dropout)]
+        for layer, _ in self.own_:
             layer.p = self.drop_prob
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        for layer, drop_prob in zip(_dropouts(net), self.own_, strict=True):
+        for layer, drop_prob in self.own_:
             layer.p = drop_prob
-
-
-def _dropouts(net: NeuralNet) -> Iterator[nn.Dropout]:
-    return (layer for layer in net.module_.encoder.modules() if isinstance(layer, nn.Dropout))
+        self.own_ = []
 
 
 #: Largest number of training windows that are predicted.
@@ -370,18 +364,14 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
         criterion = estimator.net_.criterion_
         losses = [row["valid_loss"] for row in estimator.net_.history if "valid_loss" in row]
         if numbers:
-            warn_of_validation(losses, _loss_of_mean(valid, criterion), "the mean target")
+            targets = torch.as_tensor(examples.Examples(valid).y)
+            of_mean = criterion(torch.zeros(len(targets)), targets).item()
+            warn_of_validation(losses, of_mean, "the mean target")
         else:
             chance = _chance_loss(train, valid, len(estimator.classes_), criterion.weight)
             warn_of_validation(losses, chance)
     if not numbers:
         _warn_of_absent_classes(estimator, train)
-
-
-def _loss_of_mean(valid: Windows, criterion: nn.Module) -> float:
-    """Return the validation loss of the mean of the training targets, which is 0."""
-    targets = torch.as_tensor(examples.Examples(valid).y)
-    return criterion(torch.zeros(len(targets)), targets).item()
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
@@ -399,7 +389,7 @@ def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     windows = train.take(_some_of_each(train.labels))
     with checks.quiet():  # fit has warned of the same windows
         predicted = estimator._logits(windows, None).argmax(dim=1)
-    absent = sorted(trained - {*torch.unique(predicted).tolist()})
+    absent = sorted(trained - {*predicted.tolist()})
     if absent:
         names = ", ".join(estimator._class_texts[code] for code in absent)
         checks.warn_user(

@@ -16,11 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import transformers
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows import door
+from braindecode_pars.estimators import transformers, windows_estimator
+from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights
-from braindecode_pars.windows.table import Windows
 
 #: Values of C that are searched, and the one without a search. See docs/results/development.rst.
 GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
@@ -30,7 +28,7 @@ _FEWEST, _MOST_FOLDS = 3, 5
 
 
 @dataclass(eq=False, repr=False)
-class LinearProbe(ClassifierMixin, WindowsEstimator):
+class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     r"""Classify windows by a linear classifier on the features of a transformer.
 
     The features are computed once, standardised, and classified by logistic regression or by linear
@@ -125,11 +123,17 @@ class LinearProbe(ClassifierMixin, WindowsEstimator):
         windows = door.as_windows(X, y, groups)
         labels = windows.labels
         check_class_labels(labels)
-        with fresh_fit(self):
+        with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, labels))
             if self.classifier == "lda":
-                self.classifier_ = _lda(labels, self.class_weight).fit(features, labels)
+                # Class weights become priors.
+                classes, codes = np.unique(labels, return_inverse=True)
+                weights = cross_entropy_weights(codes, classes, self.class_weight)
+                priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
+                options: Any = dict(solver="lsqr", shrinkage="auto", priors=priors / priors.sum())
+                lda = LinearDiscriminantAnalysis(**options)
+                self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, labels)
             else:
                 folds = [] if self.C is not None else folds_of_subjects(windows)
                 clf = logistic_regression(self.C, self.class_weight)
@@ -190,16 +194,6 @@ def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pip
     C = DEFAULT_C if C is None else C
     regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
     return make_pipeline(StandardScaler(), regression)
-
-
-def _lda(labels: np.ndarray, class_weight: str | dict | None) -> Pipeline:
-    """Return unfitted shrinkage LDA on standardised features; class weights become priors."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    weights = cross_entropy_weights(codes, classes, class_weight)
-    priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
-    priors = priors / priors.sum()
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=priors)
-    return make_pipeline(StandardScaler(), lda)
 
 
 def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import braindecode.models
 import numpy as np
-import pandas as pd
 import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
@@ -23,32 +22,17 @@ from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
 from braindecode_pars._common import computing, settings
-from braindecode_pars.estimators import fine_tuning
-from braindecode_pars.estimators.costs import TrainingCost, network_cost
-from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
-from braindecode_pars.estimators.windows_estimator import (
-    AUTO,
-    Seeds,
-    check_finite,
-    fitted_history,
-    preprocessing_of,
-    read_to_predict,
-    remember_windows,
-    training,
-    without_training,
-)
+from braindecode_pars.estimators import costs, fine_tuning, windows_classifier, windows_estimator
 from braindecode_pars.models import foundation
-from braindecode_pars.models.foundation import InputFormat, Prepare
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, held_out
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, amplitudes, held_out
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NetworkClassifier(WindowsClassifier):
+class NetworkClassifier(windows_classifier.WindowsClassifier):
     """A braindecode model, trained on labelled windows from scratch or from published weights.
 
     This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
@@ -120,9 +104,9 @@ verbose
     network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
     weights: str | Path | None = None
-    input_format: InputFormat | None = None
-    freeze_encoder: bool | str = AUTO
-    head_epochs: int | str = AUTO
+    input_format: foundation.InputFormat | None = None
+    freeze_encoder: bool | str = windows_estimator.AUTO
+    head_epochs: int | str = windows_estimator.AUTO
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
     channels: list[str] | None = None
@@ -174,7 +158,7 @@ verbose
         sklearn.exceptions.ConvergenceWarning
             As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
-        with training(self) as seeds:
+        with windows_estimator.training(self) as seeds:
             train, valid = self._begin(X, y, groups, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train)
             fine_tuning.fine_tune(self.net_, train, valid)
@@ -184,10 +168,7 @@ verbose
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses, one row per epoch, as in :class:`~braindecode_pars.PARSClassifier`."""
-        return fitted_history(self)
+    history_ = property(windows_estimator.fitted_history)
 
     def _check(self) -> None:
         super()._check()
@@ -198,8 +179,8 @@ verbose
     @property
     def _head_epochs(self) -> int:
         """Epochs after which frozen weights are trained too; 0 when they never are."""
-        always = self.freeze_encoder != AUTO and self.freeze_encoder
-        return 0 if always or self.head_epochs == AUTO else int(self.head_epochs)
+        always = self.freeze_encoder != windows_estimator.AUTO and self.freeze_encoder
+        return 0 if always or self.head_epochs == windows_estimator.AUTO else int(self.head_epochs)
 
     def _given_card(self) -> EncoderCard | None:
         """Card of the weights, whose subjects are unknown; None without weights.
@@ -212,16 +193,21 @@ verbose
         return unknown_card(self)
 
     def _begin(
-        self, X: Any, y: Any, groups: Any, *, seeds: Seeds
+        self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
     ) -> tuple[Windows, Windows | None]:
         """Read the labelled windows, hold some out, and build the net."""
-        windows = read_labelled(self, X, y, groups)
+        windows = windows_classifier.read_labelled(self, X, y, groups)
         windows = windows[windows.labels >= 0]
-        remember_windows(self, windows)
+        windows_estimator.remember_windows(self, windows)
         self.sfreq_ = windows.sfreq
-        self.preprocessing_ = preprocessing_of(self, windows)
+        self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
         train, valid = held_out.hold_out(windows, self.validation, seeds.split)
-        module = self._build(train) if self.weights is None else self._build_pretrained(train)
+        if self.weights is None:  # the scale is that of the training windows only
+            signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
+            scale = root_mean_square(train)
+            module = self._network(signal, self._params(self.sfreq_), scale)
+        else:
+            module = self._build_pretrained(train)
         frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
         at = self._head_epochs + 1
         further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []
@@ -230,7 +216,7 @@ verbose
         )
         return train, valid
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -248,16 +234,11 @@ verbose
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        with without_training(self) as (clf, seeds):
+        with windows_estimator.without_training(self) as (clf, seeds):
             train, _ = clf._begin(X, y, groups, seeds=seeds)
             if clf._head_epochs:  # counted as if all epochs trained all weights
                 clf.net_.module_.freeze(clf.net_.module_.frozen, False)
-            return network_cost(clf.net_, train)
-
-    def _build(self, train: Windows) -> ScaledNetwork:
-        """Return a new network; the scale is that of the training windows only."""
-        signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
-        return self._network(signal, self._params(self.sfreq_), root_mean_square(train))
+            return costs.network_cost(clf.net_, train)
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
         """Return the network with the weights of the file, for windows like those of ``fit``."""
@@ -265,7 +246,9 @@ verbose
         tensors, architecture = foundation.read_weights(self.weights or "", network)
         wanted = foundation.input_format_of(network, self.input_format, tensors)
         foundation.check_volts(amplitudes.amplitude_range(train), scale)
-        prepare = Prepare(wanted, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()])
+        prepare = foundation.Prepare(
+            wanted, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()]
+        )
         signal = prepare.signal(self.n_chans_, self.n_times_)
         params = {**architecture, **wanted.network_params, **self._params(wanted.sfreq)}
         module = self._network(signal, params, wanted.volts * scale, prepare)
@@ -305,7 +288,7 @@ verbose
 
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(self, X)
+        windows = windows_estimator.read_to_predict(self, X)
         if self.weights is not None:
             foundation.check_volts(
                 amplitudes.amplitude_range(windows), self.preprocessing_.scale or 1.0
@@ -317,7 +300,7 @@ verbose
                 if (found := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
                     raise ValueError(f"These windows have shape {found}, those of fit {fitted}.")
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
-        return check_finite(torch.cat(logits))
+        return windows_estimator.check_finite(torch.cat(logits))
 
 
 class ScaledNetwork(nn.Module):
@@ -344,7 +327,7 @@ class ScaledNetwork(nn.Module):
         model_class: type[nn.Module],
         arguments: dict[str, Any],
         scale: float,
-        prepare: Prepare | None = None,
+        prepare: foundation.Prepare | None = None,
     ):
         super().__init__()
         self.constructor_arguments = (model_class, arguments, scale, prepare)
@@ -386,15 +369,13 @@ class ScaledNetwork(nn.Module):
         return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)
 
 
-def _rebuild(
-    constructor_arguments: tuple, tensors: dict[str, Tensor], training: bool
-) -> ScaledNetwork:
+def _rebuild(constructor_arguments: tuple, tensors: dict[str, Tensor], mode: bool) -> ScaledNetwork:
     # The initial weights are replaced below. Drawing them must not advance the global generator.
     with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
     device = tensors["scale"].device
     network.to(device).load_state_dict(tensors)
-    return network.train(training)
+    return network.train(mode)
 
 
 def root_mean_square(windows: Windows) -> float:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -20,73 +19,38 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common import model_files
-from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.training import history_row
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import fine_tuning, smoothing
-from braindecode_pars.estimators.costs import TrainingCost, fine_tuning_cost
-from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators import (
+    costs,
+    embedder,
+    fine_tuning,
+    smoothing,
+    windows_classifier,
+    windows_estimator,
+)
 from braindecode_pars.estimators.encoder_start import (
+    EncoderEstimator,
     EncoderStart,
-    count_encoder_parameters,
     encoder_start,
     further_windows,
 )
 from braindecode_pars.estimators.predict_raw import predict_raw
-from braindecode_pars.estimators.windows_classifier import WindowsClassifier, read_labelled
-from braindecode_pars.estimators.windows_estimator import (
-    AUTO,
-    Seeds,
-    WindowsEstimator,
-    batches,
-    check_finite,
-    fitted_history,
-    positions_for,
-    read_to_predict,
-    read_windows,
-    training,
-    without_training,
-)
-from braindecode_pars.models import PARSNet
-from braindecode_pars.models.electrodes import electrode_positions
-from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.models import PARSNet, electrodes
 from braindecode_pars.pretrained import cards
-from braindecode_pars.pretrained.saved import SavedEstimator
-from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, door, held_out, labels
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, amplitudes, door, held_out, labels
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEstimator(SavedEstimator, WindowsEstimator):
+class PARSEstimator(EncoderEstimator):
     """An estimator that pretrains an encoder and fine-tunes a PARSNet; PARSClassifier describes it.
 
     A subclass says what the labels are, and what the outputs of the network mean.
     """
 
-    # The windows
-    sfreq: float | None = None
-    preprocessing: Preprocessing | dict[str, Any] | None = None
-    channels: list[str] | None = None
-    # The encoder, new or given, and its pretraining
-    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
-    pretext_params: dict[str, Any] | None = None
-    encoder: Any = None
-    continue_pretraining: bool = False
-    patch_seconds: float = 1.0
-    embed_dim: int = 64
-    num_layers: int = 2
-    num_heads: int = 4
-    mlp_dim: int = 128
-    tokenizer: str = "spectral"
-    pretrain_epochs: int | None = None
-    pretrain_batch_size: int = BATCH_SIZE
-    pretrain_lr: float = LEARNING_RATE
-    pretrain_callbacks: list | None = None
     # The head
     channel_drop_prob: float = 0.5
     electrode_position: str | bool = "auto"
@@ -105,14 +69,6 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
     augmentation: Any = None
     validation: float | str = 0.0
     callbacks: list | None = None
-    # Both
-    weight_decay: float = WEIGHT_DECAY
-    precision: str = "float32"
-    compile: bool = False
-    device: str = "auto"
-    random_state: Any = None
-    verbose: int = 1
-    checkpoint_dir: str | Path | None = None
 
     @abstractmethod
     def _read(
@@ -125,7 +81,7 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         """Return training and validation windows, with the labels that the network learns."""
 
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
-        with training(self) as seeds:
+        with windows_estimator.training(self) as seeds:
             # Read the windows, start an encoder, hold windows out, and build the network
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train)
@@ -139,7 +95,13 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         return self
 
     def _begin(
-        self, X: Any, y: Any, groups: Any = None, unlabeled: Any = None, *, seeds: Seeds
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        unlabeled: Any = None,
+        *,
+        seeds: windows_estimator.Seeds,
     ) -> tuple[EncoderStart, Windows, Windows | None, list[Windows]]:
         """Read the windows and build the net.
 
@@ -155,7 +117,9 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         """
         # Read the windows. Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
-        has_positions = self.electrode_position not in (False, AUTO) or has_filters
+        has_positions = (
+            self.electrode_position not in (False, windows_estimator.AUTO) or has_filters
+        )
         windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
         # Start with a given encoder, or a new one
         start = encoder_start(self, windows)
@@ -186,13 +150,13 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         # An empty list where recordings have different channels. One channel has nothing to filter.
         names, head = self.chs_info_ or [], self.head
         n_known = n_known_electrodes(names)
-        if head == AUTO:
+        if head == windows_estimator.AUTO:
             head = "spatial_filter" if len(names) > 1 and n_known else "attention"
-        if self.electrode_position == AUTO and self.verbose:
+        if self.electrode_position == windows_estimator.AUTO and self.verbose:
             found = "on" if n_known else "off"
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
-        elif self.electrode_position not in (AUTO, False) and not names:
+        elif self.electrode_position not in (windows_estimator.AUTO, False) and not names:
             raise ValueError(
                 "electrode_position=True needs channel names, with the same names and order in "
                 "every recording."
@@ -210,7 +174,9 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
             **start.sizes,
         )
 
-    def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
+    def pretrained(
+        self, X: Any, *, groups: Any = None, unlabeled: Any = None
+    ) -> embedder.PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
 
         Labels are not used. ``fit`` holds validation windows out of its own pretraining; here every
@@ -231,11 +197,10 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
         """
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in PARSEmbedder().get_params(deep=False) if name in own}
-        return PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
+        shared = {each.name: getattr(self, each.name) for each in fields(EncoderEstimator)}
+        return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -253,32 +218,13 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        with without_training(self) as (unfitted, seeds):
+        with windows_estimator.without_training(self) as (unfitted, seeds):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
-            return fine_tuning_cost(start, unfitted.net_, train, sum(map(len, parts)))
-
-    def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use."""
-        return count_encoder_parameters(self, X)
+            return costs.fine_tuning_cost(start, unfitted.net_, train, sum(map(len, parts)))
 
     def __sklearn_is_fitted__(self) -> bool:
         # After Ctrl-C in pretraining, the net exists but its head is untrained.
         return hasattr(self, "net_") and len(self.net_.history) > 0
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """Losses, one row per epoch, over pretraining and fine-tuning.
-
-        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
-        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
-        ``restored`` is True for the epoch whose state the model has: that with the lowest
-        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
-        another. Where it is never True, as without validation, the model has the last state. A task
-        with several part losses adds a column ``train_loss_relative_NAME`` for each part.
-        A value is NaN when its phase has no such loss.
-        :func:`~braindecode_pars.plotting.training_curves` plots this table.
-        """
-        return fitted_history(self)
 
     @property
     def encoder_(self) -> PatchEncoder:
@@ -289,18 +235,18 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
         """Return finite outputs of the network on the CPU, shape (n_windows, n_outputs)."""
         check_is_fitted(self)
         module = self.net_.module_.eval()
-        windows = read_to_predict(self, X, any_montage=True)
+        windows = windows_estimator.read_to_predict(self, X, any_montage=True)
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
         device = module.final_layer.weight.device
         outputs: list[Tensor] = []
         with torch.inference_mode():
-            for batch in batches(windows, module.encoder.patch_size, device):
+            for batch in windows_estimator.batches(windows, module.encoder.patch_size, device):
                 # Windows of other channels have other positions.
                 chs_info = windows.montage_of(sum(map(len, outputs))).chs_info
-                positions = positions_for(module, chs_info, batch.shape[1])
+                positions = windows_estimator.positions_for(module, chs_info, batch.shape[1])
                 outputs.append(module(batch, **positions).cpu())
-        return check_finite(torch.cat(outputs))
+        return windows_estimator.check_finite(torch.cat(outputs))
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         # None: unknown channels; an empty list: recordings with different channels.
@@ -343,7 +289,7 @@ class PARSEstimator(SavedEstimator, WindowsEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSClassifier(WindowsClassifier, PARSEstimator):
+class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
     This scikit-learn classifier runs the whole method of the paper: a pretext task on single
@@ -609,7 +555,7 @@ class PARSClassifier(WindowsClassifier, PARSEstimator):
     def _read(
         self, X: Any, y: Any, groups: Any, *, any_montage: bool
     ) -> tuple[Windows, np.ndarray]:
-        windows = read_labelled(self, X, y, groups, any_montage=any_montage)
+        windows = windows_classifier.read_labelled(self, X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
@@ -745,7 +691,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     def _read(
         self, X: Any, y: Any, groups: Any, *, any_montage: bool
     ) -> tuple[Windows, np.ndarray]:
-        windows = read_windows(self, X, y, groups, any_montage=any_montage)
+        windows = windows_estimator.read_windows(self, X, y, groups, any_montage=any_montage)
         targets = _targets(windows, y)
         return windows.with_labels(targets), ~np.isnan(targets)
 
@@ -856,8 +802,8 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     names = [name for name, code in named if code in found and name != str(code)]
     if y is None and names:
         raise ValueError(
-            f"The labels of these windows are codes of classes ({listed(names)}), not quantities; "
-            "pass y, one number for each window. PARSClassifier takes classes."
+            f"The labels of these windows are codes of classes ({checks.listed(names)}), not "
+            "quantities; pass y, one number for each window. PARSClassifier takes classes."
         )
     return labels.targets_of(windows)
 
@@ -876,9 +822,9 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
         if not is_known:
-            n_unknown, example = n_unknown + len(own), listed(montage.names, most=3)
+            n_unknown, example = n_unknown + len(own), checks.listed(montage.names, most=3)
     if n_unknown:
-        warn_user(
+        checks.warn_user(
             f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "
             f"{example or 'without names'}). Rename them as in the 10-05 system, or set a montage."
         )
@@ -886,4 +832,4 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
 
 def n_known_electrodes(chs_info: list[dict]) -> int:
     """Return how many channels have a known position."""
-    return int(np.isfinite(electrode_positions(chs_info)).all(axis=1).sum())
+    return int(np.isfinite(electrodes.electrode_positions(chs_info)).all(axis=1).sum())

@@ -20,25 +20,10 @@ from scipy.special import entr
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.channel_names import (
-    differing_references,
-    is_eeg_by_type,
-    odd_first,
-)
-from braindecode_pars._common.checks import (
-    boolean,
-    check_parameters,
-    listed,
-    share,
-    warn_user,
-)
+from braindecode_pars._common import channel_names, checks, tables
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
-from braindecode_pars._common.tables import SMOOTHED, SMOOTHED_LABEL
 from braindecode_pars.estimators.smoothing import Transitions
-from braindecode_pars.recordings.as_trained import Prepared, held_time, prepare_recording
-from braindecode_pars.recordings.label_files import marks_of
-from braindecode_pars.recordings.preprocessing import AVERAGE, CHANGED, recorded, text_of
-from braindecode_pars.recordings.readers import open_recording
+from braindecode_pars.recordings import as_trained, label_files, preprocessing, readers
 from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
@@ -48,9 +33,14 @@ def predict_raw(
     clf: Any, raw: Any, *, overlap: float, preprocess: bool, rescale: bool, smooth: bool = False
 ) -> pd.DataFrame:
     """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
-    check_parameters(
+    checks.check_parameters(
         locals(),
-        dict(overlap=share(), preprocess=boolean(), smooth=boolean(), rescale=boolean()),
+        dict(
+            overlap=checks.share(),
+            preprocess=checks.boolean(),
+            smooth=checks.boolean(),
+            rescale=checks.boolean(),
+        ),
         "predict_raw",
     )
     check_is_fitted(clf)
@@ -63,9 +53,9 @@ def predict_raw(
         )
     # Prepare the signals.
     given = raw
-    raw, name = open_recording(given)
+    raw, name = readers.open_recording(given)
     if raw is not given:  # bad times in the table of BIDS beside a file
-        raw.set_annotations(marks_of(raw, Path(given).expanduser()), verbose="error")
+        raw.set_annotations(label_files.marks_of(raw, Path(given).expanduser()), verbose="error")
     recording = prepared_for(clf, raw, name, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
     starts = usable_starts(recording, length, overlap)
@@ -75,11 +65,11 @@ def predict_raw(
             'and a window contains neither a gap nor an annotation that begins with "BAD".'
         )
     if not np.ptp(recording.signals, axis=1).any():
-        names = listed([derivation.formula for derivation in recording.found])
-        missing = f"; {listed(recording.missing)} missing" if recording.missing else ""
+        names = checks.listed([derivation.formula for derivation in recording.found])
+        missing = f"; {checks.listed(recording.missing)} missing" if recording.missing else ""
         raise ValueError(
             f"All channels of the model that the recording has are flat ({names}{missing}). It has "
-            f"{listed(odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
+            f"{checks.listed(channel_names.odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
     findings = recording_findings(recording, clf, possible_names(given, raw)) | rescaled
@@ -166,8 +156,8 @@ def smoothed_columns(
     """
     smoothed, path = transitions.smooth(probabilities)
     smoothed[np.isnan(probabilities)] = np.nan
-    columns = {f"{SMOOTHED}{name}": smoothed[:, i] for i, name in enumerate(classes)}
-    return {SMOOTHED_LABEL: _texts(probabilities, path, classes), **columns}
+    columns = {f"{tables.SMOOTHED}{name}": smoothed[:, i] for i, name in enumerate(classes)}
+    return {tables.SMOOTHED_LABEL: _texts(probabilities, path, classes), **columns}
 
 
 def _texts(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) -> pd.Series:
@@ -255,12 +245,14 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
         return (totals / weights)[:n_rows]
 
 
-def prepared_for(clf: Any, raw: mne.io.BaseRaw, name: str, *, preprocess: bool = True) -> Prepared:
+def prepared_for(
+    clf: Any, raw: mne.io.BaseRaw, name: str, *, preprocess: bool = True
+) -> as_trained.Prepared:
     """Prepare a recording as those that a model was trained on.
 
     Parts between gaps that are shorter than a window are not prepared.
     """
-    return prepare_recording(
+    return as_trained.prepare_recording(
         raw,
         name,
         clf.preprocessing_,
@@ -271,13 +263,13 @@ def prepared_for(clf: Any, raw: mne.io.BaseRaw, name: str, *, preprocess: bool =
     )
 
 
-def usable_starts(recording: Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
+def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
     """Return the first samples of all windows that can be predicted."""
     starts = window_starts(recording.signals.shape[1], length, overlap)
     return starts[recording.may_use(starts, length)]
 
 
-def windows_from(recording: Prepared, starts: np.ndarray, length: int) -> Windows:
+def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int) -> Windows:
     """Return the windows that begin at some samples; each is copied when it is read."""
     views = sliding_window_view(recording.signals, length, axis=1).swapaxes(0, 1)
     # One recording is of one subject.
@@ -310,7 +302,9 @@ def possible_names(given: Any, raw: mne.io.BaseRaw) -> list:
     return [name for name in (told, *chain(*named)) if name and name != "X"]  # X: EDF, anonymous
 
 
-def recording_findings(recording: Prepared, clf: Any, subjects: Sequence = ()) -> dict[str, Any]:
+def recording_findings(
+    recording: as_trained.Prepared, clf: Any, subjects: Sequence = ()
+) -> dict[str, Any]:
     """Return what differs from the training recordings and makes predictions doubtful.
 
     Parameters
@@ -342,23 +336,23 @@ def recording_findings(recording: Prepared, clf: Any, subjects: Sequence = ()) -
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
         if finding.warning is not None:
-            warn_user(finding.warning)
+            checks.warn_user(finding.warning)
     return {finding.name: finding.value for finding in findings}
 
 
-def _compare_channels(recording: Prepared, clf: Any) -> Iterator[Remark]:
+def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Remark]:
     """Yield what is different about the channels of the recording, and about their reference."""
     yield Remark("missing_channels", recording.missing)  # the prediction itself warns
     others = {
         each.name: each.formula
         for each in recording.found
         if each in recording.not_rereferenced
-        or (not each.is_computed and differing_references([each.name, each.formula]))
+        or (not each.is_computed and channel_names.differing_references([each.name, each.formula]))
     }
     # A channel of the same name says nothing: its reference is that of the recording.
     named, had = (
-        text_of("reference", each.reference)
-        for each in (clf.preprocessing_, recorded(recording.raw.info))
+        preprocessing.text_of("reference", each.reference)
+        for each in (clf.preprocessing_, preprocessing.recorded(recording.raw.info))
     )
     texts = [
         f"{name} ({had})" if used == name else f"{used} for {name}" for name, used in others.items()
@@ -368,29 +362,29 @@ def _compare_channels(recording: Prepared, clf: Any) -> Iterator[Remark]:
         others,
         f"The recording has another reference than the model was trained with"
         f"{f' ({named})' if recording.not_rereferenced else ''}, and cannot be given it: "
-        f"{listed(texts, most=3)}. "
+        f"{checks.listed(texts, most=3)}. "
         "Re-reference it, or add the channels of the reference.",
     )
-    is_averaged = clf.preprocessing_.reference == AVERAGE and not (
+    is_averaged = clf.preprocessing_.reference == preprocessing.AVERAGE and not (
         others or any(each.name == "reference" for each in recording.differences)
     )
     chs_info = (clf.chs_info_ or []) if is_averaged else []
-    absent = [ch["ch_name"] for ch in chs_info if is_eeg_by_type(ch)]
+    absent = [ch["ch_name"] for ch in chs_info if channel_names.is_eeg_by_type(ch)]
     absent = [name for name in absent if name in recording.missing]
     yield Remark(
         "average_without",
         absent,
-        f"The average reference of the recording lacks {listed(absent)}, which it had in training, "
-        "so that all channels differ from those of the training. Add them, or fit on the channels "
-        "that all recordings have.",
+        f"The average reference of the recording lacks {checks.listed(absent)}, which it had in "
+        "training, so that all channels differ from those of the training. Add them, or fit on the "
+        "channels that all recordings have.",
     )
 
 
-def _compare_preprocessing(recording: Prepared) -> Remark:
+def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
-    if any(each.trained == CHANGED for each in differing):
+    if any(each.trained == preprocessing.CHANGED for each in differing):
         advice = (
             "Re-reference it as in training, or fit with preprocessing={'reference': ...}, so that "
             "this is done here."
@@ -405,12 +399,12 @@ def _compare_preprocessing(recording: Prepared) -> Remark:
     )
 
 
-def _find_held_channels(recording: Prepared, window: float) -> Iterator[Remark]:
+def _find_held_channels(recording: as_trained.Prepared, window: float) -> Iterator[Remark]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
     It must be much of the recording, and at least a window.
     """
-    held = held_time(recording.raw, recording.channels)
+    held = as_trained.held_time(recording.raw, recording.channels)
     duration = recording.raw.n_times / recording.raw.info["sfreq"]
     for how in ("flat", "clipped"):
         seconds = {name: getattr(time, how) for name, time in held.items()}
@@ -420,13 +414,14 @@ def _find_held_channels(recording: Prepared, window: float) -> Iterator[Remark]:
         yield Remark(
             f"{how}_channels",
             seconds,
-            f"Channels are {how}: {listed(much, most=3)}. Mark such a channel in raw.info['bads'], "
+            f"Channels are {how}: {checks.listed(much, most=3)}. Mark such a channel in "
+            "raw.info['bads'], "
             f'or the time with an annotation "BAD {how}", to leave it out'
             f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}.",
         )
 
 
-def rescale_signals(recording: Prepared, clf: Any) -> float:
+def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     """Multiply the signals so that their median amplitude is in the middle of the training's range.
 
     The middle is the geometric mean of both ends. Channels keep their ratios; flat ones, which the
@@ -458,7 +453,7 @@ def rescale_signals(recording: Prepared, clf: Any) -> float:
     return factor
 
 
-def _amplitudes(recording: Prepared, length: int) -> dict[str, float]:
+def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]:
     """Return the median standard deviation of each channel in windows that can be predicted."""
     starts = usable_starts(recording, length)
     starts = starts[spread_out(len(starts), N_WINDOWS_IN_RANGE)]
@@ -470,7 +465,7 @@ def _amplitudes(recording: Prepared, length: int) -> dict[str, float]:
     }
 
 
-def _compare_amplitudes(recording: Prepared, clf: Any) -> Remark:
+def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Remark:
     """Return the channels whose amplitude is a factor of five or more outside the training's."""
     usual = clf.amplitudes_
     if usual is None:
@@ -482,7 +477,7 @@ def _compare_amplitudes(recording: Prepared, clf: Any) -> Remark:
         # A flat channel, which the filters leave with rounding errors, is another finding.
         if FAR <= usual.times_outside(amplitude) < _FLAT
     }
-    shown = listed([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
+    shown = checks.listed([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
     return Remark(
         "unusual_amplitudes",
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,

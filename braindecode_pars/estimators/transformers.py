@@ -11,8 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows import door, picking
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, door, picking
 
 #: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
 #: variance within a subject to each feature.

@@ -19,8 +19,7 @@ from scipy.signal import butter, sosfiltfilt, welch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import channel_names
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common import channel_names, checks
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
@@ -201,9 +200,9 @@ class LogBandPower(WindowFeatures):
         self.bands_ = None if rate is None else _bands_below(rate / 2)
         left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
         if rate is not None and left_out:
-            warn_user(
-                f"LogBandPower leaves out {listed(left_out)}: windows at {rate:g} Hz have no "
-                f"frequencies above {rate / 2:g} Hz."
+            checks.warn_user(
+                f"LogBandPower leaves out {checks.listed(left_out)}: windows at {rate:g} Hz have "
+                f"no frequencies above {rate / 2:g} Hz."
             )
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
@@ -435,10 +434,10 @@ def _frontal_in(montages: Sequence[Montage]) -> list[str]:
     places = zip(*(channel_names.match_channels(FRONTAL, names) for names in good), strict=True)
     frontal = [name for name, found in zip(FRONTAL, places, strict=True) if None not in found]
     if not frontal:
-        names = listed(channel_names.odd_first(montages[0].names))
+        names = checks.listed(channel_names.odd_first(montages[0].names))
         raise ValueError(
-            f"SlowVoltages uses {listed(FRONTAL)}, but none of them is a good channel of all "
-            f"recordings; the first has {names}. List the channels to use in channels=."
+            f"SlowVoltages uses {checks.listed(FRONTAL)}, but none of them is a good channel of "
+            f"all recordings; the first has {names}. List the channels to use in channels=."
         )
     return frontal
 
@@ -511,9 +510,9 @@ class ChannelFeatures(WindowFeatures):
         self.features_ = _features_at(sfreq)
         left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
         if left_out:
-            warn_user(
-                f"ChannelFeatures leaves out the bands {listed(left_out)}: windows at {sfreq:g} Hz "
-                f"have no frequencies above {sfreq / 2:g} Hz."
+            checks.warn_user(
+                f"ChannelFeatures leaves out the bands {checks.listed(left_out)}: windows at "
+                f"{sfreq:g} Hz have no frequencies above {sfreq / 2:g} Hz."
             )
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:

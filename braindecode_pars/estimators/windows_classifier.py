@@ -15,14 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import smoothing
+from braindecode_pars.estimators import smoothing, windows_estimator
 from braindecode_pars.estimators.predict_raw import predict_raw
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator, read_windows
-from braindecode_pars.windows import door, labels
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, door, labels
 
 
-class WindowsClassifier(ClassifierMixin, WindowsEstimator):
+class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
     """A classifier with ``classes_`` that predicts windows and recordings from ``_logits``."""
 
     unlabeled_label: Any
@@ -286,7 +284,7 @@ def read_labelled(
     That is ``classes_``, ``class_names_`` and ``transitions_``. A label is the index of its class,
     and -1 in unlabelled windows.
     """
-    windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
+    windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
     labelled = labels.where_labelled(windows, estimator.unlabeled_label)
     y = windows.labels[labelled]
     labels.check_class_labels(y)

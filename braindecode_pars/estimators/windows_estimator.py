@@ -28,36 +28,13 @@ from skorch.callbacks import Callback, LRScheduler
 from torch import Tensor
 
 from braindecode_pars._common import checks, computing, model_files, settings
-from braindecode_pars._common.checks import (
-    boolean,
-    check_same_rate,
-    choice,
-    instance,
-    integer,
-    optional,
-    positive,
-    share,
-    warn_user,
-)
 from braindecode_pars._common.training import history_frame
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.models import PARSNet, parsnet
-from braindecode_pars.models.foundation import InputFormat
+from braindecode_pars.models import PARSNet, foundation, parsnet
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.recordings.cutting import are_good, is_bad
-from braindecode_pars.recordings.preprocessing import (
-    AS_RECORDED,
-    FIELDS,
-    Difference,
-    Preprocessing,
-    agreed,
-    counted,
-    differences,
-    disagreements,
-)
-from braindecode_pars.windows import amplitudes, door, held_out, once, picking
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.recordings import cutting, preprocessing
+from braindecode_pars.windows import Windows, amplitudes, door, held_out, once, picking
 
 _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
@@ -82,72 +59,79 @@ def _are_positive(pair: Any) -> bool:
     return len(pair) == 2 and are_numbers and all(0 < float(x) < math.inf for x in pair)
 
 
-def _is_factor(value: Any) -> bool:
-    return 0 <= float(value) < math.inf if isinstance(value, Real) else _are_positive(value)
-
-
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = {
     **settings.RULES,
     **parsnet.RULES,
-    **dict.fromkeys(_COUNTS, integer(1)),
-    **dict.fromkeys(("label_smoothing", "drop_prob"), share()),
-    **dict.fromkeys(("pretrain_lr", "finetune_lr", "segment_seconds"), positive()),
-    **dict.fromkeys(("C", "gradient_clip"), optional(positive())),
-    "continue_pretraining": boolean(),
+    **dict.fromkeys(_COUNTS, checks.integer(1)),
+    **dict.fromkeys(("label_smoothing", "drop_prob"), checks.share()),
+    **dict.fromkeys(("pretrain_lr", "finetune_lr", "segment_seconds"), checks.positive()),
+    **dict.fromkeys(("C", "gradient_clip"), checks.optional(checks.positive())),
+    "continue_pretraining": checks.boolean(),
     **dict.fromkeys(
-        ("callbacks", "pretrain_callbacks"), optional(instance("a list of skorch callbacks", list))
+        ("callbacks", "pretrain_callbacks"),
+        checks.optional(checks.instance("a list of skorch callbacks", list)),
     ),
-    "pretext": optional(instance("a pretext task, its name or its class", str, type, PretextTask)),
-    "pretext_params": optional(instance("a dict of arguments", dict)),
-    "network": instance("the name or the class of a braindecode model", str, type),
-    "network_params": optional(
-        instance("a dict of arguments, or a function of the sampling rate", dict, FunctionType)
+    "pretext": checks.optional(
+        checks.instance("a pretext task, its name or its class", str, type, PretextTask)
     ),
-    "weights": optional(instance("a path, or the name of a model", str, os.PathLike)),
-    "input_format": optional(instance("an InputFormat", InputFormat)),
-    "preprocessing": optional(instance("a Preprocessing, or a dict", Preprocessing, dict)),
-    "channels": optional(instance("a list of channel names", list, tuple)),
-    "tokenizer": choice(*TOKENIZERS),
-    "head": choice(AUTO, *parsnet.HEADS),
-    "recenter": optional(choice(AUTO, "subject")),
-    "pretrain_epochs": optional(integer(0)),
-    "finetune_epochs": optional(integer(1)),
-    "finetune_warmup": optional(share()),
-    "freeze_encoder": _text_or(AUTO, boolean()),
-    "head_epochs": _text_or(AUTO, integer(0)),
+    "pretext_params": checks.optional(checks.instance("a dict of arguments", dict)),
+    "network": checks.instance("the name or the class of a braindecode model", str, type),
+    "network_params": checks.optional(
+        checks.instance(
+            "a dict of arguments, or a function of the sampling rate", dict, FunctionType
+        )
+    ),
+    "weights": checks.optional(checks.instance("a path, or the name of a model", str, os.PathLike)),
+    "input_format": checks.optional(checks.instance("an InputFormat", foundation.InputFormat)),
+    "preprocessing": checks.optional(
+        checks.instance("a Preprocessing, or a dict", preprocessing.Preprocessing, dict)
+    ),
+    "channels": checks.optional(checks.instance("a list of channel names", list, tuple)),
+    "tokenizer": checks.choice(*TOKENIZERS),
+    "head": checks.choice(AUTO, *parsnet.HEADS),
+    "recenter": checks.optional(checks.choice(AUTO, "subject")),
+    "pretrain_epochs": checks.optional(checks.integer(0)),
+    "finetune_epochs": checks.optional(checks.integer(1)),
+    "finetune_warmup": checks.optional(checks.share()),
+    "freeze_encoder": _text_or(AUTO, checks.boolean()),
+    "head_epochs": _text_or(AUTO, checks.integer(0)),
     "encoder_lr_factor": _text_or(
         AUTO,
         checks.Rule(
-            "a number of 0 or more, or two positive numbers", (Real, tuple, list), _is_factor
+            "a number of 0 or more, or two positive numbers",
+            (Real, tuple, list),
+            lambda value: (
+                0 <= float(value) < math.inf if isinstance(value, Real) else _are_positive(value)
+            ),
         ),
     ),
-    "class_weight": _text_or("balanced", optional(instance("a dict", dict))),
-    "validation": _text_or(held_out.SPLIT, share()),
+    "class_weight": _text_or("balanced", checks.optional(checks.instance("a dict", dict))),
+    "validation": _text_or(held_out.SPLIT, checks.share()),
     "transformer": checks.Rule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
         lambda given: hasattr(given, "transform") and not isinstance(given, type),
     ),
-    "pooling": choice("auto", "channels", "mean_std", "mean"),
-    "layer": instance("an integer", Integral),
-    "power": choice("both", "absolute", "relative"),
-    "band": optional(
+    "pooling": checks.choice("auto", "channels", "mean_std", "mean"),
+    "layer": checks.instance("an integer", Integral),
+    "power": checks.choice("both", "absolute", "relative"),
+    "band": checks.optional(
         checks.Rule(
             "two increasing frequencies in Hz",
             (tuple, list),
             lambda band: _are_positive(band) and band[0] < band[1],
         )
     ),
-    "loss": choice("mse", "huber"),
-    "device": instance("the name of a device, or a torch.device", str, torch.device),
+    "loss": checks.choice("mse", "huber"),
+    "device": checks.instance("the name of a device, or a torch.device", str, torch.device),
     "random_state": checks.Rule(
         "an integer of at least 0, a numpy.random.RandomState, or None",
         (int, np.integer, np.random.RandomState, NoneType),
         lambda value: not isinstance(value, (int, np.integer)) or 0 <= int(value) < 2**32,
     ),
-    "verbose": instance("an integer", int, bool, np.integer),
-    "checkpoint_dir": optional(instance("a path", str, os.PathLike)),
+    "verbose": checks.instance("an integer", int, bool, np.integer),
+    "checkpoint_dir": checks.optional(checks.instance("a path", str, os.PathLike)),
 }
 
 
@@ -163,7 +147,7 @@ def check_estimator(estimator: BaseEstimator) -> None:
     values = vars(estimator)
     rules = {**RULES, **getattr(estimator, "_own_rules", {})}
     checks.check_parameters(values, rules, type(estimator).__name__)
-    Preprocessing.of(values.get("preprocessing"))
+    preprocessing.Preprocessing.of(values.get("preprocessing"))
     make_augmentation(values.get("augmentation"))
     warmup, validation = values.get("finetune_warmup"), values.get("validation")
     _check_callbacks(values, "callbacks", "pass finetune_warmup=None", warmup, validation)
@@ -289,9 +273,9 @@ def read_windows(
     ValueError
         When there are none, or ``sfreq`` and ``preprocessing`` have different rates.
     """
-    given, sfreq = Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
+    given, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
     whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
-    check_same_rate(given, sfreq, *whose, "leave one of them out")
+    checks.check_same_rate(given, sfreq, *whose, "leave one of them out")
     windows = door.as_windows(X, y, groups, given if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
@@ -302,19 +286,19 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     estimator.n_chans_, estimator.n_times_ = once.checked_once(windows)
     estimator.chs_info_ = windows.chs_info
     amplitudes.warn_of_amplitudes(windows)
-    _warn_of_bad_times(windows)
-
-
-def _warn_of_bad_times(windows: Windows) -> None:
-    """Warn of windows of braindecode that overlap annotations that begin with "BAD"."""
+    # Windows of braindecode that overlap annotations that begin with "BAD"
     n_bad = 0
     for number, reader in enumerate(windows.recordings["reader"]):
         raw = getattr(getattr(reader, "source", None), "raw", None)
-        if isinstance(raw, mne.io.BaseRaw) and any(map(is_bad, raw.annotations.description)):
+        if isinstance(raw, mne.io.BaseRaw) and any(
+            map(cutting.is_bad, raw.annotations.description)
+        ):
             own = windows.table[windows.table["recording"] == number]
-            n_bad += int(np.sum(~are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy())))
+            n_bad += int(
+                np.sum(~cutting.are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy()))
+            )
     if n_bad:
-        warn_user(
+        checks.warn_user(
             f'{n_bad} of {len(windows)} windows overlap annotations that begin with "BAD" or gaps. '
             "Leave them out: cut the windows with use_mne_epochs=True in braindecode's function."
         )
@@ -326,12 +310,12 @@ def read_to_predict(
     """Return windows for a fitted model as Windows, after checks and with its channels."""
     windows = door.as_windows(X, groups=groups)
     windows.check_not_empty()
-    check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
+    checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     amplitudes.warn_of_amplitudes(windows)
     amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"
-    warn_of_differences(estimator.preprocessing_, windows, beginning, FIELDS)
+    warn_of_differences(estimator.preprocessing_, windows, beginning, preprocessing.FIELDS)
     return windows
 
 
@@ -378,7 +362,7 @@ def check_finite(output: Tensor) -> Tensor:
     return output
 
 
-def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
+def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preprocessing:
     """Return the preprocessing of the windows of ``fit``: what is given, else what they tell.
 
     Parameters
@@ -394,22 +378,26 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     UserWarning
         When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
     """
-    found = counted(windows.column("preprocessing"))
-    if differing := disagreements(found):
+    found = preprocessing.counted(windows.column("preprocessing"))
+    if differing := preprocessing.disagreements(found):
         found_all = "; ".join(differing)
-        warn_user(f"Recordings were prepared differently ({found_all}); prepare all alike.")
+        checks.warn_user(f"Recordings were prepared differently ({found_all}); prepare all alike.")
     sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
     told = replace(
-        agreed(found),
+        preprocessing.agreed(found),
         sfreq=sfreq,
         channels=tuple(names) or None,
         window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
-    given = Preprocessing.of(estimator.preprocessing)
+    given = preprocessing.Preprocessing.of(estimator.preprocessing)
     # A reference may have been set before the recordings were read.
-    if wrong := [each for each in differences(given, told) if each.found != AS_RECORDED]:
+    if wrong := [
+        each
+        for each in preprocessing.differences(given, told)
+        if each.found != preprocessing.AS_RECORDED
+    ]:
         listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
-        warn_user(
+        checks.warn_user(
             "The argument preprocessing contradicts the records of the windows, and is used: "
             f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
@@ -418,21 +406,21 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
 
 
 def warn_of_differences(
-    trained: Preprocessing, windows: Windows, beginning: str, names: Collection[str]
+    trained: preprocessing.Preprocessing, windows: Windows, beginning: str, names: Collection[str]
 ) -> None:
     """Warn once when windows differ in some of these entries from those of ``fit``."""
-    counts: Counter[Difference] = Counter()
-    for found, n in counted(windows.column("preprocessing")).items():
-        for each in differences(trained, found or Preprocessing()):
+    counts: Counter[preprocessing.Difference] = Counter()
+    for found, n in preprocessing.counted(windows.column("preprocessing")).items():
+        for each in preprocessing.differences(trained, found or preprocessing.Preprocessing()):
             counts[each] += n if each.name in names else 0
     some = {each: n for each, n in counts.items() if n}
     if some:
         shares = ["" if n == len(windows) else f" ({n} of {len(windows)})" for n in some.values()]
-        phrases = "; ".join(f"{each}{share}" for each, share in zip(some, shares, strict=True))
-        warn_user(f"{beginning}: {phrases}. {advice(some)}")
+        phrases = "; ".join(f"{each}{part}" for each, part in zip(some, shares, strict=True))
+        checks.warn_user(f"{beginning}: {phrases}. {advice(some)}")
 
 
-def advice(differing: Collection[Difference]) -> str:
+def advice(differing: Collection[preprocessing.Difference]) -> str:
     """Return what to do about differences: prepare again, or start from the originals."""
     lost = dict.fromkeys(each.name for each in differing if each.repair is None)
     if not lost:
@@ -444,7 +432,16 @@ def advice(differing: Collection[Difference]) -> str:
 
 
 def fitted_history(estimator: Any) -> pd.DataFrame:
-    """Return the losses of a fitted estimator, one row per epoch; PARSClassifier describes them."""
+    """Losses, one row per epoch, over pretraining and fine-tuning.
+
+    The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
+    ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
+    ``restored`` is True for the epoch whose state the model has: that with the lowest validation
+    loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored another. Where
+    it is never True, as without validation, the model has the last state. A task with several part
+    losses adds a column ``train_loss_relative_NAME`` for each part. A value is NaN when its phase
+    has no such loss. :func:`~braindecode_pars.plotting.training_curves` plots this table.
+    """
     check_is_fitted(estimator)
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}
     if hasattr(estimator, "net_"):

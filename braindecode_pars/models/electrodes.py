@@ -17,8 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._common.channel_names import electrode_name, template_montage
-from braindecode_pars._common.checks import check_parameters, integer
+from braindecode_pars._common import channel_names, checks
 
 HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
 _EARS = {"A1", "A2", "M1", "M2"}
@@ -31,7 +30,7 @@ _DIAGONALS = F.normalize(
 @functools.cache
 def _template_positions() -> dict[str, np.ndarray]:
     """Return the 10-05 positions in MNE's head frame, by upper-case name."""
-    montage = template_montage()
+    montage = channel_names.template_montage()
     info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
     return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
 
@@ -72,7 +71,7 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     for row, ch in zip(positions, chs_info, strict=True):
         if not isinstance(ch, Mapping) or "ch_name" not in ch:
             raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
-        name = electrode_name(ch["ch_name"])
+        name = channel_names.electrode_name(ch["ch_name"])
         if name in _EARS:
             continue
         position = _template_positions().get(name)
@@ -164,7 +163,7 @@ class ElectrodeCode(nn.Module):
         return torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
-_RULES = dict(n_features=integer(1), n_gains=integer(1))
+_RULES = dict(n_features=checks.integer(1), n_gains=checks.integer(1))
 
 
 class SpatialFilter(nn.Module):
@@ -233,7 +232,7 @@ class SpatialFilter(nn.Module):
 
     def __init__(self, n_features: int, n_gains: int = 4):
         super().__init__()
-        check_parameters(locals(), _RULES, type(self).__name__)
+        checks.check_parameters(locals(), _RULES, type(self).__name__)
         self.n_features = n_features
         self.out_features = n_gains * n_features
         self.gains = ElectrodeCode(self.out_features, oblique=True)
@@ -361,7 +360,9 @@ class AmplitudeCode(nn.Sequential):
     HIDDEN_DIM = 16
 
     def __init__(self, embed_dim: int):
-        check_parameters({"embed_dim": embed_dim}, {"embed_dim": integer(1)}, type(self).__name__)
+        checks.check_parameters(
+            {"embed_dim": embed_dim}, {"embed_dim": checks.integer(1)}, type(self).__name__
+        )
         # Without biases, zero stays zero.
         super().__init__(
             nn.Linear(1, self.HIDDEN_DIM, bias=False),

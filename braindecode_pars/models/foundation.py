@@ -28,14 +28,7 @@ from braindecode.models.labram import LABRAM_CHANNEL_ORDER
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from braindecode_pars._common.channel_names import electrode_name, electrode_pair
-from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.model_files import (
-    LoadReport,
-    load_tensors,
-    model_folder,
-    packaged_folder,
-)
+from braindecode_pars._common import channel_names, checks, model_files
 from braindecode_pars.recordings.as_trained import find_derivations
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
@@ -260,14 +253,15 @@ class Prepare(nn.Module):
 def _known(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     """Return the names by which a network knows the channels."""
     known = {name.upper(): name for name in channels}
-    bare = [electrode_name(name) for name in names]
+    bare = [channel_names.electrode_name(name) for name in names]
     # T3 is T7 to a network that knows only one of them.
     found = [
-        known.get(name) or known.get("-".join(filter(None, electrode_pair(name)))) for name in bare
+        known.get(name) or known.get("-".join(filter(None, channel_names.electrode_pair(name))))
+        for name in bare
     ]
     if unknown := [name for name, own in zip(names, found, strict=True) if own is None]:
         raise ValueError(
-            f"The network does not know the channels {listed(unknown)}; pick others with "
+            f"The network does not know the channels {checks.listed(unknown)}; pick others with "
             f"channels=[...]. It knows {', '.join(channels)}."
         )
     return [name for name in found if name is not None]
@@ -279,14 +273,16 @@ def _weights(wanted: Sequence[str], names: Sequence[str]) -> Tensor:
     for name, found in zip(wanted, find_derivations(wanted, names), strict=True):
         weights = dict(found.weights) if found else {}
         # A single channel with another reference would be a guess.
-        if len(weights) == 2 or set(electrode_pair(name)) in map(set, map(electrode_pair, weights)):
+        if len(weights) == 2 or set(channel_names.electrode_pair(name)) in map(
+            set, map(channel_names.electrode_pair, weights)
+        ):
             rows.append([weights.get(channel, 0.0) for channel in names])
         else:
             missing.append(name)
     if missing:
         raise ValueError(
-            f"The network needs the channels {listed(missing)}, which these windows neither have "
-            f"nor have both electrodes of: they have {listed(list(names))}."
+            f"The network needs the channels {checks.listed(missing)}, which these windows neither "
+            f"have nor have both electrodes of: they have {checks.listed(list(names))}."
         )
     return torch.tensor(rows)
 
@@ -343,8 +339,8 @@ def read_weights(
         raise FileNotFoundError(f"The file {file} of the weights does not exist.")
     if file.is_file():
         return _tensors_in(file), {}
-    folder = model_folder(source)
-    if folder == packaged_folder(str(source)):
+    folder = model_files.model_folder(source)
+    if folder == model_files.packaged_folder(str(source)):
         raise ValueError(
             f"{source!r} is no {network.__name__}; use PARSClassifier(encoder={source!r})."
         )
@@ -372,7 +368,9 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
 
 
-def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any) -> LoadReport:
+def load_network(
+    network: nn.Module, tensors: Mapping[str, Tensor], source: Any
+) -> model_files.LoadReport:
     """Load weights into a network, except its last layer, which is new.
 
     Parameters
@@ -406,18 +404,21 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], source: Any)
         if not name.startswith(left):
             kept[name] = tensor
     if broken := [name for name, tensor in kept.items() if not tensor.isfinite().all()]:
-        raise ValueError(f"{source} has tensors with NaN or infinite values: {listed(broken)}.")
-    report = load_tensors(network, kept, source, strict=False)
+        raise ValueError(
+            f"{source} has tensors with NaN or infinite values: {checks.listed(broken)}."
+        )
+    report = model_files.load_tensors(network, kept, source, strict=False)
     lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(left)]
     if lacking:
         raise ValueError(
             f"{source} is not a file of this {type(network).__name__}: {report}. Before the last "
-            f"layer it lacks {listed(lacking)}; for another architecture, pass its network_params."
+            f"layer it lacks {checks.listed(lacking)}; for another architecture, pass its "
+            "network_params."
         )
     if report.unexpected:
-        warn_user(
+        checks.warn_user(
             f"{len(report.unexpected)} tensors of {source} have no place in this network and are "
-            f"not used: {listed(report.unexpected, most=3)}. If these are no parts of a "
+            f"not used: {checks.listed(report.unexpected, most=3)}. If these are no parts of a "
             "pretraining head, pass the network_params of the file."
         )
     return report

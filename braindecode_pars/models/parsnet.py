@@ -19,18 +19,9 @@ from braindecode.models.base import EEGModuleMixin
 from braindecode.models.util import models_dict
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, check_same_rate, listed, warn_user
-from braindecode_pars._common.model_files import LoadReport
+from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
-from braindecode_pars.models.electrodes import (
-    AmplitudeCode,
-    ElectrodeCode,
-    SpatialFilter,
-    electrode_positions,
-    relative_amplitude,
-)
-from braindecode_pars.models.network_files import SavedInFolder, read_encoder
+from braindecode_pars.models import electrodes, network_files
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
 #: How PARSNet pools the channels of a window.
@@ -82,7 +73,7 @@ class Channels(NamedTuple):
     keep: Tensor | None
 
 
-class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
+class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
 
     The encoder embeds the patches of each channel separately, and the mean over time gives one
@@ -249,8 +240,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         tokenizer: str = "spectral",
     ):
         given = {name: value for name, value in locals().items() if name in RULES}
-        check_parameters(given, RULES, type(self).__name__)
-        loaded = None if encoder is None else read_encoder(type(self), encoder)
+        checks.check_parameters(given, RULES, type(self).__name__)
+        loaded = None if encoder is None else network_files.read_encoder(type(self), encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.sfreq if sfreq is None else sfreq
         super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
@@ -258,14 +249,14 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
         self._is_given = loaded is not None  # the encoder
-        self.load_report: LoadReport | None = None if loaded is None else loaded.report
+        self.load_report: model_files.LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
         self.head = head
         # With the spatial filter alone, there is nothing that a code could be added to.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
         if electrode_position == "auto":
-            positions = electrode_positions(self._chs_info or [])
+            positions = electrodes.electrode_positions(self._chs_info or [])
             electrode_position = bool(np.isfinite(positions).all(axis=1).any())
         self.electrode_position = bool(electrode_position) and attention
 
@@ -277,7 +268,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             self.encoder = PatchEncoder(patch_size, *sizes)
         else:
             sfreq_here = _inferred(lambda: self.sfreq)
-            check_same_rate(sfreq_here, loaded.sfreq, "The windows are", "the encoder")
+            checks.check_same_rate(sfreq_here, loaded.sfreq, "The windows are", "the encoder")
             self.encoder = PatchEncoder(**loaded.encoder.config | {"drop_prob": drop_prob})
             self.encoder.load_state_dict(loaded.encoder.state_dict())
             embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
@@ -286,11 +277,11 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self.register_buffer("positions", self._known_positions(), persistent=False)
         n_pooled = 0
         if self.electrode_position:
-            self.electrode_code = ElectrodeCode(embed_dim)
+            self.electrode_code = electrodes.ElectrodeCode(embed_dim)
         if amplitude and attention:
-            self.amplitude_code = AmplitudeCode(embed_dim)
+            self.amplitude_code = electrodes.AmplitudeCode(embed_dim)
         if spatial_filter:
-            self.spatial_filter = SpatialFilter(embed_dim + int(amplitude))
+            self.spatial_filter = electrodes.SpatialFilter(embed_dim + int(amplitude))
             n_pooled += self.spatial_filter.out_features
         if attention:
             self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
@@ -320,7 +311,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         sfreq = _inferred(lambda: self.sfreq)
         patch_size = patch_size_for(patch_seconds, sfreq, _inferred(lambda: self.n_times))
         if sfreq is None:
-            warn_user(
+            checks.warn_user(
                 f"PARSNet: sampling rate unknown, so a patch is {patch_size} samples, a thirtieth "
                 "of the window; pass sfreq in Hz (module__sfreq to EEGClassifier)."
             )
@@ -331,14 +322,14 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         if not self._uses_positions:
             return None
         names = [ch["ch_name"] for ch in self._chs_info or ()]
-        positions = torch.from_numpy(electrode_positions(self._chs_info or []))
+        positions = torch.from_numpy(electrodes.electrode_positions(self._chs_info or []))
         if positions.isfinite().any():
             return positions
         if names or self.head != "attention":
-            warn_user(
+            checks.warn_user(
                 f"PARSNet: head={self.head!r} knows no electrode position of these channels "
-                f"({listed(names, most=3) or 'without names'}). Pass chs_info with names of the "
-                "10-05 system or a montage, or pos to forward."
+                f"({checks.listed(names, most=3) or 'without names'}). Pass chs_info with names of "
+                "the 10-05 system or a montage, or pos to forward."
             )
         return None
 
@@ -478,12 +469,18 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ch_mask = mask_of(x, ch_mask)
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
-        tokens = self._spatial_tokens(x, keep)
+        if keep is None:
+            # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, ...)
+            tokens = embed_signals(self.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        else:  # zeros for dropped channels, which are not encoded
+            of_kept = embed_signals(self.encoder, x[keep])  # (n_kept, embed_dim)
+            tokens = of_kept.new_zeros(*x.shape[:2], of_kept.shape[-1])
+            tokens = tokens.index_put((keep,), of_kept)
         amplitudes = tokens.new_empty(*x.shape[:2], 0)
         if self.amplitude:
             # Relative to all channels that are there, so that dropping some of them in training
             # does not change the amplitudes of the others.
-            amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
+            amplitudes = electrodes.relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
         return Channels(tokens, amplitudes, positions, keep)
 
     def _coded_tokens(self, channels: Channels) -> Tensor:
@@ -520,15 +517,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         keep = (draw >= self.channel_drop_prob) | (draw == draw.amax(dim=1, keepdim=True))
         return keep if ch_mask is None else keep & ch_mask
 
-    def _spatial_tokens(self, x: Tensor, keep: Tensor | None) -> Tensor:
-        """Return one token per channel: zeros for dropped channels, which are not encoded."""
-        if keep is None:
-            # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, ...)
-            return embed_signals(self.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
-        tokens = embed_signals(self.encoder, x[keep])  # (n_kept, embed_dim)
-        spatial = tokens.new_zeros(*x.shape[:2], tokens.shape[-1])
-        return spatial.index_put((keep,), tokens)
-
     def _positions(
         self, x: Tensor, pos: Tensor | None, chs_info: list[dict] | None
     ) -> Tensor | None:
@@ -537,7 +525,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             raise ValueError("pos and chs_info are both given; pass one of them.")
         given = self.positions if pos is None else pos
         if chs_info is not None:
-            given = torch.from_numpy(electrode_positions(chs_info))
+            given = torch.from_numpy(electrodes.electrode_positions(chs_info))
         if given is not None:
             of_window = (x.shape[1], 3)
             shapes = (of_window, (1, *of_window), (len(x), *of_window))

@@ -1,11 +1,9 @@
 """Interchangeable pretext tasks; each returns ``prediction, target`` from ``forward(x)``."""
 
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task
-from braindecode_pars.pretext.droppos import DropPos
 from braindecode_pars.pretext.features import SignalFeatures
+from braindecode_pars.pretext.grid import MAE, MP3, DropPos
 from braindecode_pars.pretext.joint import Joint
-from braindecode_pars.pretext.mae import MAE
-from braindecode_pars.pretext.mp3 import MP3
 from braindecode_pars.pretext.pars import PARS
 from braindecode_pars.pretext.spectral import SpectralMAE
 

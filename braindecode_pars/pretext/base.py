@@ -13,9 +13,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, check_same_rate, names_file
-from braindecode_pars._common.files import import_file
+from braindecode_pars._common import checks, files
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.tokens import instance_norm
 
@@ -82,13 +80,13 @@ def find_task(name: str) -> type[PretextTask]:
     """
     if name in PRETEXT_TASKS:
         return PRETEXT_TASKS[name]
-    if not names_file(name):
+    if not checks.names_file(name):
         known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
         raise ValueError(
             f"Unknown pretext task {name!r}; known are {known}. One of your own is FILE.py:CLASS."
         )
     file, _, wanted = name.rpartition(":")
-    task = getattr(import_file(Path(file)), wanted, None)
+    task = getattr(files.import_file(Path(file)), wanted, None)
     if not (isinstance(task, type) and issubclass(task, PretextTask)):
         raise ValueError(f"{file} has no class {wanted} that is a PretextTask.")
     if PRETEXT_TASKS.setdefault(task.name, task) is not task:
@@ -205,7 +203,7 @@ class PretextTask(nn.Module):
         **encoder_arguments: Any,
     ):
         super().__init__()
-        check_parameters(locals(), _RULES, type(self).__name__)
+        checks.check_parameters(locals(), _RULES, type(self).__name__)
         if n_times < patch_size:
             raise ValueError(
                 f"A window of {n_times} samples is shorter than one patch of {patch_size} "
@@ -387,7 +385,14 @@ def make_task(
     if isinstance(task, str):
         task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
-        accepted = _check_task_params(task, task_params)
+        # A task passes unknown parameters on to its encoder, where the message would name that.
+        parameters = inspect.signature(task).parameters.values()
+        accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
+        if unknown := sorted(set(task_params) - accepted):
+            raise TypeError(
+                f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}; it takes "
+                f"{', '.join(sorted(accepted)) or 'none'}."
+            )
         if "sfreq" in accepted and sfreq is not None:
             task_params = {"sfreq": sfreq, **task_params}
         task = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
@@ -414,7 +419,9 @@ def make_task(
         )
     remedy = "resample them, or leave sfreq out of the arguments of the task"
     expected = getattr(task, "sfreq", None)
-    check_same_rate(sfreq, expected, "The windows are", f"but {type(task).__name__} works", remedy)
+    checks.check_same_rate(
+        sfreq, expected, "The windows are", f"but {type(task).__name__} works", remedy
+    )
 
     # The copy leaves the user's instance unchanged.
     if own is encoder:
@@ -422,19 +429,3 @@ def make_task(
     task = copy.deepcopy(task)
     task.use_encoder(encoder)
     return task
-
-
-def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> set[str]:
-    """Check that the task itself has all these parameters, and return the names of all it has.
-
-    A task passes unknown parameters on to its encoder, where the message would name the encoder.
-    """
-    parameters = inspect.signature(task).parameters.values()
-    accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
-    unknown = sorted(set(task_params) - accepted)
-    if unknown:
-        raise TypeError(
-            f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}; it takes "
-            f"{', '.join(sorted(accepted)) or 'none'}."
-        )
-    return accepted

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, listed, warn_user
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
 from braindecode_pars.pretext.grid import GridTask, take
@@ -460,7 +459,7 @@ class SignalFeatures(GridTask):
         mask_ratio: float = 0.0,
         **encoder_arguments: Any,
     ):
-        check_parameters(locals(), _RULES, type(self).__name__)
+        checks.check_parameters(locals(), _RULES, type(self).__name__)
         given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
         super().__init__(n_times, patch_size, **given)
         if sfreq is None:
@@ -475,8 +474,8 @@ class SignalFeatures(GridTask):
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
-                    f"Unknown features {listed(unknown)}; known are {listed(list(FEATURES))}. A "
-                    "dict of functions adds others."
+                    f"Unknown features {checks.listed(unknown)}; known are "
+                    f"{checks.listed(list(FEATURES))}. A dict of functions adds others."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
@@ -485,8 +484,8 @@ class SignalFeatures(GridTask):
         self._sizes = {name: part.shape[1] for name, part in self._parts(noise).items()}
         left_out = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]
         if bands in self.features.values() and left_out:
-            warn_user(
-                f"{type(self).__name__} leaves out the bands {listed(left_out)}: signals at "
+            checks.warn_user(
+                f"{type(self).__name__} leaves out the bands {checks.listed(left_out)}: signals at "
                 f"{self.sfreq:g} Hz have no frequencies above {self.sfreq / 2:g} Hz."
             )
         n_features = sum(self._sizes.values())

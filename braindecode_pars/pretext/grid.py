@@ -1,18 +1,19 @@
-"""The base classes of the tasks on a grid of adjacent patches, and of those that remove some."""
+"""Tasks on a grid of patches: their base classes, and the rivals MAE, MP3 and DropPos."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import number
+from braindecode_pars._common import checks
 from braindecode_pars.encoder import PatchEncoder, TransformerBlock
-from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions
 
-__all__ = ["GridTask", "MaskedGridTask"]
+__all__ = ["MAE", "MP3", "DropPos", "GridTask", "MaskedGridTask"]
 
 
 def number_of(ratio: float, total: int, name: str, *, least: int, most: int) -> int:
@@ -41,7 +42,7 @@ def number_of(ratio: float, total: int, name: str, *, least: int, most: int) -> 
     ValueError
         When the ratio or the number is out of range; the message gives the accepted range.
     """
-    number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
+    checks.number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
     count = round(float(ratio) * total)
     if not least <= count <= most:
         raise ValueError(
@@ -246,3 +247,346 @@ class MaskedGridTask(GridTask):
         masked = self.mask_token.to(features.dtype).expand(len(patches), self.n_masked, -1)
         in_time_order = take(torch.cat([masked, features], dim=1), order.argsort(dim=1))
         return self.head(self.decoder(in_time_order + positions))
+
+
+@register("mae")
+class MAE(MaskedGridTask):
+    """Masked autoencoder on one channel (appendix A.2; He et al. 2022).
+
+    The task removes a random share of the patches and encodes the others. Mask tokens then take
+    the places of the removed patches, and one transformer layer reconstructs all samples. (The
+    paper states that masked tokens are encoded, which is a slip.) The loss is the element-wise
+    mean squared error against the normalised signal.
+
+    Parameters
+    ----------
+    n_times : int
+        Number of samples in a signal; at least two patches.
+    patch_size : int
+        Number of samples in a patch.
+    encoder : PatchEncoder | None
+        Encoder to train in place. None builds one.
+    mask_ratio : float
+        Share of the patches that is removed. At least one patch is removed, and at least one is
+        visible. The paper does not give its value.
+    loss_on : "all" | "masked"
+        Patches in the loss: all (the paper), or only the removed ones (He et al.). Visible patches
+        are easy to copy, so with ``"all"`` the log also has the loss on the removed patches.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+
+    Attributes
+    ----------
+    n_patches, n_masked : int
+        Number of patches in the grid, and number of removed patches.
+
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    References
+    ----------
+    He et al. 2022, Masked autoencoders are scalable vision learners, arXiv:2111.06377.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import MAE
+    >>> task = MAE(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 3000))
+    >>> prediction.shape, target.shape
+    (torch.Size([2, 30, 100]), torch.Size([2, 30, 100]))
+    """
+
+    criterion = nn.MSELoss
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        mask_ratio: float = 0.5,
+        loss_on: str = "all",
+        **encoder_arguments: Any,
+    ):
+        checks.choice("all", "masked").check("loss_on", loss_on, type(self).__name__)
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size, **given)
+        self.loss_on = loss_on
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the reconstructed and the true patches.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals in any unit.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n_patches, patch_size)
+            Normalised samples; the removed patches come first. With ``loss_on="masked"`` only the
+            removed patches, shape (batch, n_masked, patch_size).
+        """
+        patches = self.patches(x)
+        order = self.random_order(x)
+        compared = order[:, : self.n_masked] if self.loss_on == "masked" else order
+        return take(self.reconstruct(patches, order), compared), take(patches, compared)
+
+    def chance_loss(self) -> float:
+        """Return 1, the variance of a normalised signal: the loss of predicting its mean."""
+        return 1.0
+
+    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Return the loss on the removed patches, relative to chance, as ``"masked"``.
+
+        Parameters
+        ----------
+        prediction, target
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalar loss by name. Empty with ``loss_on="masked"``, where it equals the loss itself.
+        """
+        if self.loss_on == "masked":
+            return {}
+        removed = prediction[:, : self.n_masked], target[:, : self.n_masked]
+        return {"masked": nn.functional.mse_loss(*removed) / self.chance_loss()}
+
+
+@register("mp3")
+class MP3(GridTask):
+    """Masked patch position prediction on one channel (appendix A.2; Zhai et al. 2022).
+
+    Tokens get no position. All tokens are queries. A random subset of the tokens are keys and
+    values, the same subset in every attention layer. The task classifies every token into its
+    place, with cross-entropy as loss. Tokens are not shuffled: without positions the encoder is
+    equivariant to their order.
+
+    Parameters
+    ----------
+    n_times : int
+        Number of samples in a signal; at least two patches.
+    patch_size : int
+        Number of samples in a patch.
+    encoder : PatchEncoder | None
+        Encoder to train in place. None builds one.
+    mask_ratio : float
+        Share of the patches that are not keys, in [0, 1). At least one patch is a key. The paper
+        does not give its value.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+
+    Attributes
+    ----------
+    n_patches, n_masked : int
+        Number of patches in the grid, and number of patches that are not keys.
+
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    References
+    ----------
+    Zhai et al. 2022, Position prediction as an effective pretraining strategy, arXiv:2207.07611.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import MP3
+    >>> task = MP3(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> logits, places = task(torch.randn(2, 3000))
+    >>> logits.shape, places.shape
+    (torch.Size([2, 30, 30]), torch.Size([2, 30]))
+    """
+
+    criterion = nn.CrossEntropyLoss
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        mask_ratio: float = 0.5,
+        **encoder_arguments: Any,
+    ):
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **given)
+        self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
+
+    def classify(self, patches: Tensor, is_key: Tensor | None) -> Tensor:
+        """Return the logits of all places for every patch.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (batch, n, patch_size)
+            Normalised patches in any order.
+        is_key : Tensor of bool, shape (batch, n) | None
+            Mask of the patches that are keys. None means that all are.
+
+        Returns
+        -------
+        Tensor, shape (batch, n, n_patches)
+            Logits of the places.
+        """
+        return self.head(self.encoder(self.encoder.tokenize(patches), is_key))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits and the true places of all patches.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals in any unit.
+
+        Returns
+        -------
+        prediction : Tensor, shape (batch, n_patches, n_patches)
+            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of place ``n`` for
+            patch ``m``.
+        target : Tensor of int64, shape (batch, n_patches)
+            True places.
+        """
+        self.check_signals(x)
+        # Ranks in a random order: exactly n_masked patches in each row are not keys.
+        is_key = self.random_order(x) >= self.n_masked if self.n_masked else None
+        logits = self.classify(self.patches(x), is_key)
+        places = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
+        return logits.mT, places  # cross-entropy takes classes in dimension 1
+
+    def chance_loss(self) -> float:
+        """Return ``log(n_patches)``, the cross-entropy of a uniform guess among all places."""
+        return math.log(self.n_patches)
+
+
+@register("droppos")
+class DropPos(GridTask):
+    """Dropped position prediction on one channel (appendix A.2; Wang et al. 2023).
+
+    The task removes a random share of the patches. The others are visible. Most visible patches
+    get a learnable mask token instead of their position. The task classifies these patches into
+    the places of the grid, with cross-entropy as loss. There is one class for each place. The
+    number of classes in the paper is that of the classified patches, which is a slip. As in the
+    paper, targets are not smoothed over neighbouring positions, and the loss has no weights for
+    similar patches: Wang et al. have both.
+
+    Parameters
+    ----------
+    n_times : int
+        Number of samples in a signal; at least two patches.
+    patch_size : int
+        Number of samples in a patch.
+    encoder : PatchEncoder | None
+        Encoder to train in place. None builds one.
+    mask_ratio : float
+        Share of the patches that is removed, in [0, 1). The paper does not give its value.
+    position_mask_ratio : float
+        Share of the visible patches that lose their position, in (0, 1]. The paper does not give
+        its value.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+
+    Attributes
+    ----------
+    n_patches, n_visible, n_dropped : int
+        Number of patches in the grid, of visible patches, and of visible patches without their
+        position.
+
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    References
+    ----------
+    Wang et al. 2023, DropPos: pre-training vision transformers by reconstructing dropped
+    positions, arXiv:2309.03576.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import DropPos
+    >>> task = DropPos(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> logits, places = task(torch.randn(2, 3000))
+    >>> logits.shape, places.shape
+    (torch.Size([2, 30, 11]), torch.Size([2, 11]))
+    """
+
+    criterion = nn.CrossEntropyLoss
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        mask_ratio: float = 0.5,
+        position_mask_ratio: float = 0.75,
+        **encoder_arguments: Any,
+    ):
+        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **given)
+        self.n_visible = self.n_patches - self.n_masked
+        # If only one place is not shown, the answer is known, so at least two stay hidden.
+        most_shown = self.n_patches - 2
+        limits = dict(least=max(1, self.n_visible - most_shown), most=self.n_visible)
+        name = "position_mask_ratio"
+        self.n_dropped = number_of(position_mask_ratio, self.n_visible, name, **limits)
+        self.position_mask_ratio = position_mask_ratio
+        self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
+        self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
+
+    def classify(self, patches: Tensor, places: Tensor) -> Tensor:
+        """Return the logits of all places for the patches without their position.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (batch, n_patches, patch_size)
+            Normalised patches in chronological order.
+        places : Tensor of int64, shape (batch, n_visible)
+            Places of the visible patches; the first ``n_dropped`` of each row lose their
+            position.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_dropped, n_patches)
+            Logits of the places.
+        """
+        tokens = self.encoder.tokenize(take(patches, places))  # (batch, n_visible, embed_dim)
+
+        # A position or the mask token for each visible patch.
+        shown = self.positions(tokens)[places[:, self.n_dropped :]]
+        dropped = self.mask_token.to(tokens.dtype).expand(len(patches), self.n_dropped, -1)
+        features = self.encoder(tokens + torch.cat([dropped, shown], dim=1))
+        return self.head(features[:, : self.n_dropped])
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits and the true places of the patches without their position.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals in any unit.
+
+        Returns
+        -------
+        prediction : Tensor, shape (batch, n_patches, n_dropped)
+            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of place ``n`` for
+            the ``m``-th of these patches.
+        target : Tensor of int64, shape (batch, n_dropped)
+            True places.
+        """
+        self.check_signals(x)
+        places = self.random_order(x)[:, : self.n_visible]
+        logits = self.classify(self.patches(x), places)
+        return logits.mT, places[:, : self.n_dropped]  # cross-entropy takes classes in dimension 1
+
+    def chance_loss(self) -> float:
+        """Return the cross-entropy of a uniform guess among the places that are not shown."""
+        return math.log(self.n_patches - (self.n_visible - self.n_dropped))

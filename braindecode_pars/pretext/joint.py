@@ -96,7 +96,7 @@ class _WithParts(PretextTask):
             beginnings of its signals are the signals of shorter parts.
         """
         for part in self.parts.values():
-            part.prepare(partial(_beginnings, draw, part.n_times))
+            part.prepare(lambda n, n_times=part.n_times: draw(n)[:, :n_times])  # type: ignore[misc]
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
         """Replace the encoder in all tasks.
@@ -322,7 +322,3 @@ class SeveralLengths(_WithParts):
         """
         ((name, predicted),) = prediction.items()
         return self.parts[name].part_losses(predicted, target[name])
-
-
-def _beginnings(draw: Callable[[int], Tensor], n_times: int, n: int) -> Tensor:
-    return draw(n)[:, :n_times]

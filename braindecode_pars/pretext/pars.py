@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
@@ -155,7 +154,7 @@ class PARS(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        check_parameters(locals(), _RULES, type(self).__name__)
+        checks.check_parameters(locals(), _RULES, type(self).__name__)
         self.sampling = sampling
         self.overlap = bool(overlap)
         self.min_gap = int(min_gap)

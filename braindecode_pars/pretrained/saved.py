@@ -27,19 +27,13 @@ from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import encoder_from_file, network_from_file
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
-from braindecode_pars.pretrained.cards import (
-    EncoderCard,
-    Pretrained,
-    card_of,
-    model_card,
-    unknown_card,
-)
+from braindecode_pars.pretrained import cards
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows import amplitudes
 
 
 def save_encoder(
-    encoder: PatchEncoder, card: EncoderCard, folder: str | Path, *, share: bool = False
+    encoder: PatchEncoder, card: cards.EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
@@ -96,20 +90,13 @@ def save_encoder(
     return write(folder, model_files.ENCODER, describe_encoder(encoder, card), encoder.state_dict())
 
 
-def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
-    """Write an encoder into a folder that the caller has checked, such as that of a run."""
-    return model_files.write_model(
-        folder, model_files.ENCODER, describe_encoder(encoder, card), encoder.state_dict()
-    )
-
-
 def encoder_digest(encoder: PatchEncoder) -> str:
     """Return a digest of the architecture and the weights of an encoder."""
     weights = [tensor.detach().cpu().numpy().tobytes() for tensor in encoder.state_dict().values()]
     return hashlib.sha256(b"".join([repr(encoder.config).encode(), *weights])).hexdigest()
 
 
-def describe_encoder(encoder: PatchEncoder, card: EncoderCard) -> dict[str, Any]:
+def describe_encoder(encoder: PatchEncoder, card: cards.EncoderCard) -> dict[str, Any]:
     """Return the description of an encoder in a model file.
 
     Raises
@@ -121,7 +108,7 @@ def describe_encoder(encoder: PatchEncoder, card: EncoderCard) -> dict[str, Any]
     return {"encoder": config, "pretraining": asdict(card)}
 
 
-def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
+def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     """Load a pretrained encoder.
 
     Parameters
@@ -189,10 +176,10 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
             if isinstance(encoder, PatchEncoder):
-                card = getattr(source, "encoder_card_", None) or unknown_card(owner)
-                return Pretrained(encoder, card, None)
+                card = getattr(source, "encoder_card_", None) or cards.unknown_card(owner)
+                return cards.Pretrained(encoder, card, None)
     if isinstance(source, PatchEncoder):
-        return Pretrained(source, unknown_card(source), None)
+        return cards.Pretrained(source, cards.unknown_card(source), None)
     maybe_unfitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
         f"A {type(source).__name__} has no pretrained encoder"
@@ -201,7 +188,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     )
 
 
-def packaged_encoders() -> dict[str, EncoderCard]:
+def packaged_encoders() -> dict[str, cards.EncoderCard]:
     """Return the cards of the encoders in the package.
 
     Returns
@@ -228,13 +215,13 @@ def packaged_encoders() -> dict[str, EncoderCard]:
     }
 
 
-def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> Pretrained:
+def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
     encoder, sfreq, report = encoder_from_file(PARSNet, model, strict=strict)
     if model.kind == model_files.NETWORK:  # alone, without a card
-        return Pretrained(encoder, replace(unknown_card(encoder), sfreq=sfreq), report)
+        return cards.Pretrained(encoder, replace(cards.unknown_card(encoder), sfreq=sfreq), report)
     with model_files.described_in(model.source):
-        return Pretrained(encoder, card_of(model.kind, model.description), report)
+        return cards.Pretrained(encoder, cards.card_of(model.kind, model.description), report)
 
 
 def write_shared(
@@ -255,13 +242,13 @@ def write_shared(
         The folder.
     """
     own = description.get(model_files.ENTRIES.get(kind, ""), {})
-    part = {"pretraining": asdict(card_of(kind, description).without_names())}
+    part = {"pretraining": asdict(cards.card_of(kind, description).without_names())}
     shared = {**description, **part}
     if "pretraining" in own:  # that of a fine-tuned encoder is an entry of its estimator
         shared = {**description, model_files.ENTRIES[kind]: {**own, **part}}
     model_files.write_model(folder, kind, shared, tensors)
     if not (folder / model_files.README).exists():
-        files.replace_file(folder / model_files.README, model_card(kind, shared))
+        files.replace_file(folder / model_files.README, cards.model_card(kind, shared))
     return folder
 
 
@@ -269,7 +256,7 @@ class SavedEstimator:
     """An estimator with an encoder, which is given, saved, loaded and shared."""
 
     encoder: Any
-    encoder_card_: EncoderCard
+    encoder_card_: cards.EncoderCard
     preprocessing_: Preprocessing
     n_chans_: int | None
     n_times_: int | None
@@ -293,7 +280,7 @@ class SavedEstimator:
         cloned.encoder = self.encoder
         return cloned
 
-    def _given_card(self) -> EncoderCard | None:
+    def _given_card(self) -> cards.EncoderCard | None:
         """Card of the encoder that is given, before any fit; None without one.
 
         None too when it cannot be read: the fit raises the error.

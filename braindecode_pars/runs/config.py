@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.checks import check_parameters, names_file
-from braindecode_pars._common.settings import (
-    BATCH_SIZE,
-    EPOCHS,
-    LEARNING_RATE,
-    RULES,
-    PretrainingSettings,
-)
+from braindecode_pars._common import checks, settings
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
 _SECONDS = checks.positive(1e12)
@@ -29,7 +21,7 @@ def _are_lengths(value: Any) -> bool:
 
 #: Setting -> rule, of a run.
 _RULES = {
-    **RULES,
+    **settings.RULES,
     **dict.fromkeys(
         ("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)
     ),
@@ -50,12 +42,14 @@ _RULES = {
 }
 
 #: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
-LAPTOP: dict[str, Any] = dict(epochs=EPOCHS, batch_size=BATCH_SIZE, lr=LEARNING_RATE)
+LAPTOP: dict[str, Any] = dict(
+    epochs=settings.EPOCHS, batch_size=settings.BATCH_SIZE, lr=settings.LEARNING_RATE
+)
 LAPTOP |= dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="spectral")
 
 
 @dataclass(frozen=True)
-class RunConfig(PretrainingSettings):
+class RunConfig(settings.PretrainingSettings):
     """The settings of a pretraining run; the defaults are the paper's settings (section 2.5).
 
     A configuration is immutable.
@@ -137,13 +131,13 @@ class RunConfig(PretrainingSettings):
         from braindecode_pars.pretext.base import find_task
 
         given = vars(self)
-        check_parameters(given, _RULES)
+        checks.check_parameters(given, _RULES)
 
         # Normalise the values, so that equal settings from Python and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
         # Of a file with a task only the name remains: a run never says which code is to be run.
         found = find_task(self.task)
-        task = found.name if names_file(self.task) else self.task
+        task = found.name if checks.names_file(self.task) else self.task
         plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
         plain |= {name: v.item() for name, v in given.items() if hasattr(v, "item")}  # of NumPy
         if isinstance(self.window_seconds, list | tuple):
@@ -157,6 +151,10 @@ class RunConfig(PretrainingSettings):
         """Lengths of the crops in seconds, in the order of the steps."""
         lengths = self.window_seconds
         return lengths if isinstance(lengths, tuple) else (lengths,)
+
+    def in_samples(self, sfreq: float) -> list[int]:
+        """Return the lengths of the crops in samples, in the order of the steps."""
+        return [round(seconds * sfreq) for seconds in self.lengths]
 
     @classmethod
     def for_laptop(cls, **given: Any) -> RunConfig:

@@ -10,25 +10,18 @@ import time
 from statistics import harmonic_mean, mean
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
-from braindecode_pars._common.checks import check_parameters, integer, optional, positive
-from braindecode_pars._common.computing import (
-    count_steps,
-    device_name,
-    find_device,
-    n_parameters,
-    seeded,
-    tensor_cores,
-    training_step,
-)
+from braindecode_pars._common import checks, computing
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.runs import run, run_folder, steps
 from braindecode_pars.runs.config import RunConfig
-from braindecode_pars.runs.run import begun_task
-from braindecode_pars.runs.run_folder import KEPT
-from braindecode_pars.runs.steps import SignalSource, Steps
 from braindecode_pars.signal_store import SignalStore
 
 #: Bytes of a weight in a checkpoint: itself and two moments of AdamW, in float32.
@@ -123,13 +116,13 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     (157, 7850, 120000000)
     """
     # The network.
-    config, task, _ = begun_task(config or RunConfig(), corpus.sfreq)
-    parameters = n_parameters(task)
+    config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)
+    parameters = computing.n_parameters(task)
     # The steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     n_steps = config.epochs * steps_per_epoch
     n_examples = n_steps * config.batch_size
-    device = find_device(config.device)
+    device = computing.find_device(config.device)
     is_cpu = device.type == "cpu"
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
@@ -137,8 +130,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     at_once = config.micro_batch_size or config.batch_size // n_devices
     # The steps have the lengths in turns.
     parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
-    with seeded(config.seed, device):
-        counts = [count_steps(training_step(p), p.encoder, n_steps, n_examples) for p in parts]
+    with computing.seeded(config.seed, device):
+        counts = [count_steps(part, n_steps, n_examples) for part in parts]
         measured = [_measured(part, config, device, at_once) for part in parts]
     rate = harmonic_mean([rate for _, rate in measured])
     return RunPlan(
@@ -147,16 +140,48 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         n_examples=n_examples,
-        tokens=mean(count.tokens for count in counts),
-        flops=mean(count.flops for count in counts),
+        tokens=mean(tokens for tokens, _ in counts),
+        flops=mean(flops for _, flops in counts),
         store_bytes=corpus.store_bytes,
-        run_bytes=KEPT * _SAVED * parameters + 4 * n_parameters(task.encoder),
-        device=f"CPU, {torch.get_num_threads()} threads" if is_cpu else device_name(device),
+        run_bytes=run_folder.KEPT * _SAVED * parameters + 4 * computing.n_parameters(task.encoder),
+        device=f"CPU, {torch.get_num_threads()} threads"
+        if is_cpu
+        else computing.device_name(device),
         n_devices=n_devices,
         measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
         hours=n_examples / rate / n_devices / 3600,
     )
+
+
+def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
+    """Return the tokens of the encoder and the operations of one training step on noise.
+
+    The operations are those of matrix products and convolutions in floating point; a
+    multiplication and an addition are two. Others, such as norms, are not counted.
+    """
+    n_tokens = []
+
+    def add(encoder: nn.Module, arguments: tuple[Any, ...]) -> None:
+        n_tokens.append(arguments[0].shape[0] * arguments[0].shape[1])
+
+    task.zero_grad()
+    hook, noise = task.encoder.register_forward_pre_hook(add), torch.randn(n_windows, task.n_times)
+    # torch has no count for its fast attention on the CPU; the plain one has the same products.
+    with hook, sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        task.criterion()(*task(noise)).backward()
+    return sum(n_tokens), counter.get_total_flops()
+
+
+def count_steps(task: PretextTask, n_steps: int, n_examples: int) -> tuple[float, float]:
+    """Return the tokens and the operations of all steps of a training, from two small steps.
+
+    A step needs a fixed number of operations, and a number for each example.
+    """
+    two, four = np.array(count(task, 2)), np.array(count(task, 4))
+    each = (four - two) / 2
+    tokens, flops = ((two - 2 * each) * n_steps + each * n_examples).tolist()
+    return tokens, flops
 
 
 def _measured(
@@ -173,7 +198,7 @@ def _measured(
         return time.perf_counter() - start
 
     n_windows = 1
-    with tensor_cores(device):
+    with computing.tensor_cores(device):
         while True:
             seconds(n_windows)  # the first step of a size allocates memory
             took = min(seconds(n_windows) for _ in range(2))
@@ -186,7 +211,10 @@ def _measured(
 _BYTES = 2
 
 _RULES = dict(
-    n_windows=integer(1), n_chans=optional(integer(1)), sfreq=positive(), window_seconds=positive()
+    n_windows=checks.integer(1),
+    n_chans=checks.optional(checks.integer(1)),
+    sfreq=checks.positive(),
+    window_seconds=checks.positive(),
 )
 
 
@@ -237,13 +265,13 @@ class CorpusSize(NamedTuple):
         TypeError, ValueError
             When a number is not positive.
         """
-        check_parameters(locals(), _RULES, "CorpusSize")
+        checks.check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
         return cls(n_windows, float(sfreq), n_samples * _BYTES)
 
     @classmethod
     def of_store(
-        cls, store: SignalStore | SignalSource, window_seconds: float = 30.0
+        cls, store: SignalStore | steps.SignalSource, window_seconds: float = 30.0
     ) -> CorpusSize:
         """Return the size of a store, or of synthetic signals.
 
@@ -263,7 +291,7 @@ class CorpusSize(NamedTuple):
         ValueError
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
-        if isinstance(store, SignalSource):
+        if isinstance(store, steps.SignalSource):
             return cls(store.n_windows, store.sfreq, 0)
-        n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
+        n_windows = steps.Steps(store, round(window_seconds * store.sfreq), 1).n_windows
         return cls(n_windows, store.sfreq, store.n_bytes)

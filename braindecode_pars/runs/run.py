@@ -30,15 +30,11 @@ from skorch.callbacks import Callback
 from skorch.hf import AccelerateMixin
 from torch import Tensor
 
-from braindecode_pars._common.checks import check_same_rate, warn_user
-from braindecode_pars._common.computing import device_name, find_device, n_parameters, seeded
-from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.tables import RELATIVE
+from braindecode_pars._common import checks, computing, files, model_files, tables
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretext.joint import SeveralLengths
-from braindecode_pars.pretrained.cards import EncoderCard
-from braindecode_pars.pretrained.saved import load_encoder, write_encoder
+from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
@@ -142,7 +138,12 @@ def pretrain(
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config)
     is_main = accelerator.is_main_process
-    store = _opened(store, config, accelerator, verbose)
+    if not isinstance(store, SignalStore | SignalSource):
+        # Opening may compare the samples with their checksums. The first process does so for all.
+        with accelerator.main_process_first():
+            store = SignalStore.open(store, verbose=verbose if is_main else 0)
+    if isinstance(store, SignalStore):
+        store = store.select(exclude=config.exclude_subjects).without_held_out()
     config, task, before = begun_task(config, store.sfreq)
     sized, steps = _sized(config, store, accelerator)
 
@@ -157,7 +158,7 @@ def pretrain(
         return folder.path
 
     if before is not None and is_main and (differing := before.differences(store.preprocessing)):
-        warn_user(
+        checks.warn_user(
             f"The signals were prepared otherwise than those of {config.encoder}, with which the "
             f"run continues: {'; '.join(map(str, differing))}."
         )
@@ -171,33 +172,19 @@ def pretrain(
         if is_main:
             card = _card(sized, steps, net)
             card = card if before is None else card.continues(before)
-            write_encoder(task.encoder, card, folder.path)
+            described = saved.describe_encoder(task.encoder, card)
+            kind, tensors = model_files.ENCODER, task.encoder.state_dict()
+            model_files.write_model(folder.path, kind, described, tensors)
         accelerator.end_training()
     if verbose and is_main:
         last = net.history[-1]
         log.info(
-            f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
+            f"Training loss relative to chance: {last[tables.RELATIVE]:.3f}; "
             f"{last['windows_per_second']:.4g} windows/s\n"
             f"The encoder is in {folder.path}. Fine-tune it with "
             f'PARSClassifier(encoder="{folder.path}").'
         )
     return folder.path
-
-
-def _opened(
-    store: SignalStore | SignalSource | str | Path,
-    config: RunConfig,
-    accelerator: Accelerator,
-    verbose: int,
-) -> SignalStore | SignalSource:
-    """Return the recordings that the run may use; synthetic signals are returned as they are."""
-    if isinstance(store, SignalSource):
-        return store
-    if not isinstance(store, SignalStore):
-        # Opening may compare the samples with their checksums. The first process does so for all.
-        with accelerator.main_process_first():
-            store = SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
-    return store.select(exclude=config.exclude_subjects).without_held_out()
 
 
 def _train(
@@ -219,7 +206,15 @@ def _train(
 
     # Record the session.
     if is_main:
-        folder.begin_session(described, _session(accelerator, checkpoint), resume=resume)
+        session = {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "first_step": checkpoint.step if checkpoint else 0,
+            "processes": accelerator.num_processes,
+            "device": computing.device_name(accelerator.device),
+            "python": platform.python_version(),
+            "versions": {name: version(name) for name in _PACKAGES},
+        }
+        folder.begin_session(described, session, resume=resume)
     if verbose and is_main:
         log.info(_overview(task, steps, config, accelerator, first_epoch))
 
@@ -258,7 +253,7 @@ def _train(
 
 def _accelerator(config: RunConfig) -> Accelerator:
     """Return the accelerate object, which connects the processes of the run."""
-    wanted = find_device(config.device).type
+    wanted = computing.find_device(config.device).type
     # A step of one length does not use the heads of the others. The net handles precision.
     unused = DistributedDataParallelKwargs(find_unused_parameters=len(config.lengths) > 1)
     accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused])
@@ -287,7 +282,7 @@ def _sized(
     # Data, and the length of an epoch.
     make_steps: Any = SyntheticSteps if isinstance(store, SignalSource) else Steps
     own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
-    steps = make_steps(store, _in_samples(config, store.sfreq), config.batch_size, **own)
+    steps = make_steps(store, config.in_samples(store.sfreq), config.batch_size, **own)
     steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
     return SizedRunConfig(**{**vars(config), **sizes}), steps
@@ -295,17 +290,17 @@ def _sized(
 
 def begun_task(
     config: RunConfig, sfreq: float
-) -> tuple[RunConfig, PretextTask, EncoderCard | None]:
+) -> tuple[RunConfig, PretextTask, cards.EncoderCard | None]:
     """Return the task of a new run, and the card of the encoder that it continues with, if any.
 
     The configuration gets the sizes of that encoder.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None
-    encoder, card = load_encoder(config.encoder)[:2]
+    encoder, card = saved.load_encoder(config.encoder)[:2]
     trained = f"the encoder {config.encoder} was pretrained"
     remedy = "make the store with sfreq={expected:g}"
-    check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
+    checks.check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
     taken: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}
     config = replace(config, patch_seconds=encoder.patch_size / sfreq, **taken)
     task = build_task(config, sfreq)
@@ -315,29 +310,12 @@ def begun_task(
 
 def build_task(config: RunConfig, sfreq: float) -> PretextTask:
     """Return the untrained task of a run."""
-    with seeded(config.seed):
+    with computing.seeded(config.seed):
         sizes = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
         encoder = PatchEncoder(round(config.patch_seconds * sfreq), **sizes)
         given: Any = dict(encoder=encoder, task_params=dict(config.task_params), sfreq=sfreq)
-        lengths = _in_samples(config, sfreq)
-        tasks = [make_task(config.task, n_times=n_times, **given) for n_times in lengths]
+        tasks = [make_task(config.task, n_times=n, **given) for n in config.in_samples(sfreq)]
         return tasks[0] if len(tasks) == 1 else SeveralLengths(tasks)
-
-
-def _in_samples(config: RunConfig, sfreq: float) -> list[int]:
-    """Return the lengths of the crops in samples, in the order of the steps."""
-    return [round(seconds * sfreq) for seconds in config.lengths]
-
-
-def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "first_step": checkpoint.step if checkpoint else 0,
-        "processes": accelerator.num_processes,
-        "device": device_name(accelerator.device),
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in _PACKAGES},
-    }
 
 
 def _overview(
@@ -354,15 +332,15 @@ def _overview(
     processes = accelerator.num_processes
     return (
         f"{steps}\n"
-        f"{task.shown_name} with {n_parameters(task):,} parameters in {config.precision} on "
-        f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
+        f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
+        f"on {processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows; a pass over the data is {steps.n_windows} windows{mixture}"
     )
 
 
-def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) -> EncoderCard:
-    return EncoderCard(
+def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) -> cards.EncoderCard:
+    return cards.EncoderCard(
         sfreq=steps.store.sfreq,
         task=config.task,
         task_params=dict(config.task_params),
@@ -372,7 +350,7 @@ def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) ->
         n_times=steps.n_times,
         n_steps=config.epochs * config.steps_per_epoch,
         n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
-        loss_relative=net.history[-1, RELATIVE],
+        loss_relative=net.history[-1, tables.RELATIVE],
         preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
         about=steps.about if config.encoder is None else {},
     )
@@ -505,7 +483,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
             no_exchange = self.accelerator.no_sync(self.module_)
             with nullcontext() if number == len(parts) else no_exchange:
                 seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
-                with seeded(int(seed), self.compute_device):
+                with computing.seeded(int(seed), self.compute_device):
                     result = self.infer(part.to(self.compute_device, non_blocking=True))
                     part_loss = self.get_loss(result, None, training=True) / len(parts)
                 self.accelerator.backward(part_loss)
@@ -562,6 +540,6 @@ class EpochRecord(Callback):
             columns = ["epoch", "step", *losses, "lr", "seconds", "windows_per_second"]
             table = pd.DataFrame([*net.history], columns=columns)
             text = table.to_csv(index=False, na_rep="nan", lineterminator="\n")
-            replace_file(self.folder.metrics, text)
+            files.replace_file(self.folder.metrics, text)
             checkpoint = Checkpoint.of(net, row["step"], self.folder.run_id)
             checkpoint.write(self.folder.checkpoints)

@@ -20,19 +20,7 @@ from safetensors import SafetensorError, safe_open
 from skorch import NeuralNet
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import (
-    changed_settings,
-    check_may_write,
-    checksum_of,
-    locked,
-    parse_json,
-    read_json,
-    remove_abandoned,
-    replace_file,
-    to_json,
-)
-from braindecode_pars._common.model_files import ENCODER, MODEL_FILES, load_tensors
+from braindecode_pars._common import checks, files, model_files
 
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
@@ -59,7 +47,9 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        return all((self.path / name).exists() for name in MODEL_FILES[ENCODER])
+        return all(
+            (self.path / name).exists() for name in model_files.MODEL_FILES[model_files.ENCODER]
+        )
 
     @property
     def run_id(self) -> str:
@@ -87,7 +77,7 @@ class RunFolder:
         is_run = self.description.is_file()
         if resume and not is_run:
             raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
-        check_may_write(self.path, "a run", is_ours=is_run)
+        files.check_may_write(self.path, "a run", is_ours=is_run)
         before = self._described() if is_run else {}  # another program may have written run.json
 
         # A run without checkpoints has no results, so a new run may replace it.
@@ -103,7 +93,7 @@ class RunFolder:
                 | {text: run["store"].get(name) for text, name in names.items()}
                 for run in (before, described)
             )
-            if found := changed_settings(*settings, ignore=_MAY_DIFFER):
+            if found := files.changed_settings(*settings, ignore=_MAY_DIFFER):
                 raise ValueError(
                     f"{self.path} has a run with another configuration: {'; '.join(found)}. Resume "
                     "it with the same, or name another folder. (The default of micro_batch_size "
@@ -119,9 +109,11 @@ class RunFolder:
         BlockingIOError
             When another process writes to the folder.
         """
-        with locked(self.path, f"Another run is writing to {self.path}; wait until it has ended."):
+        with files.locked(
+            self.path, f"Another run is writing to {self.path}; wait until it has ended."
+        ):
             for folder in (self.path, self.checkpoints):
-                remove_abandoned(folder, at_once=True)
+                files.remove_abandoned(folder, at_once=True)
             yield
 
     def begin_session(
@@ -135,7 +127,7 @@ class RunFolder:
         before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
         run = {"run_id": before["run_id"], **described}
         run["sessions"] = [*before["sessions"], session]
-        replace_file(self.description, to_json(run))
+        files.replace_file(self.description, files.to_json(run))
 
     def _described(self) -> dict[str, Any]:
         """Return the content of ``run.json``.
@@ -145,7 +137,7 @@ class RunFolder:
         ValueError
             When it is damaged.
         """
-        run = read_json(self.description)
+        run = files.read_json(self.description)
         try:
             dict(run["configuration"])
             _ = run["run_id"], run["store"]["checksum"], run["sessions"][0]["processes"]
@@ -179,7 +171,7 @@ class RunFolder:
                 problems.append(str(error))
                 continue
             if problems:
-                warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
+                checks.warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
             return checkpoint
         if problems:
             raise ValueError(f"No checkpoint can be used: {' '.join(problems)} Start a new run.")
@@ -241,8 +233,8 @@ class Checkpoint:
                 )
         run = json.dumps({name: getattr(self, name) for name in _METADATA})
         header = {"run": run, "checksum": _checksum(run, tensors)}
-        name = _file_name(self.step)
-        replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
+        name = _FILE_NAME.format(self.step)
+        files.replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
         for old in [file for file in _newest_first(folder) if file.name <= name][KEPT:]:
             old.unlink()
 
@@ -261,11 +253,11 @@ class Checkpoint:
                 # safetensors maps the file into memory. Windows cannot remove a mapped file, so
                 # the tensors are copied.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
-            metadata = parse_json(header["run"])
+            metadata = files.parse_json(header["run"])
             if header["checksum"] != _checksum(header["run"], tensors):
                 raise ValueError("its content does not match its checksum")
-            if file.name != _file_name(metadata["step"]):
-                raise ValueError(f"it was written as {_file_name(metadata['step'])}")
+            if file.name != (written := _FILE_NAME.format(metadata["step"])):
+                raise ValueError(f"it was written as {written}")
             known = {name: metadata[name] for name in _METADATA}
             return cls(**known, tensors=tensors, source=file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
@@ -295,7 +287,7 @@ class Checkpoint:
         weights = self._of("module")
         for name, first in _first_names(task).items():
             weights[name] = weights[first]
-        load_tensors(task, weights, self.source)
+        model_files.load_tensors(task, weights, self.source)
 
     def _of(self, part: str) -> dict[str, Tensor]:
         prefix = f"{part}."
@@ -305,10 +297,15 @@ class Checkpoint:
 def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
-        [name, str(t.dtype), list(t.shape), checksum_of(t.reshape(-1).view(torch.uint8).numpy())]
+        [
+            name,
+            str(t.dtype),
+            list(t.shape),
+            files.checksum_of(t.reshape(-1).view(torch.uint8).numpy()),
+        ]
         for name, t in sorted(tensors.items())
     ]
-    return checksum_of(json.dumps([run, described]).encode())
+    return files.checksum_of(json.dumps([run, described]).encode())
 
 
 def _first_names(module: nn.Module) -> dict[str, str]:
@@ -321,8 +318,8 @@ def _first_names(module: nn.Module) -> dict[str, str]:
     return {name: first.setdefault(id(tensor), name) for name, tensor in tensors.items()}
 
 
-def _file_name(step: int) -> str:
-    return f"step-{step:08d}.safetensors"
+#: Name of the file of a checkpoint, by its step.
+_FILE_NAME = "step-{:08d}.safetensors"
 
 
 def _newest_first(folder: Path) -> list[Path]:

@@ -174,8 +174,8 @@ class Steps(StepsOfRun):
 
         They have the longest length, and are other crops than those of the steps.
         """
-        recordings = self._recordings_of(np.resize(self._windows_of_pass(0), n))
-        return self._crops(recordings, self.n_times, FIRST_PASS)
+        windows = np.resize(self._windows_of_pass(0), n)
+        return self._crops(self._recordings_of(windows), self.n_times, FIRST_PASS)
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)

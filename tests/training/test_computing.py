@@ -8,11 +8,12 @@ import torch
 from skorch.callbacks import Callback
 from torch import nn
 
-from braindecode_pars import PARSClassifier, PatchEncoder
+from braindecode_pars import PARSClassifier
 from braindecode_pars._common import computing as precision
-from braindecode_pars._common.computing import count, count_steps, find_device, seeded
-from braindecode_pars.pretext import PARS, PRETEXT_TASKS, Joint
+from braindecode_pars._common.computing import find_device, seeded
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS, Joint, PretextTask
 from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.runs.planning import count, count_steps
 
 
 def test_auto_takes_what_is_available():
@@ -218,32 +219,26 @@ def plain_flops(n_examples: int, n_patches: int) -> int:
     return n_examples * SIZES["num_layers"] * 2 * (projections + attention + feed_forward)
 
 
-def test_an_encoder():
-    encoder, tokens = PatchEncoder(20, **SIZES), torch.randn(3, 7, 16)
-    assert count(lambda: encoder(tokens), encoder) == (3 * 7, plain_flops(3, 7))
+class Plain(PretextTask):
+    criterion = nn.MSELoss
+
+    def forward(self, x):
+        features = self.encoder(x.unflatten(1, (7, 16)))
+        return features, torch.zeros_like(features)
+
+
+def test_a_step_of_an_encoder():
+    task = Plain(7 * 16, 16, **SIZES)
     # A backward pass has two products for each product of the forward pass.
-    both = count(lambda: encoder(tokens).sum().backward(), encoder)
-    assert both == (3 * 7, 3 * plain_flops(3, 7))
-    assert not encoder._forward_pre_hooks
-
-
-def test_tokens_of_nothing_are_zero():
-    layer = nn.Linear(3, 4)
-    assert count(lambda: layer(torch.ones(2, 3))) == (0, 2 * 2 * 3 * 4)
+    assert count(task, 3) == (3 * 7, 3 * plain_flops(3, 7))
+    assert not task.encoder._forward_pre_hooks
 
 
 @pytest.mark.parametrize("name", ["pars", "mae", "mp3", "droppos"])
 def test_all_steps_of_a_task_from_two_small_ones(name):
     task = PRETEXT_TASKS[name](200, 20, **SIZES)
-
-    def step(n_examples: int) -> None:
-        task.criterion()(*task(torch.randn(n_examples, 200))).backward()
-
-    # 13 examples in batches of five.
-    sizes = (5, 5, 3)
-    whole = [count(lambda n=n: step(n), task.encoder) for n in sizes]
-    found = count_steps(step, task.encoder, len(sizes), sum(sizes))
-    assert found.flops == pytest.approx(sum(one.flops for one in whole))
-    assert found.tokens == sum(one.tokens for one in whole)
+    whole = [count(task, n) for n in (5, 5, 3)]  # 13 examples in batches of five
+    tokens, flops = count_steps(task, 3, 13)
+    assert flops == pytest.approx(sum(one for _, one in whole))
     visible = {"pars": 13, "mae": 5, "mp3": 10, "droppos": 5}
-    assert found.tokens == 13 * visible[name]
+    assert tokens == sum(one for one, _ in whole) == 13 * visible[name]
