@@ -20,17 +20,11 @@ from braindecode_pars.estimators import (
     PARSClassifier,
     PARSEmbedder,
     SubjectCentering,
+    encoder_start,
+    linear_probe,
+    window_features,
+    windows_estimator,
 )
-from braindecode_pars.estimators.encoder_start import SIZES
-from braindecode_pars.estimators.linear_probe import DEFAULT_C
-from braindecode_pars.estimators.window_features import (
-    ChannelFeatures,
-    LogAmplitude,
-    LogBandPower,
-    SlowVoltages,
-    SpatialCovariance,
-)
-from braindecode_pars.estimators.windows_estimator import AUTO
 from braindecode_pars.models import FOUNDATION_MODELS
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
@@ -52,14 +46,24 @@ _Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]
 _LINEAR: dict[str, _Linear] = {
     "probe": ("PARS probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
     "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
-    "tangent-space": ("tangent space", SpatialCovariance, {}, dict(C=DEFAULT_C)),
-    "tangent-space-8-30": (
-        *("tangent space 8-30 Hz", SpatialCovariance, dict(band=(8, 30)), dict(C=DEFAULT_C)),
+    "tangent-space": (
+        "tangent space",
+        window_features.SpatialCovariance,
+        {},
+        dict(C=linear_probe.DEFAULT_C),
     ),
-    "band-power": ("band power", LogBandPower, {}, {}),
-    "classical-features": ("classical features", ChannelFeatures, {}, {}),
-    "slow-voltages": ("slow voltages", SlowVoltages, {}, dict(classifier="lda")),
-    "amplitude": ("amplitude", LogAmplitude, {}, {}),
+    "tangent-space-8-30": (
+        *(
+            "tangent space 8-30 Hz",
+            window_features.SpatialCovariance,
+            dict(band=(8, 30)),
+            dict(C=linear_probe.DEFAULT_C),
+        ),
+    ),
+    "band-power": ("band power", window_features.LogBandPower, {}, {}),
+    "classical-features": ("classical features", window_features.ChannelFeatures, {}, {}),
+    "slow-voltages": ("slow voltages", window_features.SlowVoltages, {}, dict(classifier="lda")),
+    "amplitude": ("amplitude", window_features.LogAmplitude, {}, {}),
 }
 
 #: What :func:`make_methods` appends to the names of encoders: whether they are trained.
@@ -225,7 +229,7 @@ def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a new encoder of the size of the first of these."""
     for source in encoders.values():
         encoder, card, _ = load_encoder(source)
-        size = {name: encoder.config[name] for name in SIZES}
+        size = {name: encoder.config[name] for name in encoder_start.SIZES}
         if card.sfreq is not None:
             size["patch_seconds"] = encoder.patch_size / card.sfreq
         return size
@@ -280,7 +284,7 @@ def _fine_tuned(
     encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield each encoder frozen, beside an untrained one, and then trained as a new one is."""
-    freeze = settings.get("freeze_encoder", AUTO)
+    freeze = settings.get("freeze_encoder", windows_estimator.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
         yield f"scratch{FROZEN}", PARSClassifier(None, **untrained | frozen)
@@ -322,7 +326,7 @@ def _linear(method: _Linear, centred: bool, settings: dict[str, Any]) -> tuple[s
     """Return the shown name, and a linear classifier on features, with defaults of its own."""
     shown, transformer, arguments, of_classifier = method
     features = transformer(**arguments, **_shared(transformer, settings))
-    if transformer is SpatialCovariance:
+    if transformer is window_features.SpatialCovariance:
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
         features = make_pipeline(features, TangentSpace())

@@ -19,9 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from braindecode_pars._common.checks import check_positive
-from braindecode_pars._common.files import replace_files, to_json
-from braindecode_pars._common.tables import PROBABILITY, SMOOTHED, SMOOTHED_LABEL, with_numbers
+from braindecode_pars._common import checks, files, tables
 from braindecode_pars.recordings.sleep_stages import STAGES_IN_ORDER, UNSCORED, stage_of
 
 
@@ -53,13 +51,13 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.empty:
         raise ValueError("The predictions have no rows.")
     frame = frame.reset_index(drop=True)
-    frame = with_numbers(frame, ["onset", "duration"])
+    frame = tables.with_numbers(frame, ["onset", "duration"])
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError("onset and duration must be seconds, with positive durations.")
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError("The windows overlap; pass one recording's predictions in order of onset.")
-    classes = [str(name).removeprefix(PROBABILITY) for name in frame]
+    classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     labels: list[str | None] = []
     for label in frame["label"].tolist():
         is_whole = isinstance(label, float) and label.is_integer() and str(label) not in classes
@@ -69,8 +67,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
     """Return the classes of predictions: those with probabilities, else the labels that occur."""
-    columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
-    named = [name.removeprefix(PROBABILITY) for name in columns]
+    columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
+    named = [name.removeprefix(tables.PROBABILITY) for name in columns]
     return named or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
@@ -104,15 +102,15 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     >>> smoothed(frame)["label"].tolist()
     ['W', 'W']
     """
-    columns = [name for name in frame if str(name).startswith(SMOOTHED)]
-    if SMOOTHED_LABEL not in frame or not columns:
+    columns = [name for name in frame if str(name).startswith(tables.SMOOTHED)]
+    if tables.SMOOTHED_LABEL not in frame or not columns:
         raise ValueError("The predictions are not smoothed; pass smooth=True to predict_raw.")
     replaced: dict[str, Any] = {
-        PROBABILITY + name.removeprefix(SMOOTHED): frame[name] for name in columns
+        tables.PROBABILITY + name.removeprefix(tables.SMOOTHED): frame[name] for name in columns
     }
     entropy = entr(frame[columns].to_numpy(float)).sum(axis=1)
-    kept = frame.drop(columns=[SMOOTHED_LABEL, *columns])
-    return kept.assign(label=frame[SMOOTHED_LABEL], **replaced, entropy=entropy)
+    kept = frame.drop(columns=[tables.SMOOTHED_LABEL, *columns])
+    return kept.assign(label=frame[tables.SMOOTHED_LABEL], **replaced, entropy=entropy)
 
 
 def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
@@ -245,26 +243,6 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     30.0         30.0         n/a          n/a
     <BLANKLINE>
     """
-    path = _checked_name(path)
-    rows = check_predictions(frame)
-    probabilities = [str(name) for name in rows if str(name).startswith(PROBABILITY)]
-    columns = {name: re.sub(r"\W+", "_", name) for name in probabilities}
-    if len(set(columns.values())) < len(columns):
-        raise ValueError(f"Rename the classes; the columns {', '.join(columns)} would coincide.")
-    kept = ["onset", "duration", "label", *columns, *(["entropy"] if "entropy" in rows else [])]
-    table = rows[kept].rename(columns={"label": "trial_type", **columns})
-    table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
-    sidecar = path.with_suffix(".json")
-    existing = [str(file) for file in (path, sidecar) if file.exists()]
-    if existing and not overwrite:
-        raise FileExistsError(f"{existing[0]} exists; pass another path, or overwrite=True.")
-    text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
-    described = to_json(_description(classes_of(rows), columns, "entropy" in kept))
-    replace_files(path.parent, {path.name: text.encode(), sidecar.name: described.encode()})
-    return path
-
-
-def _checked_name(path: str | Path) -> Path:
     path = Path(path).expanduser()
     stem = path.name.removesuffix(_SUFFIX)
     if stem == path.name or not stem:
@@ -276,6 +254,21 @@ def _checked_name(path: str | Path) -> Path:
             f"{path.name} is no name of BIDS: sub, ses if there are sessions, and task, in this "
             "order, of letters and digits only."
         )
+    rows = check_predictions(frame)
+    probabilities = [str(name) for name in rows if str(name).startswith(tables.PROBABILITY)]
+    columns = {name: re.sub(r"\W+", "_", name) for name in probabilities}
+    if len(set(columns.values())) < len(columns):
+        raise ValueError(f"Rename the classes; the columns {', '.join(columns)} would coincide.")
+    kept = ["onset", "duration", "label", *columns, *(["entropy"] if "entropy" in rows else [])]
+    table = rows[kept].rename(columns={"label": "trial_type", **columns})
+    table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
+    sidecar = path.with_suffix(".json")
+    existing = [str(file) for file in (path, sidecar) if file.exists()]
+    if existing and not overwrite:
+        raise FileExistsError(f"{existing[0]} exists; pass another path, or overwrite=True.")
+    text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
+    described = files.to_json(_description(classes_of(rows), columns, "entropy" in kept))
+    files.replace_files(path.parent, {path.name: text.encode(), sidecar.name: described.encode()})
     return path
 
 
@@ -305,7 +298,7 @@ def _description(
         "trial_type": {"LongName": "Predicted class", "Description": what, "Levels": levels},
     }
     for name, column in columns.items():
-        of_class = f"Probability of the class {name.removeprefix(PROBABILITY)} by the model."
+        of_class = f"Probability of the class {name.removeprefix(tables.PROBABILITY)} by the model."
         described[column] = {"Description": of_class}
     if has_entropy:
         certain = "Entropy of the probabilities: 0 where the model is certain."
@@ -393,7 +386,7 @@ def sleep_statistics(
     >>> round(found["SE"], 2), round(found["%REM"], 1)
     (63.75, 19.6)
     """
-    check_positive(window_seconds=window_seconds)
+    checks.check_positive(window_seconds=window_seconds)
     scoring, starts, minutes, total = _read(stages, window_seconds)
     is_wake = scoring == "W"
     is_sleep = ~is_wake & (scoring != UNSCORED)

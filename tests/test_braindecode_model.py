@@ -109,14 +109,6 @@ def test_activation_and_drop_prob_reach_the_encoder():
     assert torch.equal(net(x), net(x))
 
 
-def test_features():
-    net = make().eval()
-    x = torch.randn(2, 3, 600)
-    out = net(x, return_features=True)
-    assert set(out) == {"features", "cls_token"}
-    assert torch.equal(net.final_layer(out["cls_token"]), net(x))
-
-
 def test_reset_head():
     net = make(activation=nn.ELU)
     encoder = copy.deepcopy(net.encoder)

@@ -121,14 +121,7 @@ def test_ctrl_c_keeps_the_encoder_logs_a_warning_and_is_raised(tiny, nights, cap
     before = dict(net.callbacks_)["snapshot"].before_
     pairs = zip(before, net.module_.encoder.parameters(), strict=True)
     assert any(not torch.equal(a, b) for a, b in pairs)
-
-
-def test_training_can_resume_after_ctrl_c(tiny, nights):
-    pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
-    net = eeg_classifier(tiny, ("pretraining", pretraining))
-    with pytest.raises(KeyboardInterrupt):
-        net.fit(nights, y=None)
-    net.partial_fit(nights, y=None)
+    net.partial_fit(nights, y=None)  # training can go on
     assert "train_loss" in net.history[-1]
 
 

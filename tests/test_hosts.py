@@ -30,9 +30,9 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     "statement",
     [
-        "from braindecode_pars import PARSClassifier",
         "from braindecode_pars.callbacks import Pretraining",
-        "from braindecode_pars.models import PARSNet",
+        pytest.param("from braindecode_pars import PARSClassifier", marks=pytest.mark.slow),
+        pytest.param("from braindecode_pars.models import PARSNet", marks=pytest.mark.slow),
     ],
 )
 def test_a_torchaudio_that_does_not_match_torch_raises_one_sentence(tmp_path, statement):

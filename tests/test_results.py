@@ -214,7 +214,7 @@ def test_a_stored_table_tells_its_origin(tmp_path):
 
 
 def test_the_readme_has_the_stored_scores_of_sleep():
-    from stored_sleep import sleep_scores
+    from stored_sleep import sleep_scores, sleep_tests
 
     means = {}
     for question, n, networks in (
@@ -235,6 +235,9 @@ def test_the_readme_has_the_stored_scores_of_sleep():
     assert [*shown] == [*named]
     for name in named:
         assert shown[name] == [round(means[place][name], 2) for place in means], name
+    assert round(means["deep", 4]["PARS, frozen"], 2) == 0.63  # in the limits, with its test
+    networks = sleep_tests("networks_deep").set_index(["people", "against"])
+    assert float(networks.loc[("4", "scratch"), "p"]) > 0.05
 
 
 def test_what_is_said_of_sleep():

@@ -1,7 +1,9 @@
-"""Behind ``plan`` and ``encoders``: what a run takes, cards of encoders, and their audits."""
+"""Behind ``store``, ``plan`` and ``encoders``: make stores, and print what is where."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +11,163 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from rich.filesize import decimal
 
-from braindecode_pars._common.computing import n_parameters
-from braindecode_pars._common.model_files import (
-    ALIASES,
-    ENCODER,
-    model_folder,
-    packaged_folder,
-    packaged_names,
-)
+from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.datasets import mental_arithmetic
-from braindecode_pars.pretrained.cards import model_card
-from braindecode_pars.pretrained.saved import describe_encoder, load_encoder
-from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.preprocessing import text_of
+from braindecode_pars.datasets import RECIPES, mental_arithmetic
+from braindecode_pars.pretrained import cards, saved
+from braindecode_pars.recordings import cutting, preprocessing
+from braindecode_pars.recordings.recipe import ContinuousCorpus, LabelledCorpus, without_left_out
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
+from braindecode_pars.signal_store import SignalStore
+
+#: Recipes of corpora that have the subjects of others.
+_OVERLAPPING = [name for name, recipe in RECIPES.items() if recipe.leave_out]
+
+
+def find_corpora(
+    folders: Iterable[tuple[str, str]],
+    exclude: list[Path],
+    settings: Mapping[str, Any],
+    *,
+    labels: bool,
+) -> list[ContinuousCorpus] | list[LabelledCorpus]:
+    """Find the recordings of recipes, and print who is stored and who is left out.
+
+    Parameters
+    ----------
+    folders : iterable of (str, str)
+        Names of recipes and folders of their corpora.
+    exclude : list of Path
+        Folders of TUAB and TUSZ, whose subjects are left out of TUEG, and text files with a
+        subject in each line, who are left out of every corpus.
+    settings : mapping
+        Settings of recipes, by names such as ``physionet_mi.sfreq``.
+    labels : bool
+        Whether to find the labelled recordings of all splits, instead of those to pretrain on.
+
+    Returns
+    -------
+    list of ContinuousCorpus | list of LabelledCorpus
+        The recordings, which are not opened yet.
+
+    Raises
+    ------
+    ValueError
+        When a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
+        labels.
+    FileNotFoundError
+        When a folder or a file in ``exclude`` does not exist, or a folder has no recording of its
+        recipe.
+    """
+    folders = list(folders)
+    names = [name for name, _ in folders]
+    others = [path for path in exclude if path.is_dir()]
+    _check_recipes(names, others, settings)
+    texts = [path.read_text() for path in exclude if path not in others]
+    lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
+    found: list[Any] = []
+    for name, folder in folders:
+        recipe = RECIPES[name]
+        if not Path(folder).expanduser().is_dir():
+            raise FileNotFoundError(
+                f"--recipe {name}={Path(folder).expanduser()}: the folder does not exist. Nothing "
+                f"is downloaded; {recipe.card['name']} is at {recipe.card['address']}"
+            )
+        parts = [(key.partition("."), value) for key, value in settings.items()]
+        own = {key: value for (owner, _, key), value in parts if owner == name}
+        excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
+        found.append(
+            recipe.labelled(folder, **own)
+            if labels
+            else recipe.continuous(folder, exclude=excluded, **own)
+        )
+    corpora = found if labels else without_left_out(found)
+
+    # Who is stored, and people in the lists who are in none of the corpora.
+    for corpus in corpora:
+        show(corpus.summary)
+    absent = [] if labels else [x for x in found[0].absent if all(x in c.absent for c in corpora)]
+    if absent:
+        n_listed = len({subject for one in lists for subject in one})
+        show(
+            f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
+            f"{checks.listed(absent)}. If a name is misspelt, its subject is trained on."
+        )
+    return corpora
+
+
+def _check_recipes(names: list[str], folders: list[Path], settings: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in RECIPES:
+            raise ValueError(f"Unknown recipe {name!r}; known are {', '.join(RECIPES)}.")
+    for key in settings:
+        if key.partition(".")[0] not in names or "." not in key:
+            raise ValueError(
+                f"--set {key} is of no recipe of this command; write NAME.KEY=VALUE with one of "
+                f"{', '.join(names)}."
+            )
+    if folders and not set(names) & set(_OVERLAPPING):
+        raise ValueError(
+            f"--exclude {folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
+            "subjects of other corpora; pass a text file with a subject in each line."
+        )
+
+
+def make_store(
+    source: Path | list[ContinuousCorpus] | list[LabelledCorpus], path: Path, **settings: Any
+) -> None:
+    """Store the recordings below a folder, or those of recipes, and print the content.
+
+    Parameters
+    ----------
+    source : Path | list of ContinuousCorpus | list of LabelledCorpus
+        Folder of recordings, or result of :func:`find_corpora`.
+    path : Path
+        Folder of the store.
+    **settings
+        Arguments of ``SignalStore.create``.
+    """
+    with warnings.catch_warnings():
+        # The command lists skipped recordings itself, below.
+        warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
+        finished = SignalStore.create(path, source, **settings)
+    table = finished.recordings
+    hours = table["n_times"].sum() / finished.sfreq / 3600
+    channels = sorted(table["ch_names"].map(len).unique())
+    show(
+        f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} subjects, "
+        f"{hours:.1f} hours, {'-'.join(map(str, dict.fromkeys((channels[0], channels[-1]))))} "
+        f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
+        f"{finished.n_bytes / 1e9:.2f} GB."
+    )
+    if finished.n_labelled_windows:
+        labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
+        show(
+            f"Labelled windows: {finished.n_labelled_windows:,}{labels and f' ({labels})'}; "
+            f"evaluate them with --dataset {finished.path}."
+        )
+    if finished.shares:
+        total = sum(finished.shares.values())
+        mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
+        show(f"Examples of pretraining: {mixture}.")
+    # Subjects, so that the user can see whether they were recognised.
+    subjects = list(map(str, finished.subjects))
+    show(f"Subjects: {checks.listed(subjects, most=12)}.")
+    if finished.skipped:
+        show(f"{len(finished.skipped)} recordings were skipped:")
+    for name, reason in finished.skipped.items():
+        show(f"  {name}: {reason}")
+
+
+# Runs and encoders ------------------------------------------------------------------------------
 
 
 def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
     """Plan a run and print what it takes, one fact a line."""
     planned = plan(corpus, config)
+    hours, days = planned.hours, f" ({planned.hours / 24:,.3g} days)" if planned.hours >= 48 else ""
+    time = f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
+    time = f"{hours * 60:.2g} min" if hours < 1 else time
     facts = {
         "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
         "network": f"{config.task} with {planned.parameters:,} parameters",
@@ -42,17 +181,10 @@ def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
         "devices": f"{planned.n_devices} ({planned.device})",
         "speed": f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
         f"{planned.measured_windows} in {config.precision}",
-        "time": _time(planned.hours),
+        "time": time,
     }
     print_frame(pd.DataFrame(facts.items()), n_text=2, header=False)
     show("Nothing was started. The hours hold if data arrive as fast as they are used.")
-
-
-def _time(hours: float) -> str:
-    if hours < 1:
-        return f"{hours * 60:.2g} min"
-    days = f" ({hours / 24:,.3g} days)" if hours >= 48 else ""
-    return f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
 
 
 def show_encoders() -> None:
@@ -60,7 +192,7 @@ def show_encoders() -> None:
 
     There are few encoders and many facts, so the facts are the rows: a terminal has 80 columns.
     """
-    names = packaged_names()
+    names = model_files.packaged_names()
     if not names:
         show("This installation has no encoders of the package.")
         return
@@ -75,18 +207,19 @@ def show_encoders() -> None:
 
 def _facts(name: str) -> dict[str, Any]:
     """Return what helps to choose an encoder."""
-    encoder, card, _ = load_encoder(packaged_folder(name))
+    encoder, card, _ = saved.load_encoder(model_files.packaged_folder(name))
     about, config = card.about, encoder.config
     held_out = about["held_out"]
     return {
         "name": name,
-        "also called": ", ".join(alias for alias, of in ALIASES.items() if of == name) or "-",
+        "also called": ", ".join(alias for alias, of in model_files.ALIASES.items() if of == name)
+        or "-",
         "task": card.task,
         **{fact: config[fact] for fact in ("num_layers", "embed_dim")},
-        "parameters": f"{n_parameters(encoder):,}",
-        "sampling rate": text_of("sfreq", card.sfreq),
+        "parameters": f"{computing.n_parameters(encoder):,}",
+        "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
         **{fact: config[fact] for fact in ("patch_size", "tokenizer")},
-        "band": text_of("band", about["band"]),
+        "band": preprocessing.text_of("band", about["band"]),
         "reference": about["reference"],
         **{fact: ", ".join(about[fact]) for fact in ("corpora", "people")},
         "held-out loss": f"{held_out['loss_relative']:.3f} of chance on {held_out['people']}",
@@ -102,9 +235,9 @@ def show_card(name: str) -> None:
     name : str
         Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
     """
-    encoder, card, _ = load_encoder(name)
-    described = describe_encoder(encoder, card)
-    text = model_card(ENCODER, described, source=name).partition("---\n\n")[2]
+    encoder, card, _ = saved.load_encoder(name)
+    described = saved.describe_encoder(encoder, card)
+    text = cards.model_card(model_files.ENCODER, described, source=name).partition("---\n\n")[2]
     # Without control characters, which could change the terminal.
     shown = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     show(shown, end="")
@@ -124,26 +257,30 @@ def show_audit(name: str) -> None:
     name : str
         Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
     """
-    folder = model_folder(name)
-    card = load_encoder(folder).card
-    stored = card.about.get("audit") if folder == packaged_folder(name) else None
-    for audit in stored or [_measured(name, folder, card.sfreq)]:
-        show(audit["recordings"])
-        if "measured" in audit:
-            show(f"Measured: {audit['measured']}")
-        _print_audit(pd.DataFrame(audit["table"]))
+    folder = model_files.model_folder(name)
+    card = saved.load_encoder(folder).card
+    stored = card.about.get("audit") if folder == model_files.packaged_folder(name) else None
+    from braindecode_pars.evaluation import audits  # takes seconds
+
+    if not stored:
+        audit = audits.audit_encoder({name: folder}, _sample(card.sfreq))
+        title = "The sample in the package, rest and mental arithmetic"
+        text = recordings_text(title, audit, AUDIT_SECONDS)
+        stored = [dict(recordings=text, table=audits.audit_table(audit))]
+    for each in stored:
+        show(each["recordings"])
+        if "measured" in each:
+            show(f"Measured: {each['measured']}")
+        for measure, rows in pd.DataFrame(each["table"]).groupby("measure", sort=False):
+            # Only the chance level of accuracies differs.
+            columns = [*audits.FEATURES, *([] if measure == audits.R2 else ["chance"])]
+            shown = rows[columns].map("{:.2f}".format)
+            shown.insert(0, measure, rows["property"])
+            print_frame(shown)
     show(
         "R2 of a ridge regression on the features of one channel, on other people: 1 is read "
         "without an error, 0 not at all. Above tokens and random encoder, it was learned."
     )
-
-
-def _measured(name: str, folder: Path, sfreq: float | None) -> dict[str, Any]:
-    from braindecode_pars.evaluation.audits import audit_encoder, audit_table  # takes seconds
-
-    audit = audit_encoder({name: folder}, _sample(sfreq))
-    title = "The sample in the package, rest and mental arithmetic"
-    return dict(recordings=recordings_text(title, audit, AUDIT_SECONDS), table=audit_table(audit))
 
 
 def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
@@ -158,18 +295,7 @@ def _sample(sfreq: float | None) -> BaseConcatDataset:
     for i, recording in enumerate(sample.datasets):
         raw = recording.raw
         raw.resample(sfreq or raw.info["sfreq"], verbose="error")
-        windows: Any = fixed_windows(raw, AUDIT_SECONDS)
+        windows: Any = cutting.fixed_windows(raw, AUDIT_SECONDS)
         windows.set_description(recording.description)
         sample.datasets[i] = windows
     return BaseConcatDataset(sample.datasets)
-
-
-def _print_audit(table: pd.DataFrame) -> None:
-    """Print a table for each measure; only the chance level of accuracies differs."""
-    from braindecode_pars.evaluation.audits import FEATURES, R2
-
-    for measure, rows in table.groupby("measure", sort=False):
-        columns = list(FEATURES) if measure == R2 else [*FEATURES, "chance"]
-        shown = rows[columns].map("{:.2f}".format)
-        shown.insert(0, measure, rows["property"])
-        print_frame(shown)

@@ -144,7 +144,17 @@ def evaluate(
     out
         Folder for the results, and to resume from.
     """
-    _check_options(protocol, given_options(context), grid, control)
+    _check_known("protocol", [protocol], PROTOCOLS)
+    given_here = given_options(context)
+    for each in given_here:
+        if not _takes(protocol, each):
+            takes = ", ".join(name for name in PROTOCOLS if _takes(name, each))
+            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {takes}.")
+    needed = REQUIRED.get(protocol)
+    if needed is not None and needed not in given_here:
+        raise typer.BadParameter(f"{protocol} needs {needed}.")
+    _check_known("grid", [name for name in grid or () if "=" not in name], GRIDS)
+    _check_known("control", control or [], CONTROLS)
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
@@ -177,22 +187,6 @@ def evaluate(
             report.show_controls(methods, windows, against=against, **arguments)
         else:
             report.run(protocol, methods, windows, against=against, **arguments)
-
-
-def _check_options(
-    protocol: str, given: list[str], grid: list[str] | None, controls: list[str] | None
-) -> None:
-    """Refuse an unknown protocol, and options that it does not take or cannot do without."""
-    _check_known("protocol", [protocol], PROTOCOLS)
-    for each in given:
-        if not _takes(protocol, each):
-            takes = ", ".join(name for name in PROTOCOLS if _takes(name, each))
-            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {takes}.")
-    needed = REQUIRED.get(protocol)
-    if needed is not None and needed not in given:
-        raise typer.BadParameter(f"{protocol} needs {needed}.")
-    _check_known("grid", [name for name in grid or () if "=" not in name], GRIDS)
-    _check_known("control", controls or [], CONTROLS)
 
 
 def _takes(protocol: str, option: str) -> bool:

@@ -17,16 +17,12 @@ from braindecode.datasets import BaseConcatDataset
 from matplotlib.axes import Axes
 from sklearn.base import BaseEstimator
 
-from braindecode_pars import datasets, evaluation, paper, plotting
-from braindecode_pars._common.files import replace_file
-from braindecode_pars._common.model_files import model_folder
+from braindecode_pars import baselines, datasets, evaluation, paper, plotting
+from braindecode_pars._common import files, model_files
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars._common.tables import POOLED, SCORES
-from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
 from braindecode_pars.cli.terminal import print_frame, show, values
-from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
-from braindecode_pars.evaluation.protocols import PAPER_TASKS
-from braindecode_pars.evaluation.splitting import validates_by_split
+from braindecode_pars.evaluation import protocols, splitting
 from braindecode_pars.plotting.style import save_figure as save
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import is_store
@@ -50,13 +46,15 @@ def methods_of(
     """Return classifiers by method name; controls freeze a given encoder if probe is a method."""
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
-        model_folder(encoder)  # an unknown name ends the command before methods are built
+        model_files.model_folder(
+            encoder
+        )  # an unknown name ends the command before methods are built
     default = _DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT
     if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
         default = tuple(name for name in default if name != "pars")
-    methods = make_methods(names or default, encoder=by_name or None, **settings)
+    methods = baselines.make_methods(names or default, encoder=by_name or None, **settings)
     if protocol == "controls" and "probe" in (names or default):
-        networks = FROZEN, ALL_WEIGHTS
+        networks = baselines.FROZEN, baselines.ALL_WEIGHTS
         return {name: method for name, method in methods.items() if not name.endswith(networks)}
     return methods
 
@@ -153,15 +151,15 @@ def show_controls(
     for note in scores.attrs["notes"].values():
         show(f"{note}.")
     show(sentences := evaluation.describe_controls(gains))
-    replace_file(out / "gains.csv", gains.to_csv(index=False))
-    replace_file(out / "gains.txt", sentences + "\n")
+    files.replace_file(out / "gains.csv", gains.to_csv(index=False))
+    files.replace_file(out / "gains.txt", sentences + "\n")
     save(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
     show(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
 
 
 def default_against(methods: Iterable[str]) -> str:
     """Return the name of the method from scratch, or else of the random encoder."""
-    names = {name.removesuffix(CENTRED): name for name in methods}
+    names = {name.removesuffix(baselines.CENTRED): name for name in methods}
     found = [names[name] for name in _AGAINST if name in names]
     if not found:
         known = ", ".join(names.values())
@@ -190,7 +188,7 @@ def show_ablation(
 
     The entries of the grid are names of those of the package, and parameters with their values.
     """
-    (estimator,) = make_methods(["pars"], **settings).values()
+    (estimator,) = baselines.make_methods(["pars"], **settings).values()
     varied: dict[str, Any] = {}
     for text in grid:
         key, equals, listed = text.partition("=")
@@ -210,12 +208,15 @@ def show_ablation(
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
     windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
-    n_encoders, n_fits = n_halves * len(PAPER_TASKS), 2 * n_halves * (len(PAPER_TASKS) + 2)
+    n_encoders, n_fits = (
+        n_halves * len(protocols.PAPER_TASKS),
+        2 * n_halves * (len(protocols.PAPER_TASKS) + 2),
+    )
     show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
     scores = evaluation.reproduce(windows, out, **arguments)
     by = [name for name in SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index().assign(subject=POOLED)
-    table = score_table(means, "seeds").droplevel(["dataset", "n_train_subjects"])
+    table = evaluation.score_table(means, "seeds").droplevel(["dataset", "n_train_subjects"])
     table["pretraining_loss"] = scores.groupby("method")["pretraining_loss"].mean()
     n = scores["subject"].nunique()
     about = f"mean over {n} held-out subjects, ± SD over seeds; loss relative to chance"
@@ -242,7 +243,7 @@ def show_scores(scores: pd.DataFrame, over: str) -> None:
     over : "subjects" | "seeds"
         Average over held-out subjects, or over seeds if the test subjects are fixed.
     """
-    wide = score_table(scores, over)
+    wide = evaluation.score_table(scores, over)
     n = wide.attrs["n"]
     unit = f"held-out subject{'s' if n != 1 else ''}"
     if over == "seeds":
@@ -268,13 +269,13 @@ def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> No
         Folder for a table of the tests, ``tests.csv``.
     """
     metric = scores["metric"].iloc[0]
-    tests = paired_tests(scores, metric, against=against)
+    tests = evaluation.paired_tests(scores, metric, against=against)
     hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test"]
     shown = tests.drop(columns=hidden)
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
     print_frame(shown, title, 2)
-    show(describe_differences(tests))
-    replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
+    show(evaluation.describe_differences(tests))
+    files.replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
     show(f"Written to {out / 'tests.csv'}.")
 
 
@@ -305,17 +306,17 @@ def show_costs(
     is_tested = subjects.isin(tested.iloc[:1] if is_in_turn else tested)
     is_tested |= (split == "test") & (not is_in_turn)
     # As in the protocols, fixed validation subjects come beside the training subjects.
-    fixed = {name: validates_by_split(estimator) for name, estimator in methods.items()}
+    fixed = {name: splitting.validates_by_split(estimator) for name, estimator in methods.items()}
     is_valid = (split == "valid") & ~is_tested & any(fixed.values())
     chosen = subjects[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
     tables = []
     for name, estimator in methods.items():
         is_used = (subjects.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
-        tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
+        tables.append(evaluation.cost_table({name: estimator}, BaseConcatDataset(used)))
     costs = pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
     written = costs.assign(dataset=scores["dataset"].iloc[0])
-    replace_file(out / "costs.csv", written.to_csv(index=False))
+    files.replace_file(out / "costs.csv", written.to_csv(index=False))
     print_frame(costs, "cost of one fit")
     show(f"Written to {out / 'costs.csv'}.")
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, plotting
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common import checks, model_files, subjects, tables, training
 from braindecode_pars._common.files import (
     as_read,
     changed_settings,
@@ -31,16 +31,6 @@ from braindecode_pars._common.files import (
     write_checked,
     written_aside,
 )
-from braindecode_pars._common.model_files import (
-    CLASSIFIER,
-    FEW_LABELS,
-    MODEL_FILES,
-    kinds_in,
-    model_folder,
-)
-from braindecode_pars._common.subjects import without_ending
-from braindecode_pars._common.tables import SMOOTHED_LABEL
-from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.estimators.predict_raw import check_transitions
 from braindecode_pars.plotting.style import save_figure
@@ -51,8 +41,7 @@ from braindecode_pars.predictions import (
     smoothed,
     to_bids_events,
 )
-from braindecode_pars.recordings.readers import ENDINGS, recordings_below
-from braindecode_pars.recordings.search import files_beside
+from braindecode_pars.recordings import readers, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -88,17 +77,17 @@ def predict_recordings(
     with warnings.catch_warnings():
         # Parameters of another fit, which this command does not make.
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
-        is_vote = FEW_LABELS in kinds_in(model_folder(model))
+        is_vote = model_files.FEW_LABELS in model_files.kinds_in(model_files.model_folder(model))
         clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
-    weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
+    weights = model_files.model_folder(model) / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=checksum_of_file(weights), **options, version=__version__)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
         problems: dict[str, str] = {}
-        bar = ProgressBar(todo, desc="predicting", unit=" recordings")
+        bar = training.ProgressBar(todo, desc="predicting", unit=" recordings")
         try:
             for results in bar:
                 if problem := _predict(clf, results, options, bar):
@@ -120,7 +109,8 @@ def predict_recordings(
     if seen:
         show(
             f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
-            f"trained on: if it is the same, they tell nothing about new people: {listed(seen)}."
+            "trained on: if it is the same, they tell nothing about new people: "
+            f"{checks.listed(seen)}."
         )
     if len(problems) < len(found):
         show(
@@ -133,7 +123,7 @@ def predict_recordings(
 
 
 def _predict(
-    clf: Classifier, results: Results, options: dict[str, Any], bar: ProgressBar
+    clf: Classifier, results: Results, options: dict[str, Any], bar: training.ProgressBar
 ) -> str | None:
     """Predict a recording and write its results; return why it failed, else None.
 
@@ -246,7 +236,9 @@ class Results:
             return True
         if there and not overwrite:
             known = f"of {record['recording']}" if record else "of an unknown recording"
-            why = listed(changes, most=3) or "its record or one of its other files is missing"
+            why = (
+                checks.listed(changes, most=3) or "its record or one of its other files is missing"
+            )
             raise ValueError(
                 f"{there[0]} exists and is {known}, predicted otherwise ({why}); pass another "
                 "folder, or --overwrite to replace it."
@@ -255,7 +247,7 @@ class Results:
 
     def state(self) -> dict[str, Any]:
         """Return all that the results depend on: settings, and sizes and times of the files."""
-        states = {file.name: file.stat() for file in files_beside(self.recording)}
+        states = {file.name: file.stat() for file in search.files_beside(self.recording)}
         files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
         return as_read({**self.settings, "files": files})
 
@@ -276,7 +268,9 @@ class Results:
             new = {kind: aside / file.name for kind, file in self.files.items()}
             frame.round(6).to_csv(new["table"], index=False)
             to_bids_events(_final(frame), new["events"])
-            _draw(_final(frame), new["figure"])
+            axes = plotting.hypnodensity(_final(frame))
+            axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
+            save_figure(axes[0], new["figure"], dpi=120)
             plotting.night_page(frame, new["page"])
             record = {"recording": str(self.recording), "of": state}
             findings = frame.attrs.get("findings", {})
@@ -289,13 +283,7 @@ class Results:
 
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the smoothed predictions where there are any, else the predictions."""
-    return smoothed(frame) if SMOOTHED_LABEL in frame else frame
-
-
-def _draw(frame: pd.DataFrame, file: Path) -> None:
-    axes = plotting.hypnodensity(frame)
-    axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
-    save_figure(axes[0], file, dpi=120)
+    return smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
 
 
 def _content(record: Path) -> dict[str, Any] | None:
@@ -394,8 +382,13 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     """
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
-        alone = {path: Path(without_ending(path.name))}
-        for file, target in (_in_folder(path) if path.is_dir() else alone).items():
+        alone = {path: Path(subjects.without_ending(path.name))}
+        files = readers.recordings_below(path) if path.is_dir() else []
+        if path.is_dir() and not files:
+            ends = ", ".join(readers.ENDINGS)
+            raise ValueError(f"{path} contains no recording; expected files that end with {ends}.")
+        below = {f: f.relative_to(path).with_name(subjects.without_ending(f.name)) for f in files}
+        for file, target in (below or alone).items():
             found.setdefault(file.absolute(), target)
     seen: dict[Path, Path] = {}
     for file, target in found.items():
@@ -406,12 +399,3 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
                 f"{together}predict them into different folders."
             )
     return found
-
-
-def _in_folder(folder: Path) -> dict[Path, Path]:
-    files = recordings_below(folder)
-    if not files:
-        raise ValueError(
-            f"{folder} contains no recording; expected files that end with {', '.join(ENDINGS)}."
-        )
-    return {file: file.relative_to(folder).with_name(without_ending(file.name)) for file in files}

@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator
 from skorch import NeuralNet
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import boolean
-from braindecode_pars._common.computing import n_parameters
+from braindecode_pars._common import checks, computing
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.encoder_start import EncoderStart
 from braindecode_pars.estimators.fine_tuning import frozen_epochs, steps_of_fine_tuning
@@ -71,16 +70,18 @@ def fine_tuning_cost(
     """
     module, epochs = net.module_, net.max_epochs
     steps = _steps_of_pretraining(start, n_windows)
-    parameters = n_parameters(module)
+    parameters = computing.n_parameters(module)
     if steps == 0 and frozen_epochs(start.estimator.fine_tuning_) >= epochs:
-        parameters -= n_parameters(module.encoder)  # a random one that is never trained
+        parameters -= computing.n_parameters(module.encoder)  # a random one that is never trained
     return TrainingCost(parameters, steps, epochs * steps_of_fine_tuning(net, train))
 
 
 def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
     """Return the cost of a fit of a PARSEmbedder."""
     steps = _steps_of_pretraining(start, len(windows))
-    return TrainingCost(n_parameters(PatchEncoder(**start.sizes)) if steps else 0, steps, 0)
+    return TrainingCost(
+        computing.n_parameters(PatchEncoder(**start.sizes)) if steps else 0, steps, 0
+    )
 
 
 def network_cost(net: NeuralNet, train: Windows) -> TrainingCost:
@@ -195,7 +196,7 @@ def check_equal_sizes(
     ValueError
         When they have not; the message has both numbers.
     """
-    boolean().check("equal_sizes", equal_sizes)
+    checks.boolean().check("equal_sizes", equal_sizes)
     parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
     parts = {name: part for name, part in parts.items() if part is not None}
     if len(parts) < 2:

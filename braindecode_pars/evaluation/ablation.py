@@ -17,25 +17,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import integer, optional
-from braindecode_pars._common.files import plain
-from braindecode_pars._common.tables import SCORES
-from braindecode_pars._common.training import ProgressBar
+from braindecode_pars._common import checks, files, tables, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
 from braindecode_pars.estimators.encoder_start import encoder_start
-from braindecode_pars.estimators.fine_tuning import fine_tuning_of
-from braindecode_pars.estimators.windows_estimator import without_training
-from braindecode_pars.evaluation.cache import FoldStore, with_seed
+from braindecode_pars.evaluation import cache, protocols, splitting
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
-from braindecode_pars.evaluation.protocols import Shared, run_protocol
-from braindecode_pars.evaluation.splitting import (
-    Split,
-    draw_subjects,
-    given_split,
-    split_by,
-    validates_by_split,
-)
 
 #: Number of validation subjects that the paper scores its ablations on.
 N_VALIDATION = 200
@@ -155,46 +142,46 @@ def ablation(
     # Check the arguments before anything is trained.
     named = settings_of(grid)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
-    optional(integer(1)).check("n_train_subjects", n_train_subjects)
+    checks.optional(checks.integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
 
-    def split(corpus: Corpus) -> Split:
+    def split(corpus: Corpus) -> splitting.Split:
         if cv is None and test_subjects is None:
             return _default_split(corpus, estimators)
-        return split_by(cv, corpus, test_subjects)
+        return splitting.split_by(cv, corpus, test_subjects)
 
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
-    return run_protocol(
+    return protocols.run_protocol(
         "ablation",
         estimators,
         {dataset: windows_ds},
         split,
-        Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
+        protocols.Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
         None if n_train_subjects is None else [n_train_subjects],
         varied={
-            name: {column: plain(settings.get(column)) for column in columns}
+            name: {column: files.plain(settings.get(column)) for column in columns}
             for name, settings in named.items()
         },
         prepare=partial(share_encoders, verbose=verbose),
     )
 
 
-def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> Split:
+def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> splitting.Split:
     """Test on the validation subjects, at most 200 of them; without any, on the test subjects."""
     is_valid = corpus.splits == "valid"
     labeled = corpus.subjects_of(is_valid & corpus.labeled)
     if not labeled:
-        return given_split(corpus)
+        return splitting.given_split(corpus)
     for name, estimator in estimators.items():
-        if validates_by_split(estimator):
+        if splitting.validates_by_split(estimator):
             raise ValueError(
                 f"{name} has validation='split', but split 'valid' is what an ablation tests on; "
                 "pass test_subjects, or a share such as validation=0.2."
             )
-    tested = in_order(draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
+    tested = in_order(splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
     # Validation subjects that were not drawn are not trained on either.
-    return given_split(corpus, tested, left_out=corpus.subjects_of(is_valid))
+    return splitting.given_split(corpus, tested, left_out=corpus.subjects_of(is_valid))
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -227,7 +214,7 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not named:
         raise ValueError("grid is empty; pass at least one setting.")
     # A varied parameter becomes a column and must not replace one of the scores.
-    if taken := {name for settings in named.values() for name in settings} & {*SCORES}:
+    if taken := {name for settings in named.values() for name in settings} & {*tables.SCORES}:
         raise ValueError(f"{min(taken)!r} cannot be varied; the scores have a column of this name.")
     return named
 
@@ -274,7 +261,7 @@ def pretrains(estimator: BaseEstimator) -> bool:
 def share_encoders(
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
-    store: FoldStore | None,
+    store: cache.FoldStore | None,
     *,
     verbose: int = 1,
 ) -> list[Fold]:
@@ -307,31 +294,31 @@ def share_encoders(
             members.setdefault((fold.method, *fold.test_subjects), []).append(i)
     # A task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
-        with without_training(fold.estimator) as (unfitted, _):
+        with windows_estimator.without_training(fold.estimator) as (unfitted, _):
             start = encoder_start(unfitted, corpora[fold.dataset].X)
             start.make_task(PatchEncoder(**start.sizes))
     shared = list(folds)
-    for group in ProgressBar(
+    for group in training.ProgressBar(
         members.values(), "pretraining", unit=" encoders", disable=not verbose
     ):
         first = folds[group[0]]
         encoder = _encoder(first, corpora[first.dataset], store)
         for i in group:
             # Fine-tuned as the encoder of its own that it stands for, not as a given one.
-            own = fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
+            own = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
             estimator = clone(folds[i].estimator).set_params(encoder=encoder, **own)
             shared[i] = replace(folds[i], estimator=estimator)
     return shared
 
 
-def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> Any:
+def _encoder(fold: Fold, corpus: Corpus, store: cache.FoldStore | None) -> Any:
     """Return the encoder of a fold, saved or pretrained."""
     folder = None if store is None else store.encoder_of(fold)
     if folder is not None and folder.is_dir():
         with suppress(FileNotFoundError):  # a killed process leaves an empty folder
-            PARSEmbedder.load(folder)
+            embedder.PARSEmbedder.load(folder)
             return str(folder)
     if not len(fold.pretrain):
         raise ValueError("There is no window to pretrain on; all are of split 'test'.")
-    fitted = with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
+    fitted = cache.with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
     return fitted if folder is None else str(fitted.save(folder))

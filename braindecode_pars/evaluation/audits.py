@@ -19,17 +19,13 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroup
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars._common.checks import check_parameters, integer, warn_user
-from braindecode_pars._common.computing import seeded
+from braindecode_pars._common import checks, computing
 from braindecode_pars._common.subjects import in_corpus
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import PARSEmbedder
-from braindecode_pars.estimators.linear_probe import logistic_regression
-from braindecode_pars.estimators.window_features import ChannelFeatures
-from braindecode_pars.evaluation.leaks import leak_sentences, seen_before
+from braindecode_pars.estimators import PARSEmbedder, linear_probe, window_features
+from braindecode_pars.evaluation.splitting import leak_sentences, seen_before
 from braindecode_pars.pretext.features import BANDS
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.picking import pick_for_fit
+from braindecode_pars.windows import door, picking
 from braindecode_pars.windows.table import Montage, Windows, is_name
 
 #: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
@@ -170,7 +166,9 @@ def audit_encoder(
     >>> slope["encoder"] > 0.5 > slope["random encoder"]
     np.True_
     """
-    check_parameters(locals(), dict(n_windows=integer(2), seed=integer(0)), "audit_encoder")
+    checks.check_parameters(
+        locals(), dict(n_windows=checks.integer(2), seed=checks.integer(0)), "audit_encoder"
+    )
     name = Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
     encoders = encoder if isinstance(encoder, Mapping) else {name: encoder}
     signals = _drawn(windows, n_windows, np.random.default_rng(seed))
@@ -212,7 +210,7 @@ def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
 
 def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
     """Draw windows, and some channels of each."""
-    windows = pick_for_fit(as_windows(source))
+    windows = picking.pick_for_fit(door.as_windows(source))
     windows.check_not_empty()
     if windows.groups is None or windows.sfreq is None:
         missing = "subject" if windows.groups is None else "sampling rate"
@@ -238,7 +236,7 @@ def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
 
 
 def _properties(signals: Windows) -> pd.DataFrame:
-    measured = ChannelFeatures().fit(signals)
+    measured = window_features.ChannelFeatures().fit(signals)
     values = pd.DataFrame(measured.transform(signals), columns=measured.features_)
     return values[[name for name in values if name in PROPERTIES]].rename(columns=PROPERTIES)
 
@@ -252,10 +250,10 @@ def _features(
     named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
     people = {subject: in_corpus(corpus, subject) for corpus, subject in named}
     for sentence in leak_sentences([name], [seen_before(embedder, people)]):
-        warn_user(sentence)
+        checks.warn_user(sentence)
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
-    with seeded(seed):
+    with computing.seeded(seed):
         random = PatchEncoder(**embedder.encoder_.config)
     embedder = PARSEmbedder(encoder=random, pooling="mean", verbose=0).fit(signals)
     yield "random encoder", embedder.transform(signals)
@@ -316,7 +314,7 @@ def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.
 
 
 def _accuracy(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> float:
-    predicted = logistic_regression(_C, "balanced").fit(X, y).predict(test)
+    predicted = linear_probe.logistic_regression(_C, "balanced").fit(X, y).predict(test)
     return recall_score(true, predicted, labels=np.unique(true), average="macro")
 
 

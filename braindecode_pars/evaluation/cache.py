@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator, clone
 from torch import nn
 
 import braindecode_pars
-from braindecode_pars._common.checks import names_file
+from braindecode_pars._common import checks, tables
 from braindecode_pars._common.files import (
     as_read,
     changed_settings,
@@ -43,10 +43,8 @@ from braindecode_pars._common.files import (
     to_json,
 )
 from braindecode_pars._common.model_files import model_folder
-from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.pretext.base import find_task
-from braindecode_pars.windows.table import Montage
 
 _FORMAT = {"format": "braindecode_pars scores", "version": 3}
 #: Settings to which a later run may add entries.
@@ -99,14 +97,24 @@ class FoldStore:
         folder = Path(folder).expanduser()
         file = folder / "cache" / "settings.json"
         # A killed process leaves an empty cache, and the cache of finished scores may be deleted.
-        table, header = folder / "scores.csv", ",".join(SCORES)
+        table, header = folder / "scores.csv", ",".join(tables.SCORES)
         is_ours = file.is_file() or (table.is_file() and table.read_text().startswith(header))
         check_may_write(folder, "an evaluation", is_ours=is_ours, beside=("cache",))
         # Another process may add its methods at the same moment.
         with locked(folder, f"{folder} is locked by another process.", wait=60):
             wanted = as_read(_FORMAT | settings)
             if any(fold != file for fold in file.parent.glob("*.json")):
-                wanted |= _grown(file, wanted)
+                # Datasets and methods of the earlier and of this run, which must agree
+                before = read_json(file)
+                grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
+                again = {group: {n: grown[group][n] for n in before[group]} for group in _GROWING}
+                if found := changed_settings(before, {**wanted, **again}):
+                    raise ValueError(
+                        f"{file.parent} contains results of other settings or data: "
+                        f"{'; '.join(found[:3])}. Use another folder, or restore them to resume "
+                        "this one."
+                    )
+                wanted |= grown
             replace_file(file, to_json(wanted))
         return cls(folder, settings)
 
@@ -127,19 +135,6 @@ class FoldStore:
         """Return a digest of the data and method of a fold, and of the numbers of its windows."""
         settings = self.settings["datasets"][fold.dataset], self.settings["methods"][fold.method]
         return digest(settings, *map(digest_array, windows))
-
-
-def _grown(file: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return datasets and methods of the earlier and of this run, which must agree."""
-    before = read_json(file)
-    grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
-    again = {group: {name: grown[group][name] for name in before[group]} for group in _GROWING}
-    if found := changed_settings(before, {**wanted, **again}):
-        raise ValueError(
-            f"{file.parent} contains results of other settings or data: {'; '.join(found[:3])}. "
-            "Use another folder, or restore them to resume this one."
-        )
-    return grown
 
 
 def _file_name(text: str) -> str:
@@ -195,6 +190,17 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         of_subject.update(f"{window.dtype.str}{window.shape}".encode())
         of_subject.update(window)
     descriptions = recordings[["corpus", "session", "split"]].astype(str)
+    # Names, types and positions of the channels of each recording, and the bad channels
+    sensors = [
+        (
+            [
+                (ch["ch_name"], int(ch.get("kind", -1)), np.asarray(ch.get("loc", ())).tolist())
+                for ch in montage.chs_info or ()
+            ],
+            sorted(montage.bads),
+        )
+        for montage in recordings["channels"]
+    ]
     return {
         "n_windows": len(windows),
         "labels": digest(corpus.y.tolist()),
@@ -202,19 +208,10 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         "subjects": digest(corpus.groups.tolist()),
         "sfreq": windows.sfreq,
         "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
-        "sensors": digest([_sensors_of(montage) for montage in recordings["channels"]]),
+        "sensors": digest(sensors),
         "descriptions": digest(descriptions.to_numpy().tolist()),
         "samples": {subject: found.hexdigest() for subject, found in samples.items()},
     }
-
-
-def _sensors_of(montage: Montage) -> Any:
-    """Return names, types and positions of the channels of a recording, and the bad channels."""
-    channels = [
-        (ch["ch_name"], int(ch.get("kind", -1)), np.asarray(ch.get("loc", ())).tolist())
-        for ch in montage.chs_info or ()
-    ]
-    return channels, sorted(montage.bads)
 
 
 class _Walk:
@@ -296,7 +293,7 @@ class _Walk:
                 params[name] = _saved_encoder(params[name])
         if own := _own_tasks(params.get("pretext"), params.get("pretext_params")):
             params["own_tasks"] = own  # their source counts
-            if names_file(params["pretext"]):
+            if checks.names_file(params["pretext"]):
                 params["pretext"] = own[0]  # wherever the file is
         learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
         net = getattr(estimator, "net_", estimator)

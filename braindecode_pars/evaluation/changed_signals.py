@@ -17,12 +17,9 @@ from scipy import signal
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
-from braindecode_pars._common.channel_names import is_eog, match_channels
-from braindecode_pars._common.checks import choice, integer, listed, optional, positive
-from braindecode_pars.estimators.window_features import FRONTAL
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.table import Montage, Windows, divided
+from braindecode_pars._common import channel_names, checks
+from braindecode_pars.estimators import window_features, windows_estimator
+from braindecode_pars.windows import door, table
 
 #: Order of the Butterworth filter, which is applied forwards and backwards.
 ORDER = 4
@@ -336,7 +333,7 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
     """
     rng = np.random.default_rng(random_state)
     permuted = np.asarray(y).copy()
-    for number in range(max(of_subject := divided([np.asarray(subjects)])[0]) + 1):
+    for number in range(max(of_subject := table.divided([np.asarray(subjects)])[0]) + 1):
         own = np.flatnonzero(of_subject == number)
         permuted[own] = permuted[rng.permutation(own)]
     return permuted
@@ -357,7 +354,7 @@ CHANGES = ("slow", "detrended", "eyes", "phase", "amplitude", "order")
 
 
 @dataclass(eq=False, repr=False)
-class ChangedSignals(TransformerMixin, WindowsEstimator):
+class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
     """Return windows that lack one thing, for any estimator of this package.
 
     Parameters
@@ -419,10 +416,10 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
     random_state: int = 0
 
     _own_rules = {  # noqa: RUF012
-        "control": choice(*CHANGES),
-        "edge": positive(),
-        "patch_seconds": optional(positive()),
-        "random_state": integer(0),
+        "control": checks.choice(*CHANGES),
+        "edge": checks.positive(),
+        "patch_seconds": checks.optional(checks.positive()),
+        "random_state": checks.integer(0),
     }
 
     def __sklearn_tags__(self) -> Tags:
@@ -451,7 +448,7 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
         self._check()
         return self
 
-    def transform(self, X: Any) -> Windows:
+    def transform(self, X: Any) -> table.Windows:
         """Return the changed windows.
 
         Parameters
@@ -472,13 +469,13 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
             nor a pair of frontal ones.
         """
         self._check()
-        windows = as_windows(X, sfreq=self.sfreq)
+        windows = door.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         changed = [window.astype(np.float32) for window in self._changed(windows)]
         is_one_shape = len({window.shape for window in changed}) == 1
         return windows.read_by(np.stack(changed) if is_one_shape else changed)
 
-    def _changed(self, windows: Windows) -> Iterator[np.ndarray]:
+    def _changed(self, windows: table.Windows) -> Iterator[np.ndarray]:
         """Return an iterator over the changed windows, each of shape (n_chans, n_times)."""
         change: Callable[[np.ndarray], np.ndarray] = equal_amplitudes
         match self.control:
@@ -500,11 +497,11 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
                 change = partial(shuffled_patches, patch_size=size, random_state=self.random_state)
         return (change(window[None].astype(float))[0] for window in windows)
 
-    def _patch_size(self, windows: Windows) -> int:
+    def _patch_size(self, windows: table.Windows) -> int:
         seconds = 1.0 if self.patch_seconds is None else self.patch_seconds
         return max(1, round(seconds * self._rate_of(windows)))
 
-    def _rate_of(self, windows: Windows) -> float:
+    def _rate_of(self, windows: table.Windows) -> float:
         if windows.sfreq is None:
             raise ValueError(
                 f"The sampling rate of the windows is unknown, which {self.control!r} needs; pass "
@@ -513,7 +510,9 @@ class ChangedSignals(TransformerMixin, WindowsEstimator):
         return windows.sfreq
 
 
-def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
+def _filtered(
+    windows: table.Windows, change: Callable[[np.ndarray], np.ndarray]
+) -> Iterator[np.ndarray]:
     """Yield windows of recordings that are changed before they are cut, where they are at hand."""
 
     @cache
@@ -530,13 +529,13 @@ def _filtered(windows: Windows, change: Callable[[np.ndarray], np.ndarray]) -> I
             yield recording[:, start:stop]
 
 
-def _without_eyes(windows: Windows) -> Iterator[np.ndarray]:
+def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
     """Yield windows without what the eyes' channels predict."""
     eyes = [eye_signals(montage) for montage in windows.montages]
     recordings = windows.table["recording"].to_numpy()
     people = recordings if windows.people is None else windows.people
     # One regression for each subject and montage
-    numbers, _ = divided([people, windows.montage_numbers])
+    numbers, _ = table.divided([people, windows.montage_numbers])
 
     @cache
     def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
@@ -558,7 +557,7 @@ def _without_eyes(windows: Windows) -> Iterator[np.ndarray]:
         yield cleaned[0]
 
 
-def whole_recording(windows: Windows, row: int) -> np.ndarray | None:
+def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
     """Return the signals of a whole recording, if the windows are its unchanged samples.
 
     Parameters
@@ -585,7 +584,7 @@ def whole_recording(windows: Windows, row: int) -> np.ndarray | None:
     return signals if montage.rows is None else signals[montage.rows]
 
 
-def eye_signals(montage: Montage) -> tuple[np.ndarray, np.ndarray]:
+def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
     """Return how signals of the eyes are made of all channels, and which channels show the eyes.
 
     Parameters
@@ -607,11 +606,11 @@ def eye_signals(montage: Montage) -> tuple[np.ndarray, np.ndarray]:
     """
     channels = montage.chs_info or []
     unit = np.eye(len(channels))
-    eog = [i for i, ch in enumerate(channels) if is_eog(ch)]
+    eog = [i for i, ch in enumerate(channels) if channel_names.is_eog(ch)]
     if eog:
         return unit[eog], np.array(eog)
     good = [i for i, name in enumerate(montage.names) if name not in montage.bads]
-    places = match_channels(FRONTAL, [montage.names[i] for i in good])
+    places = channel_names.match_channels(window_features.FRONTAL, [montage.names[i] for i in good])
     # Differences and sums of Fp1 and Fp2, and of F7 and F8, show eye movements and blinks.
     pairs = [
         (good[left], good[right])
@@ -619,7 +618,7 @@ def eye_signals(montage: Montage) -> tuple[np.ndarray, np.ndarray]:
         if left is not None and right is not None
     ]
     if not pairs:
-        found = listed(montage.names, most=8) or "none with a name"
+        found = checks.listed(montage.names, most=8) or "none with a name"
         raise ValueError(
             "Eye movements cannot be estimated: there is no EOG channel and no pair of frontal "
             f"ones, Fp1 and Fp2 or F7 and F8. The channels are {found}. Keep such channels when "

@@ -14,25 +14,21 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import choice, positive, warn_user
-from braindecode_pars._common.files import check_may_write, replace_file
+from braindecode_pars._common import checks, files
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
-from braindecode_pars.evaluation.changed_signals import (
-    CHANGES,
-    ChangedSignals,
-    permuted_labels,
-    whole_recording,
+from braindecode_pars.evaluation import (
+    changed_signals,
+    paired_tests,
+    protocols,
+    random_effects,
+    splitting,
 )
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
-from braindecode_pars.evaluation.paired_tests import CROSS_VALIDATION, holm
-from braindecode_pars.evaluation.protocols import compare, label_efficiency
-from braindecode_pars.evaluation.random_effects import MeanTest, corrected_mean, crossed_mean
-from braindecode_pars.evaluation.splitting import classes_of_subjects
 from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
 #: Names of the controls; all but "labels" change signals.
-CONTROLS = (*CHANGES, "labels")
+CONTROLS = (*changed_signals.CHANGES, "labels")
 #: Value of the column ``control`` for windows as they are.
 UNCHANGED = "none"
 
@@ -163,22 +159,22 @@ def controls(
     0  absolute  amplitude          24        2
     """
     # Check the arguments before anything is computed
-    check_list("controls", controls, choice(*CONTROLS))
-    positive().check("edge", edge)
-    positive().check("patch_seconds", patch_seconds)
+    check_list("controls", controls, checks.choice(*CONTROLS))
+    checks.positive().check("edge", edge)
+    checks.positive().check("patch_seconds", patch_seconds)
     check_arguments(estimators, metrics, seeds, n_jobs, out)
     if len(estimators) < 2:
         only = ", ".join(estimators)
         raise ValueError(f"The gain of a method is over another one, but there is only {only}.")
     if out is not None:
         out = Path(out).expanduser()
-        check_may_write(out, "controls", is_ours=(out / UNCHANGED).is_dir())
+        files.check_may_write(out, "controls", is_ours=(out / UNCHANGED).is_dir())
     settings: dict[str, Any] = dict(cv=cv, test_subjects=test_subjects, seeds=seeds)
     settings |= dict(metrics=metrics, dataset=dataset, unlabeled_label=unlabeled_label)
     settings |= dict(n_jobs=n_jobs, verbose=verbose, equal_sizes=equal_sizes)
-    protocol: Callable[..., pd.DataFrame] = compare
+    protocol: Callable[..., pd.DataFrame] = protocols.compare
     if n_train_subjects is not None:
-        protocol, settings["n_train_subjects"] = label_efficiency, n_train_subjects
+        protocol, settings["n_train_subjects"] = protocols.label_efficiency, n_train_subjects
 
     tables: list[pd.DataFrame] = []
     notes: dict[str, str] = {}
@@ -189,10 +185,18 @@ def controls(
                 corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
                 changed = _changed(control, corpus, edge, patch_seconds)
             except ValueError as error:
-                warn_user(f"The control {control!r} is left out: {error}")
+                checks.warn_user(f"The control {control!r} is left out: {error}")
                 continue
             if control == "slow":
-                notes[control] = _how_filtered(corpus.X)
+                rows = range(len(corpus.X.recordings))
+                whole = sum(
+                    changed_signals.whole_recording(corpus.X, row) is not None for row in rows
+                )
+                note = f"{whole} of {len(rows)} recordings were filtered before they were cut"
+                if whole < len(rows):
+                    note += "; of the others each window was, which leaves slow voltages near its"
+                    note += " ends"
+                notes[control] = note
         folder = None if out is None else out / control
         with features_computed_once():
             scores = protocol(estimators, changed, out=folder, **settings)
@@ -201,31 +205,24 @@ def controls(
     scores.attrs = {**tables[0].attrs, "notes": notes}
     scores.attrs["undefined"] = [each for table in tables for each in table.attrs["undefined"]]
     if out is not None:
-        replace_file(out / "scores.csv", scores.to_csv(index=False))
+        files.replace_file(out / "scores.csv", scores.to_csv(index=False))
     return scores
 
 
 def _changed(control: str, corpus: Corpus, edge: float, patch_seconds: float) -> Windows:
     """Return the windows of a control, with changed samples in memory, or with other labels."""
     if control == "labels":
-        if classes_of_subjects(corpus) is not None:
+        if splitting.classes_of_subjects(corpus) is not None:
             raise ValueError(
                 "every subject has windows of one class only, so there is nothing to permute."
             )
         labelled, y = corpus.labeled, corpus.y.copy()
-        y[labelled] = permuted_labels(y[labelled], corpus.groups[labelled])
+        y[labelled] = changed_signals.permuted_labels(y[labelled], corpus.groups[labelled])
         return corpus.X.with_labels(y)
     patches = patch_seconds if control == "order" else None
-    return ChangedSignals(control, edge=edge, patch_seconds=patches).transform(corpus.X)
-
-
-def _how_filtered(windows: Windows) -> str:
-    rows = range(len(windows.recordings))
-    whole = sum(whole_recording(windows, row) is not None for row in rows)
-    note = f"{whole} of {len(rows)} recordings were filtered before they were cut"
-    if whole < len(rows):
-        note += "; of the others each window was, which leaves slow voltages near its ends"
-    return note
+    return changed_signals.ChangedSignals(control, edge=edge, patch_seconds=patches).transform(
+        corpus.X
+    )
 
 
 #: Level of all tests, of a study after Holm's correction; the intervals are of 95 %.
@@ -323,7 +320,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     rows = rows[rows["subject"] != POOLED]
     # Folds of a cross-validation may differ by one in their number of training subjects.
-    in_folds = rows["protocol"].isin(CROSS_VALIDATION)
+    in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
     smallest = rows.groupby("dataset", dropna=False)["n_train_subjects"].transform("min")
     rows = rows.assign(n_train_subjects=rows["n_train_subjects"].mask(in_folds, smallest))
     controls = [name for name in dict.fromkeys(rows["control"]) if name != UNCHANGED]
@@ -341,18 +338,18 @@ def _rows(
                 yield key | _measured(values, key, chance, test)
 
 
-def _tested(values: np.ndarray, n_train: int, averages: bool) -> MeanTest:
+def _tested(values: np.ndarray, n_train: int, averages: bool) -> random_effects.MeanTest:
     """Test the mean of values of subjects and draws as ``paired_tests`` does."""
     if averages or min(values.shape) < 2:
-        return corrected_mean(values.mean(axis=1), n_train)
-    return crossed_mean(values)
+        return random_effects.corrected_mean(values.mean(axis=1), n_train)
+    return random_effects.crossed_mean(values)
 
 
 def _measured(
     values: pd.DataFrame,
     key: Mapping[str, Any],
     chance: float | None,
-    test: Callable[[np.ndarray], MeanTest],
+    test: Callable[[np.ndarray], random_effects.MeanTest],
 ) -> dict[str, Any]:
     """Return the numbers of one row; ``values`` has subjects as rows."""
     method, against = key["method"], key["against"]
@@ -463,7 +460,11 @@ def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) ->
         f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
     )
     for kind, verb in _VERBS.items():
-        if left := [_left(row) for _, row in rows[kinds == kind].iterrows()]:
+        left = [
+            f"{_LACKS[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
+            for _, row in rows[kinds == kind].iterrows()
+        ]
+        if left:
             last = " nor without " if kind == "removed" else " and "
             text += f" {verb} without {joined(left, last)}."
     guesses = rows[(kinds == "removed") & (rows["chance_p"] >= LEVEL)]["control"].map(_LACKS)
@@ -493,11 +494,6 @@ def _kind(row: pd.Series) -> str:
     return "kept" if is_left else "unclear"
 
 
-def _left(row: pd.Series) -> str:
-    """Return what the windows of a control lack, and what is left of the gain."""
-    return f"{_LACKS[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
-
-
 def _interval(row: pd.Series, name: str) -> str:
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
 
@@ -513,7 +509,7 @@ def _describe_labels(rows: pd.DataFrame) -> list[str]:
         return []
     if rows["chance_p"].isna().all():
         return ["The chance level is unknown, so the scores with permuted labels are not tested."]
-    leaked = rows[holm(rows["chance_p"]) < LEVEL]
+    leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
         return [
             "With labels permuted within each subject, the scores of all methods are at chance "

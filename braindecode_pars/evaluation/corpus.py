@@ -12,13 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_regressor
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import Rule, choice, instance, integer, listed, optional
+from braindecode_pars._common import checks, tables
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
-from braindecode_pars._common.tables import POOLED, SCORES
 from braindecode_pars.evaluation.metrics import METRICS
-from braindecode_pars.windows import as_sklearn
-from braindecode_pars.windows.labels import check_class_labels, find_unlabeled
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import as_sklearn, labels, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +50,7 @@ class Corpus:
     """
 
     name: str
-    X: Windows
+    X: table.Windows
     y: np.ndarray
     groups: np.ndarray
     labeled: np.ndarray
@@ -92,11 +89,13 @@ class Corpus:
             are taken as unlabelled.
         """
         X, y, groups = as_sklearn(windows_ds)
-        if POOLED in groups.tolist():
-            raise ValueError(f"Rename the subject {POOLED!r}, the name of rows over all subjects.")
+        if tables.POOLED in groups.tolist():
+            raise ValueError(
+                f"Rename the subject {tables.POOLED!r}, the name of rows over all subjects."
+            )
         warn_of_similar_names(groups.tolist())
-        check_class_labels(y)
-        unlabeled, label = find_unlabeled(y, unlabeled_label)
+        labels.check_class_labels(y)
+        unlabeled, label = labels.find_unlabeled(y, unlabeled_label)
         named = groups if X.people is None else X.people
         people = dict(zip(groups.tolist(), named.tolist(), strict=True))
         splits = np.full(len(y), None) if X.splits is None else X.splits
@@ -210,18 +209,18 @@ class Fold:
     def subject(self) -> Any:
         """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
         if self.pooled:
-            return POOLED
+            return tables.POOLED
         several = len(self.test_subjects) > 1
         return ", ".join(map(str, self.test_subjects)) if several else self.test_subjects[0]
 
     @property
     def key(self) -> dict[str, Any]:
         """Values of all columns except ``metric`` and ``value``."""
-        return {name: getattr(self, name) for name in SCORES[:-2]} | self.varied
+        return {name: getattr(self, name) for name in tables.SCORES[:-2]} | self.varied
 
     def __str__(self) -> str:
         where = f"{self.method} on {self.dataset}" if self.dataset else self.method
-        subject = "" if self.subject == POOLED else f", subject {self.subject}"
+        subject = "" if self.subject == tables.POOLED else f", subject {self.subject}"
         return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
 
 
@@ -245,7 +244,7 @@ def check_arguments(
     """
     if not isinstance(estimators, Mapping):
         raise TypeError(f"estimators must be a dict of names, not a {type(estimators).__name__}.")
-    check_list("estimators", list(estimators), instance("names of methods as text", str))
+    check_list("estimators", list(estimators), checks.instance("names of methods as text", str))
     for method, estimator in estimators.items():
         missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
         if missing or isinstance(estimator, type):
@@ -253,14 +252,16 @@ def check_arguments(
         if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
             to_use = "cross_val_predict of scikit-learn and evaluation.regression_scores"
             raise TypeError(f"{method} is a regressor, but protocols score classes; use {to_use}.")
-    check_list("metrics", metrics, choice(*METRICS))
-    check_list("seeds", seeds, integer(0))
-    is_number = Rule("a number of processes, or -1 for all cores", (Integral,), lambda n: n != 0)
-    optional(is_number).check("n_jobs", n_jobs)
-    optional(instance("the path of a folder", str, Path)).check("out", out)
+    check_list("metrics", metrics, checks.choice(*METRICS))
+    check_list("seeds", seeds, checks.integer(0))
+    is_number = checks.Rule(
+        "a number of processes, or -1 for all cores", (Integral,), lambda n: n != 0
+    )
+    checks.optional(is_number).check("n_jobs", n_jobs)
+    checks.optional(checks.instance("the path of a folder", str, Path)).check("out", out)
 
 
-def check_list(name: str, given: Collection, rule: Rule) -> None:
+def check_list(name: str, given: Collection, rule: checks.Rule) -> None:
     """Check that an argument is a list of different values that a rule accepts.
 
     Raises
@@ -290,8 +291,10 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
         raise ValueError(f"{name} is {asked!r}; give a list of subjects.")
     asked, there = [normalized(subject) for subject in asked], list(there)
     if absent := [repr(subject) for subject in asked if subject not in there]:
-        known = listed(list(map(repr, there)), most=20)
-        raise ValueError(f"{name} has {listed(absent)}, but the data have the subjects {known}.")
+        known = checks.listed(list(map(repr, there)), most=20)
+        raise ValueError(
+            f"{name} has {checks.listed(absent)}, but the data have the subjects {known}."
+        )
     if not asked or len(set(asked)) < len(asked):
         raise ValueError(f"{name} must have a subject, and each once; got {asked}.")
     return asked

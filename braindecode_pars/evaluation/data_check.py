@@ -166,8 +166,14 @@ def check_data(windows_ds: Any) -> DataCheck:
         *_amplitudes(data),
         *_order_of_recordings(data),
         *_order_within_recordings(data),
-        *_unlabelled(data),
     ]
+    if n := len(windows) - len(labelled):
+        found.append(
+            _note(
+                f"{n} of {len(windows)} windows have no label. They are not scored, and are used "
+                "to pretrain without labels."
+            )
+        )
     found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
     of_class = labelled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
@@ -349,7 +355,11 @@ def _classes_that_follow_a_property(
     recordings: pd.DataFrame, labelled: pd.DataFrame
 ) -> Iterator[Finding]:
     """Yield properties of recordings that tell the classes."""
-    recordings = recordings.assign(recorded_channels=_beside(recordings["recorded_channels"]))
+    # The channels that each recording has beside those that all have
+    sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
+    shared = set.intersection(*sets) if len(sets) else set()
+    beside = sets.map(lambda own: ", ".join(sorted(own - shared)) or "no channel more")
+    recordings = recordings.assign(recorded_channels=beside.reindex(recordings.index))
     for column, what in _PROPERTIES.items():
         values = recordings[column].reindex(labelled["recording"]).to_numpy()
         table = labelled[["subject", "class"]].assign(value=values).drop_duplicates()
@@ -382,14 +392,6 @@ def _classes_that_follow_a_property(
                 f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
                 f"{why} Compare the classes within one {what} too."
             )
-
-
-def _beside(recorded: pd.Series) -> pd.Series:
-    """Return the channels that each recording has beside those that all have."""
-    sets = recorded.dropna().str.split(", ").map(set)
-    shared = set.intersection(*sets) if len(sets) else set()
-    beside = sets.map(lambda own: ", ".join(sorted(own - shared)) or "no channel more")
-    return beside.reindex(recorded.index)
 
 
 def _classes_of(value: Any, counts: pd.Series) -> str:
@@ -502,11 +504,3 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
                     "apart from the others. Fatigue or drying electrodes tell it from them as well "
                     "as what is studied. Needed are recordings in which the classes alternate."
                 )
-
-
-def _unlabelled(data: _Data) -> Iterator[Finding]:
-    if n := len(data.windows) - len(data.labelled):
-        yield _note(
-            f"{n} of {len(data.windows)} windows have no label. They are not scored, and are used "
-            "to pretrain without labels."
-        )

@@ -21,20 +21,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.computing import find_device, seeded
+from braindecode_pars._common import checks, computing, tables
 from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
-from braindecode_pars._common.tables import SCORES
 from braindecode_pars._common.training import ProgressBar
-from braindecode_pars.evaluation.cache import (
-    FoldStore,
-    describe_corpus,
-    describe_estimator,
-    parameters_called,
-    with_seed,
-)
+from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.corpus import Corpus, Fold
-from braindecode_pars.evaluation.leaks import seen_before, seen_by_given, warn_of_leaks
 from braindecode_pars.evaluation.metrics import (
     checked_labels,
     labels_and_probabilities,
@@ -83,7 +74,7 @@ class FoldError(RuntimeError):
 
 
 #: What may be done with the folds that are not finished before they run, see :func:`run_folds`.
-Prepare = Callable[[list[Fold], Mapping[str, Corpus], FoldStore | None], list[Fold]]
+Prepare = Callable[[list[Fold], Mapping[str, Corpus], cache.FoldStore | None], list[Fold]]
 
 
 def run_folds(
@@ -187,14 +178,16 @@ def run_folds(
     estimators = {fold.method: fold.estimator for fold in folds}
     store = None
     if out is not None:
-        datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
-        methods = {name: describe_estimator(each) for name, each in estimators.items()}
-        store = FoldStore.open(out, protocol=folds[0].protocol, datasets=datasets, methods=methods)
+        datasets = {name: cache.describe_corpus(corpus) for name, corpus in corpora.items()}
+        methods = {name: cache.describe_estimator(each) for name, each in estimators.items()}
+        store = cache.FoldStore.open(
+            out, protocol=folds[0].protocol, datasets=datasets, methods=methods
+        )
     files = [None if store is None else store.file_of(fold) for fold in folds]
     results = _read_finished(folds, files, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    warned = warn_of_leaks(folds, seen_by_given(folds, corpora, estimators))
+    warned = splitting.warn_of_leaks(folds, splitting.seen_by_given(folds, corpora, estimators))
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
@@ -226,13 +219,20 @@ def run_folds(
         warn_once(found)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
-    scores = _table(folds, in_order)
+    rows = [row for result in in_order for row in result["rows"]]
+    varied = dict.fromkeys(name for fold in folds for name in fold.varied)
+    scores = pd.DataFrame(rows, columns=[*tables.SCORES, *varied])
+    scores.attrs["undefined"] = [
+        {name: row[name] for name in tables.SCORES[:-1]} | {"reason": row["undefined"]}
+        for row in rows
+        if "undefined" in row
+    ]
     if store is not None:
         replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := scores.attrs["undefined"]:
-        warn_user(undefined_sentence(undefined))
-    warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
+        checks.warn_user(undefined_sentence(undefined))
+    splitting.warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
     return scores
 
 
@@ -253,7 +253,7 @@ def _read_finished(
                 refused.append(str(error))
                 file.unlink()
     if refused:
-        warn_user(f"{len(refused)} saved folds are run again: {' '.join(refused[:5])}")
+        checks.warn_user(f"{len(refused)} saved folds are run again: {' '.join(refused[:5])}")
     return results
 
 
@@ -313,11 +313,11 @@ def _run(
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     """Return the result of a fold as numbers and text that can be saved as JSON."""
-    estimator = with_seed(clone(fold.estimator), fold.seed)
+    estimator = cache.with_seed(clone(fold.estimator), fold.seed)
     _replace_auto("device", device, estimator)
     _replace_auto("unlabeled_label", corpus.unlabeled_label, estimator)
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
-    if corpus.unlabeled_label not in parameters_called("unlabeled_label", estimator).values():
+    if corpus.unlabeled_label not in cache.parameters_called("unlabeled_label", estimator).values():
         train = train[corpus.labeled[train]]
     with _torch_seed(estimator, fold.seed):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
@@ -331,8 +331,11 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
             "another unlabeled_label."
         )
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
-    labels = _plain_labels(corpus.y[fold.test].tolist(), predicted.tolist(), classes)
-    seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
+    labels: list[list] = [corpus.y[fold.test].tolist(), predicted.tolist(), classes]
+    # All labels become text unless JSON can represent every one.
+    if not all(isinstance(label, (bool, int, float, str)) for each in labels for label in each):
+        labels = [list(map(str, each)) for each in labels]
+    seen = splitting.seen_before(fitted, corpus.people_of(fold.test_subjects))
     return {
         "key": fold.key,
         "true": labels[0],
@@ -343,16 +346,9 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     }
 
 
-def _plain_labels(*columns: Sequence) -> list[list]:
-    """Labels for JSON; all labels become text unless JSON can represent every one."""
-    labels = [label for column in columns for label in column]
-    plain_types = all(isinstance(label, (bool, int, float, str)) for label in labels)
-    return [list(column) if plain_types else [str(label) for label in column] for column in columns]
-
-
 def _replace_auto(name: str, value: Any, estimator: BaseEstimator) -> None:
     """Give every parameter of this name that is "auto" another value, in place."""
-    given = parameters_called(name, estimator)
+    given = cache.parameters_called(name, estimator)
     autos = [full for full, old in given.items() if isinstance(old, str) and old == AUTO]
     estimator.set_params(**dict.fromkeys(autos, value))
 
@@ -363,13 +359,13 @@ def _torch_seed(estimator: BaseEstimator, seed: int) -> AbstractContextManager[N
     The device is that of the estimator.
     """
     devices = []
-    for value in parameters_called("device", estimator).values():
+    for value in cache.parameters_called("device", estimator).values():
         # Not every parameter of this name is for torch; the fit complains if it should have been.
         with suppress(ValueError):
-            devices.append(find_device(value))
-    devices = devices or [find_device(AUTO)]
+            devices.append(computing.find_device(value))
+    devices = devices or [computing.find_device(AUTO)]
     device = next((device for device in devices if device.type != "cpu"), devices[0])
-    return seeded(int(seed), device)
+    return computing.seeded(int(seed), device)
 
 
 def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
@@ -379,18 +375,6 @@ def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> di
     """
     rows = [{**fold.key, **row} for row in score_rows(fold, result, metrics)]
     return {"seen": result["seen"], "rows": rows}
-
-
-def _table(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    rows = [row for result in results for row in result["rows"]]
-    varied = dict.fromkeys(name for fold in folds for name in fold.varied)
-    scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
-    scores.attrs["undefined"] = [
-        {name: row[name] for name in SCORES[:-1]} | {"reason": row["undefined"]}
-        for row in rows
-        if "undefined" in row
-    ]
-    return scores
 
 
 #: Folds have different windows, so that these counts differ where the cause is one.

@@ -24,11 +24,8 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-from braindecode_pars._common.checks import check_probabilities, choice, listed
-from braindecode_pars._common.tables import POOLED, check_table, with_numbers
-from braindecode_pars.estimators.linear_probe import LinearProbe
-from braindecode_pars.estimators.smoothing import HMMSmoothing
-from braindecode_pars.estimators.windows_classifier import WindowsClassifier
+from braindecode_pars._common import checks, tables
+from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
 from braindecode_pars.windows.labels import check_class_labels
 from braindecode_pars.windows.table import Windows
 
@@ -166,7 +163,7 @@ def score_predictions(
     >>> round(score_predictions(true, predicted, "auroc", **of_columns), 3)
     0.667
     """
-    choice(*METRICS).check("metric", metric)
+    checks.choice(*METRICS).check("metric", metric)
     y_true, y_pred = checked_labels(y_true, "true"), checked_labels(y_pred, "predicted")
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
@@ -214,7 +211,7 @@ def _score_probabilities(
     if values.shape != (len(y_true), len(classes)):
         needed = (len(y_true), len(classes))
         raise ValueError(f"The probabilities have shape {values.shape}, not {needed}.")
-    check_probabilities(values)
+    checks.check_probabilities(values)
     # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
     columns = torch.as_tensor(values).clamp(0, 1)
     if undefined_because(y_true, metric, classes):
@@ -318,7 +315,7 @@ _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the scores of each subject over seeds; pooled rows are excluded."""
-    single = scores[scores["subject"] != POOLED]
+    single = scores[scores["subject"] != tables.POOLED]
     keys = [*_GROUPS, "subject"]
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
@@ -361,13 +358,13 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
       method  mean     sd  n
     0   PARS   0.6  0.141  2
     """
-    choice("subjects", "seeds").check("over", over)
-    check_table(scores, "scores", [*_GROUPS, "subject", "value"])
-    scores = with_numbers(scores, ["value"])
-    units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
+    checks.choice("subjects", "seeds").check("over", over)
+    tables.check_table(scores, "scores", [*_GROUPS, "subject", "value"])
+    scores = tables.with_numbers(scores, ["value"])
+    units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == tables.POOLED]
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
-        raise ValueError(f"over={over!r} needs rows whose subject is {which} {POOLED!r}.")
+        raise ValueError(f"over={over!r} needs rows whose subject is {which} {tables.POOLED!r}.")
     groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
@@ -440,8 +437,10 @@ def score_rows(
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
     saved = result["probabilities"]
     probabilities = np.array(saved["columns"]).T if "columns" in saved else None
-    for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
-        windows = slice(None) if subject == POOLED else np.flatnonzero(subjects == str(subject))
+    for subject in [*fold.test_subjects, *([tables.POOLED] if fold.pooled else [])]:
+        windows = (
+            slice(None) if subject == tables.POOLED else np.flatnonzero(subjects == str(subject))
+        )
         columns = None if probabilities is None else probabilities[windows]
         of_columns = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
@@ -461,7 +460,7 @@ def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
     names: dict[str, dict[str, None]] = {}
     for row in undefined:
         names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
-    reasons = [f"{listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
+    reasons = [f"{checks.listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
     number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     which = "; ".join(reasons[:3])
     return f"{number} undefined and NaN. {which}. scores.attrs['undefined'] lists all of them."
@@ -474,11 +473,11 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
         return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
-    if type(fitted) is HMMSmoothing:
+    if type(fitted) is smoothing.HMMSmoothing:
         return fitted._predictions(windows)
-    if type(fitted) is LinearProbe:
+    if type(fitted) is linear_probe.LinearProbe:
         return labels_and_probabilities(fitted.classifier_, fitted._features(windows))
-    if isinstance(fitted, WindowsClassifier):
+    if isinstance(fitted, windows_classifier.WindowsClassifier):
         methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
         if all(method.__module__.startswith("braindecode_pars.") for method in methods):
             return fitted._predictions(windows)  # not where a subclass predicts otherwise
@@ -527,7 +526,7 @@ def saved_probabilities(
         # As a net with a unit for a class that no training subject has, or without classes_.
         return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
     try:
-        check_probabilities(probabilities)
+        checks.check_probabilities(probabilities)
     except ValueError as error:
         reason = f"predict_proba of {name} returns no probabilities. {error}"
         return [], {"missing": reason.rstrip(".")}

@@ -21,16 +21,7 @@ from braindecode_pars._common.checks import (
     integer,
 )
 from braindecode_pars._common.tables import POOLED, PRETRAINING_SEED, SCORES, of_metric
-from braindecode_pars.evaluation.corpus import check_list
-from braindecode_pars.evaluation.metrics import by_subject
-from braindecode_pars.evaluation.random_effects import (
-    MeanTest,
-    corrected_mean,
-    crossed_mean,
-    detectable_in,
-    mean_squares,
-    variance_components,
-)
+from braindecode_pars.evaluation import corpus, metrics, random_effects
 
 #: Protocols whose seeds draw no training subjects: each fold trains on all others.
 CROSS_VALIDATION = ("compare", "leave_one_subject_out")
@@ -184,7 +175,7 @@ def pairs_of(
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
     chosen = of_metric(scores, metric, SCORES)
     chosen = chosen[chosen["subject"] != POOLED]
-    means = by_subject(chosen)
+    means = metrics.by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))
     found = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:
@@ -256,13 +247,19 @@ def _test(
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     if len(means) < 2:
-        found, kind = MeanTest.of(float(means.mean()) if len(means) else math.nan), "none"
+        found, kind = (
+            random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan),
+            "none",
+        )
     elif test == "corrected" or n_draws == 1:
-        found, kind = corrected_mean(means, n_train), "corrected"
+        found, kind = random_effects.corrected_mean(means, n_train), "corrected"
     elif nested:
-        found, kind = crossed_mean(np.nanmean(values, axis=0)), "nested"
+        found, kind = random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
     else:
-        found, kind = crossed_mean(values), "three-way" if values.shape[2] > 1 else "two-way"
+        found, kind = (
+            random_effects.crossed_mean(values),
+            "three-way" if values.shape[2] > 1 else "two-way",
+        )
     return dict(
         method_a=pair[0],
         method_b=pair[1],
@@ -435,7 +432,7 @@ def power(
     check_positive(difference=difference)
     for name, numbers in (("n_subjects", n_subjects), ("n_draws", n_draws)):
         if numbers is not None:
-            check_list(name, numbers, integer(2))
+            corpus.check_list(name, numbers, integer(2))
     chosen, pairs = pairs_of(scores, metric, against)
     rows = []
     for pair in pairs:
@@ -449,7 +446,7 @@ def power(
                 "subjects in two seeds or more."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
-        components = variance_components(mean_squares(values))
+        components = random_effects.variance_components(random_effects.mean_squares(values))
         rest = sum(variance for factors, variance in components.items() if len(factors) > 1)
         same: dict[str, Any] = dict(
             method_a=pair[0],
@@ -462,7 +459,7 @@ def power(
         for n, draws in product(n_subjects or [n_scored], n_draws or [n_seeds]):
             shape = (n, draws, *values.shape[2:])
             row = same | dict(n_subjects=n, n_draws=draws)
-            row["detectable"] = detectable_in(components, shape)
+            row["detectable"] = random_effects.detectable_in(components, shape)
             row["draws_needed"] = _draws_needed(components, shape, difference)
             rows.append(row)
     return pd.DataFrame(rows)
@@ -475,6 +472,8 @@ def _draws_needed(
     candidates = range(2, 10_001)
     # The detectable difference falls with the number of draws.
     enough = bisect_left(
-        candidates, -difference, key=lambda n: -detectable_in(components, (shape[0], n, *shape[2:]))
+        candidates,
+        -difference,
+        key=lambda n: -random_effects.detectable_in(components, (shape[0], n, *shape[2:])),
     )
     return candidates[enough] if enough < len(candidates) else math.inf

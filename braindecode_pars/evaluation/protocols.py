@@ -18,9 +18,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import instance, integer, quiet
-from braindecode_pars._common.files import check_may_write, replace_file
-from braindecode_pars._common.training import ProgressBar
+from braindecode_pars._common import checks, files, training
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.estimators.costs import check_equal_sizes
 from braindecode_pars.evaluation.cache import describe_corpus, digest
@@ -252,7 +250,7 @@ def label_efficiency(
     0                 1  2
     1                 3  2
     """
-    check_list("n_train_subjects", n_train_subjects, integer(1))
+    check_list("n_train_subjects", n_train_subjects, checks.integer(1))
     split = partial(split_by, cv, test_subjects=test_subjects, train_subjects=train_subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     data, numbers = {dataset: windows_ds}, list(n_train_subjects)
@@ -355,7 +353,9 @@ def _by_dataset(
     argument: str, given: Mapping[str, Any] | None, datasets: Mapping[str, Dataset]
 ) -> Mapping[str, Any]:
     """Check an argument with one entry per dataset; None becomes an empty dict."""
-    instance("a dict with the names of datasets, or None", Mapping, NoneType).check(argument, given)
+    checks.instance("a dict with the names of datasets, or None", Mapping, NoneType).check(
+        argument, given
+    )
     if unknown := [name for name in given or () if name not in datasets]:
         raise ValueError(
             f"{argument} has the unknown dataset {unknown[0]!r}; known are {', '.join(datasets)}."
@@ -475,7 +475,7 @@ def reproduce(
             f"{len(people)} subjects are too few: a quarter is tested at a time, and "
             f"{n_train_subjects} of the others have labels."
         )
-    check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
+    files.check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
     settings = {"verbose": 0, **settings}
     content = describe_corpus(corpus), epochs, sorted(settings.items())
     cache = place / "reproduction" / digest(*content)
@@ -488,13 +488,13 @@ def reproduce(
         frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
         methods = {"scratch": PARSClassifier(None, **settings)}
         methods["untrained, frozen"] = PARSClassifier(None, **frozen)
-        for name, task in ProgressBar(
+        for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
             folder = cache / f"{task}-{run}"
             if not (folder / "encoder.json").exists():
                 given = dict(pretrain_epochs=epochs, random_state=seed, **settings)
-                with quiet():  # of losses, which are in the table
+                with checks.quiet():  # of losses, which are in the table
                     windows = corpus.X[corpus.rows_of(seen)]
                     PARSClassifier(task, **given).pretrained(windows).save(folder)
             losses[f"{name}, frozen"] = load_encoder(folder).card.loss_relative
@@ -506,5 +506,5 @@ def reproduce(
         scores = label_efficiency(methods, windows_ds, **design)
         tables.append(scores.assign(pretraining_loss=scores["method"].map(losses)))
     found = pd.concat(tables, ignore_index=True)
-    replace_file(place / "scores.csv", found.to_csv(index=False))
+    files.replace_file(place / "scores.csv", found.to_csv(index=False))
     return found

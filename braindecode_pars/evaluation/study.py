@@ -19,39 +19,16 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import Dataset
 
-from braindecode_pars._common.checks import listed
-from braindecode_pars._common.files import read_checked, replace_file, to_json
+from braindecode_pars._common import checks, files
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.estimators.window_features import LogBandPower
+from braindecode_pars.evaluation import data_check, protocols, study_answer, study_plan
 from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
 from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.data_check import DataCheck, check_data
 from braindecode_pars.evaluation.folds import FoldError, collected
-from braindecode_pars.evaluation.protocols import label_efficiency
-from braindecode_pars.evaluation.study_answer import (
-    CHANCE,
-    METRIC,
-    ahead,
-    answer_of,
-    decisions_of,
-    judged,
-    scores_of_people,
-    weighted,
-)
-from braindecode_pars.evaluation.study_plan import (
-    DRAWS,
-    FORMAT,
-    TASKS,
-    Method,
-    Planned,
-    embedder_in,
-    own_encoder,
-    plan_study,
-    study_folder,
-)
 from braindecode_pars.windows.labels import names_of_classes
 from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
@@ -120,7 +97,7 @@ class Study:
 
     dataset: str
     metric: str
-    check: DataCheck
+    check: data_check.DataCheck
     plan: pd.DataFrame = field(default_factory=pd.DataFrame)
     scores: pd.DataFrame = field(default_factory=pd.DataFrame)
     levels: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -157,9 +134,9 @@ def study(
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
     encoders: Mapping[str, Any] | None = None,
-    tasks: Sequence[str] = TASKS,
+    tasks: Sequence[str] = study_plan.TASKS,
     n_train_subjects: Sequence[int] | None = None,
-    draws: int = DRAWS,
+    draws: int = study_plan.DRAWS,
     dataset: str = "recordings",
     unlabeled_label: Any = "auto",
     out: str | Path | None = None,
@@ -225,25 +202,27 @@ def study(
     >>> print(found.answer)  # doctest: +SKIP
     >>> found.report("study.html")  # doctest: +SKIP
     """
-    check = check_data(windows_ds)
+    check = data_check.check_data(windows_ds)
     if check.stops:
         return unanswered(check, dataset, out)
     compared: dict[str, Any] = dict(encoders=encoders, tasks=tasks, draws=draws)
     named: dict[str, Any] = dict(dataset=dataset, unlabeled_label=unlabeled_label, out=out)
     named |= dict(n_train_subjects=n_train_subjects, verbose=verbose)
-    planned = plan_study(windows_ds, check, methods, **compared, **named)
+    planned = study_plan.plan_study(windows_ds, check, methods, **compared, **named)
     return run_study(planned, n_jobs=n_jobs, verbose=verbose)
 
 
-def unanswered(check: DataCheck, dataset: str, out: str | Path | None = None) -> Study:
+def unanswered(check: data_check.DataCheck, dataset: str, out: str | Path | None = None) -> Study:
     """Return the study of recordings that can have no answer."""
     answer = f"There is no answer. {' '.join(check.stops)}"
-    if (folder := study_folder(out)) is not None:
-        replace_file(folder / "study.json", to_json(FORMAT | {"answer": answer}))
-    return Study(dataset, METRIC, check, answer=answer)
+    if (folder := study_plan.study_folder(out)) is not None:
+        files.replace_file(
+            folder / "study.json", files.to_json(study_plan.FORMAT | {"answer": answer})
+        )
+    return Study(dataset, study_answer.METRIC, check, answer=answer)
 
 
-def run_study(planned: Planned, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
+def run_study(planned: study_plan.Planned, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
     """Score all methods, control those that are ahead, and answer."""
     place: Any = nullcontext(planned.folder)
     if planned.folder is None:
@@ -258,7 +237,7 @@ def run_study(planned: Planned, *, n_jobs: int | None = None, verbose: int = 1) 
         return found if planned.folder is None else _saved(here, found)
 
 
-def _answered(planned: Planned, n_jobs: int | None, verbose: int) -> Study:
+def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> Study:
     """Judge the scores, doubt what is ahead, and look at what the best method confuses."""
     corpus, check = planned.corpus, planned.check
     scores, failed = _scores(planned, n_jobs, verbose)
@@ -266,19 +245,19 @@ def _answered(planned: Planned, n_jobs: int | None, verbose: int) -> Study:
     for name, why in failed.items():
         plan.loc[plan["method"] == name, "left_out"] = f"failed ({why})"
     planned = replace(planned, plan=plan)
-    found = Study(corpus.name, METRIC, check, plan=plan, scores=scores)
+    found = Study(corpus.name, study_answer.METRIC, check, plan=plan, scores=scores)
     if scores.empty:
         answer = f"There is no answer. Every method failed: {next(iter(failed.values()))}."
         levels = pd.DataFrame(columns=["method", "n_train_subjects", "mean"])
         return replace(found, scores=pd.DataFrame(), levels=levels, answer=answer)
-    rows = weighted(scores, corpus) if check.by_subject else scores
+    rows = study_answer.weighted(scores, corpus) if check.by_subject else scores
     chance = 1 / len(set(corpus.y[corpus.labeled].tolist()))
-    levels, tests = judged(rows, planned.methods, chance)
+    levels, tests = study_answer.judged(rows, planned.methods, chance)
     largest = levels[levels["n_train_subjects"] == levels["n_train_subjects"].max()]
     best = str(largest.loc[largest["mean"].idxmax(), "method"])
-    answer = answer_of(levels, tests, chance)
+    answer = study_answer.answer_of(levels, tests, chance)
     if failed:
-        answer += f" Failed, and without a score: {listed(list(failed))}."
+        answer += f" Failed, and without a score: {checks.listed(list(failed))}."
     left, doubts = _doubt(planned, levels, tests, verbose)
     doubts = [text.replace(CENTRED, " (centred by subject)") for text in doubts]
     results = [result for result in _results(planned) if result["key"]["method"] == best]
@@ -288,8 +267,8 @@ def _answered(planned: Planned, n_jobs: int | None, verbose: int) -> Study:
     if not check.by_subject:
         return found
     classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
-    decisions = decisions_of(_results(planned), classes)
-    people = scores_of_people(decisions, classes)
+    decisions = study_answer.decisions_of(_results(planned), classes)
+    people = study_answer.scores_of_people(decisions, classes)
     first = people.iloc[0]
     answer = (
         f"{answer} By person, with the mean probability of the windows, {first['method']} decides "
@@ -303,15 +282,15 @@ def _answered(planned: Planned, n_jobs: int | None, verbose: int) -> Study:
 class _Group(NamedTuple):
     """Methods that are scored together, in all folds or with the encoder of fold ``k``."""
 
-    methods: list[Method]
+    methods: list[study_plan.Method]
     k: int | None
     place: Path
 
 
-def _groups(planned: Planned) -> Iterator[_Group]:
+def _groups(planned: study_plan.Planned) -> Iterator[_Group]:
     """Yield methods of one kind together, and in each fold those of its encoder."""
     assert planned.folder is not None
-    groups: dict[tuple, list[Method]] = {}
+    groups: dict[tuple, list[study_plan.Method]] = {}
     for method in (planned.methods[name] for name in planned.runs.index):
         kind = "networks" if method.trains else "features"
         groups.setdefault((kind, method.own), []).append(method)
@@ -321,16 +300,16 @@ def _groups(planned: Planned) -> Iterator[_Group]:
             yield _Group(group, k, planned.folder / "-".join(parts))
 
 
-def _options(planned: Planned, k: int | None, verbose: int) -> dict[str, Any]:
+def _options(planned: study_plan.Planned, k: int | None, verbose: int) -> dict[str, Any]:
     """Return the arguments of protocols for all folds, or for one."""
     corpus, folds = planned.corpus, planned.folds
     how: dict[str, Any] = dict(dataset=corpus.name, unlabeled_label=corpus.unlabeled_label)
-    how |= dict(cv=folds if k is None else [folds[k]], metrics=[METRIC])
+    how |= dict(cv=folds if k is None else [folds[k]], metrics=[study_answer.METRIC])
     return how | dict(equal_sizes=False, verbose=verbose)
 
 
 def _scores(
-    planned: Planned, n_jobs: int | None, verbose: int
+    planned: study_plan.Planned, n_jobs: int | None, verbose: int
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Score every method; return also why methods failed."""
     tables: list[pd.DataFrame] = [pd.DataFrame(columns=SCORES)]
@@ -344,7 +323,7 @@ def _scores(
             while left := [m for m in group if m.name not in failed]:
                 try:
                     estimators = {m.name: _with_own(planned, m, k) for m in left}
-                    tables.append(label_efficiency(estimators, planned.windows_ds, **how))
+                    tables.append(protocols.label_efficiency(estimators, planned.windows_ds, **how))
                     break
                 except FoldError as error:
                     names = [m.name for m in left if error.method in (m.name, None)]
@@ -353,7 +332,9 @@ def _scores(
     return scores[~scores["method"].isin(list(failed))].reset_index(drop=True), failed
 
 
-def _with_own(planned: Planned, method: Method, k: int | None) -> BaseEstimator:
+def _with_own(
+    planned: study_plan.Planned, method: study_plan.Method, k: int | None
+) -> BaseEstimator:
     """Return the method with the encoder of a fold, or of all people, pretrained if need be."""
     if method.own is None:
         return method.estimator
@@ -364,7 +345,7 @@ def _with_own(planned: Planned, method: Method, k: int | None) -> BaseEstimator:
     if not (folder / "encoder.json").exists():
         train = np.arange(len(X)) if k is None else folds[k][0]
         try:
-            own_encoder(method.own, len(train)).fit(X[train]).save(folder)
+            study_plan.own_encoder(method.own, len(train)).fit(X[train]).save(folder)
         except Exception as error:
             raise FoldError.of(f"The pretraining with {method.own}", error) from error
     parts = method.estimator.get_params()
@@ -373,7 +354,7 @@ def _with_own(planned: Planned, method: Method, k: int | None) -> BaseEstimator:
 
 
 def _doubt(
-    planned: Planned, levels: pd.DataFrame, tests: pd.DataFrame, verbose: int
+    planned: study_plan.Planned, levels: pd.DataFrame, tests: pd.DataFrame, verbose: int
 ) -> tuple[pd.DataFrame | None, list[str]]:
     """Repeat comparisons on windows that lack one thing each.
 
@@ -384,7 +365,9 @@ def _doubt(
     methods, runs = planned.methods, planned.runs
     largest = runs["people"].map(max).max()
     of_largest = tests["n_train_subjects"] == largest
-    helped = tests[ahead(tests) & (tests["question"] == "pretraining") & of_largest]["method_a"]
+    helped = tests[study_answer.ahead(tests) & (tests["question"] == "pretraining") & of_largest][
+        "method_a"
+    ]
     names = [name for name in helped if not methods[name].trains]
     sentences = [
         f"The controls were not run for {name}, whose fits take long."
@@ -399,8 +382,10 @@ def _doubt(
     means = means[(levels["n_train_subjects"] == largest).to_numpy()]
     means = means[[methods[name].kind == "simple" for name in means.index]]
     if len(means) and means.max() > chance + TOO_GOOD * (1 - chance):
-        guess = Method(CHANCE, make_pipeline(LogBandPower(), DummyClassifier()), "simple")
-        groups[CHANCE] = [methods[str(means.idxmax())], guess]
+        guess = study_plan.Method(
+            study_answer.CHANCE, make_pipeline(LogBandPower(), DummyClassifier()), "simple"
+        )
+        groups[study_answer.CHANCE] = [methods[str(means.idxmax())], guess]
     gains: list[pd.DataFrame] = []
     warned: list[tuple] = []
     for against, group in groups.items():
@@ -419,19 +404,23 @@ def _doubt(
             sentences.append(f"The controls of gains over {against} failed: {error.reason}.")
             continue
         joined = pd.concat(found, ignore_index=True)
-        joined = weighted(joined, planned.corpus) if planned.check.by_subject else joined
-        joined.loc[joined["method"] == CHANCE, "value"] = chance
+        joined = (
+            study_answer.weighted(joined, planned.corpus) if planned.check.by_subject else joined
+        )
+        joined.loc[joined["method"] == study_answer.CHANCE, "value"] = chance
         joined.attrs = found[0].attrs
         gains.append(control_gains(joined, against=against))
     if not gains:
         return None, sentences
     encoders = {
-        name.removesuffix(CENTRED): embedder_in(_with_own(planned, methods[name], 0))[1].encoder
+        name.removesuffix(CENTRED): study_plan.embedder_in(_with_own(planned, methods[name], 0))[
+            1
+        ].encoder
         for name in names
     }
     sentences += [*map(describe_controls, gains), *_audited(encoders, planned.corpus.X)]
     table = pd.concat(gains, ignore_index=True)
-    table.attrs = {"metric": METRIC}
+    table.attrs = {"metric": study_answer.METRIC}
     return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
 
 
@@ -451,12 +440,12 @@ def _audited(encoders: Mapping[str, Any], windows: Windows) -> Iterator[str]:
         )
 
 
-def _results(planned: Planned) -> Iterator[dict[str, Any]]:
+def _results(planned: study_plan.Planned) -> Iterator[dict[str, Any]]:
     """Yield the predictions of each method with most labelled people, fold by fold."""
     runs = planned.runs
     for group in _groups(planned):
         for file in sorted(group.place.glob("cache/*_*.json")):
-            key = (result := read_checked(file))["key"]
+            key = (result := files.read_checked(file))["key"]
             name, n, seed = (key[k] for k in ("method", "n_train_subjects", "seed"))
             # A folder may have further draws, of an earlier plan, and methods that failed.
             if name in runs.index and n == max(runs["people"][name]) and seed < runs["draws"][name]:
@@ -471,7 +460,7 @@ def _with_names(table: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     return table.map(lambda label: names.get(str(label), str(label)))
 
 
-def _saved(planned: Planned, found: Study) -> Study:
+def _saved(planned: study_plan.Planned, found: Study) -> Study:
     """Save the tables, and a model of all labelled people that ``predict`` can use."""
     corpus, methods, folder = planned.corpus, planned.methods, planned.folder
     assert folder is not None
@@ -485,10 +474,12 @@ def _saved(planned: Planned, found: Study) -> Study:
     tables = dict(scores=found.scores, tests=found.tests, levels=found.levels)
     for name, table in (tables | dict(gains=found.controls, people=found.people)).items():
         if table is not None:
-            replace_file(folder / f"{name}.csv", table.to_csv(index=False))
+            files.replace_file(folder / f"{name}.csv", table.to_csv(index=False))
     content = dict(answer=found.answer, best=found.best, doubts=found.doubts, about=found.about)
     findings = [finding._asdict() for finding in found.check.findings]
-    replace_file(folder / "study.json", to_json(FORMAT | content | dict(findings=findings)))
+    files.replace_file(
+        folder / "study.json", files.to_json(study_plan.FORMAT | content | dict(findings=findings))
+    )
     return found
 
 

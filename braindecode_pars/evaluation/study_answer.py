@@ -9,11 +9,10 @@ import pandas as pd
 
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
+from braindecode_pars.evaluation import metrics, study_plan
 from braindecode_pars.evaluation.controls import LEVEL, joined
 from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.metrics import score_predictions
 from braindecode_pars.evaluation.paired_tests import holm, paired_tests
-from braindecode_pars.evaluation.study_plan import Method
 
 CHANCE = "chance level"
 METRIC = "balanced_accuracy"
@@ -24,7 +23,7 @@ NO_TESTS = pd.DataFrame(
 
 
 def judged(
-    scores: pd.DataFrame, methods: Mapping[str, Method], chance: float
+    scores: pd.DataFrame, methods: Mapping[str, study_plan.Method], chance: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Test scores against chance level, untrained encoders and the best simple method.
 
@@ -102,7 +101,7 @@ def scores_of_people(decisions: pd.DataFrame, classes: Sequence[str]) -> pd.Data
         given = dict(probabilities=shares / shares.sum(axis=1, keepdims=True), classes=classes)
         row = dict(method=method, right=(true == predicted).sum(), people=len(own))
         scores = ("balanced_accuracy", "auroc")
-        row |= {name: score_predictions(true, predicted, name, **given) for name in scores}
+        row |= {name: metrics.score_predictions(true, predicted, name, **given) for name in scores}
         rows.append(row)
     table = pd.DataFrame(rows).groupby("method", as_index=False).mean()
     return table.sort_values("balanced_accuracy", ascending=False, ignore_index=True)

@@ -22,23 +22,20 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from torch.utils.data import Dataset
 
 import braindecode_pars
-from braindecode_pars._common.channel_names import match_channels
-from braindecode_pars._common.checks import instance, integer, listed
-from braindecode_pars._common.computing import n_parameters
-from braindecode_pars._common.files import check_may_write, read_json, replace_file, to_json
+from braindecode_pars._common import channel_names, checks, computing, files, training
 from braindecode_pars._common.model_files import packaged_names
-from braindecode_pars._common.training import ProgressBar, default_epochs
 from braindecode_pars.baselines import CENTRED, make_methods
-from braindecode_pars.estimators import LinearProbe, PARSClassifier, PARSEmbedder, SubjectCentering
-from braindecode_pars.estimators.fine_tuning import EPOCHS, STEPS
-from braindecode_pars.estimators.linear_probe import DEFAULT_C
-from braindecode_pars.estimators.window_features import FRONTAL, SlowVoltages
-from braindecode_pars.evaluation.cache import describe_corpus, digest, with_seed
+from braindecode_pars.estimators import (
+    LinearProbe,
+    PARSClassifier,
+    PARSEmbedder,
+    SubjectCentering,
+    fine_tuning,
+    linear_probe,
+    window_features,
+)
+from braindecode_pars.evaluation import cache, data_check, random_effects, splitting
 from braindecode_pars.evaluation.corpus import Corpus, check_list
-from braindecode_pars.evaluation.data_check import DataCheck
-from braindecode_pars.evaluation.leaks import seen_by
-from braindecode_pars.evaluation.random_effects import detectable_in
-from braindecode_pars.evaluation.splitting import classes_of_subjects, draw_subjects
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.once import features_computed_once
@@ -141,7 +138,7 @@ class Planned:
 
     windows_ds: Dataset
     corpus: Corpus
-    check: DataCheck
+    check: data_check.DataCheck
     folds: list[tuple[np.ndarray, np.ndarray]]
     methods: dict[str, Method]
     plan: pd.DataFrame
@@ -157,12 +154,12 @@ class Planned:
     def detectable(self) -> float:
         """Difference that 80 % of tests would find, with the variances of rest or arithmetic."""
         n_subjects = len(self.corpus.subjects_of(self.corpus.labeled))
-        return detectable_in(TYPICAL, (n_subjects, int(self.runs["draws"].max())))
+        return random_effects.detectable_in(TYPICAL, (n_subjects, int(self.runs["draws"].max())))
 
 
 def plan_study(
     windows_ds: Dataset,
-    check: DataCheck,
+    check: data_check.DataCheck,
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
     encoders: Mapping[str, Any] | None = None,
@@ -178,16 +175,16 @@ def plan_study(
 
     The arguments are those of :func:`~braindecode_pars.evaluation.study`; ``check`` has no stops.
     """
-    integer(2).check("draws", draws)
-    check_list("tasks", tasks, instance("names of pretext tasks", str))
+    checks.integer(2).check("draws", draws)
+    check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
     folder = study_folder(out)
     by_subject = check.by_subject
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
     folds = folds_of(corpus, by_subject=by_subject)
     people = list(n_train_subjects or numbers_of_people(corpus, folds, by_subject=by_subject))
-    check_list("n_train_subjects", people, integer(1))
+    check_list("n_train_subjects", people, checks.integer(1))
     for train, _ in folds:  # raises if there are fewer
-        draw_subjects(corpus.subjects_of(train[corpus.labeled[train]]), max(people), 0)
+        splitting.draw_subjects(corpus.subjects_of(train[corpus.labeled[train]]), max(people), 0)
     # Methods, and why others are left out
     known, reasons = _usable(_default_encoders(corpus) if encoders is None else encoders, corpus)
     n_people = len(corpus.subjects_of(corpus.labeled))
@@ -204,11 +201,13 @@ def plan_study(
     found = study_methods(known, corpus.X, **given, further=methods or {})
     names = [method.name for method in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"Two methods are called {listed(twice)}; give one of them another name.")
+        raise ValueError(
+            f"Two methods are called {checks.listed(twice)}; give one of them another name."
+        )
     # The plan, that of a study that was interrupted where there is one
     packages = (braindecode_pars, torch, sklearn)
     about: dict[str, Any] = dict(
-        digest=digest(describe_corpus(corpus)),
+        digest=cache.digest(cache.describe_corpus(corpus)),
         versions={package.__name__: package.__version__ for package in packages},
         date=str(date.today()),
         seeds="draws 0, 1, ...; folds and own pretraining 0",
@@ -219,15 +218,17 @@ def plan_study(
     before: dict[str, Any] = {}
     if folder is not None:
         with suppress(FileNotFoundError, ValueError):  # a damaged plan is made anew
-            before = read_json(folder / "plan.json")
+            before = files.read_json(folder / "plan.json")
     if before.get("settings") == settings:
         plan = pd.DataFrame(before["plan"])
     else:
         plan = make_plan(corpus, found, folds, people, draws=draws, verbose=verbose)
     if folder is not None:
         rows = plan.to_dict("records")
-        replace_file(folder / "study.json", to_json(FORMAT))
-        replace_file(folder / "plan.json", to_json({"settings": settings, "plan": rows}))
+        files.replace_file(folder / "study.json", files.to_json(FORMAT))
+        files.replace_file(
+            folder / "plan.json", files.to_json({"settings": settings, "plan": rows})
+        )
     named = dict(zip(names, found, strict=True))
     return Planned(windows_ds, corpus, check, folds, named, plan, folder, about)
 
@@ -237,7 +238,7 @@ def study_folder(out: str | Path | None) -> Path | None:
     if out is None:
         return None
     folder = Path(out).expanduser()
-    check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
+    files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
     return folder
 
 
@@ -255,7 +256,7 @@ def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any]
         card = load_encoder(encoder).card
         # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
         is_known = corpus.X.recordings["corpus"].notna().any()
-        seen = seen_by([card], corpus.people) if is_known else []
+        seen = splitting.seen_by([card], corpus.people) if is_known else []
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
@@ -322,37 +323,38 @@ def _on_features(
     mark: str,
     by_subject: bool,
 ) -> list[Method]:
-    how: dict[str, Any] = dict(subject_centering=by_subject, C=DEFAULT_C)
+    how: dict[str, Any] = dict(subject_centering=by_subject, C=linear_probe.DEFAULT_C)
     given = "unlabelled windows of the test subject" if by_subject else ""
+    also = f"; {given}" if given else ""
     simple = [name for name in _SIMPLE if name not in unusable(len(windows[0]))]
     found = [Method(n, e, "simple", given=given) for n, e in make_methods(simple, **how).items()]
     channels = channels_of_slow_voltages(windows) if windows.chs_info else None
-    slow = _probe(SlowVoltages(channels=channels), by_subject, classifier="lda")
+    slow = _probe(window_features.SlowVoltages(channels=channels), by_subject, classifier="lda")
     found.append(Method(f"slow voltages{mark}", slow, "simple", given=given))
     twins: dict[int, str] = {}
     for name, encoder in encoders.items():
         loaded = load_encoder(encoder)
-        size = n_parameters(loaded.encoder)
+        size = computing.n_parameters(loaded.encoder)
         names = ["probe", "random-encoder"]
         probe, untrained, *_ = make_methods(names, encoder={name: encoder}, **how).values()
         if size not in twins:
             twins[size] = f"{OWN_UNTRAINED} as {name}{mark}"
             found.append(Method(twins[size], untrained, "untrained", given=given))
         source = "recordings of other people" if loaded.card.subjects else "synthetic signals"
-        both = _joined(f"an encoder of {source}", given)
+        both = f"an encoder of {source}{also}"
         found.append(Method(name + mark, probe, "pretrained", twins[size], both))
     embedder = PARSEmbedder(pretext=None, pooling="channels", verbose=0)
-    own = _probe(embedder, by_subject, C=DEFAULT_C)
+    own = _probe(embedder, by_subject, C=linear_probe.DEFAULT_C)
     twin = OWN_UNTRAINED + mark
     found.append(Method(twin, own, "untrained", given=given))
-    both = _joined(_UNLABELLED, given)
+    both = f"{_UNLABELLED}{also}"
     found += [
         Method(shown_task(task) + OWN + mark, own, "pretrained", twin, both, own=task)
         for task in tasks
     ]
     if "small" in encoders:
         [(name, vote)] = make_methods(["few-labels"], **how).items()
-        found.append(Method(name, vote, "vote", given=_joined("the encoder small", given)))
+        found.append(Method(name, vote, "vote", given=f"the encoder small{also}"))
     return found
 
 
@@ -392,7 +394,7 @@ def channels_of_slow_voltages(windows: Windows) -> list[str] | None:
     """Return None where there is a frontal channel, and else all that the recordings share."""
     names = [[n for n in each.names if n not in each.bads] for each in windows.montages]
     common = [name for name in names[0] if all(name in others for others in names)]
-    frontal = match_channels(FRONTAL, common)
+    frontal = channel_names.match_channels(window_features.FRONTAL, common)
     return None if any(place is not None for place in frontal) else common
 
 
@@ -400,7 +402,7 @@ def _networks(task: str, n_chans: int, n_drawn: int) -> list[Method]:
     """Return networks from scratch, and from an own pretraining: frozen and all weights trained."""
     most = max(1, _NETWORK_WINDOWS // max(n_drawn, 1))
     how: dict[str, Any] = dict(head="auto", verbose=0)
-    how |= dict(finetune_epochs=None if most >= EPOCHS else most)
+    how |= dict(finetune_epochs=None if most >= fine_tuning.EPOCHS else most)
     frozen = how | dict(freeze_encoder=True)
     # A given encoder is trained as a new one is.
     trained = how | dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
@@ -416,10 +418,6 @@ def _networks(task: str, n_chans: int, n_drawn: int) -> list[Method]:
         *(Method(n, estimator, "network") for n, estimator in further.items()),
     ]
     return [method._replace(trains=True) for method in found]
-
-
-def _joined(*texts: str) -> str:
-    return "; ".join(filter(None, texts))
 
 
 def folds_of(corpus: Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -465,7 +463,7 @@ def make_plan(
     four. The table is described in :class:`Planned`.
     """
     few = [people_of_networks(people)]
-    bar = ProgressBar(methods, desc="timing", unit=" methods", disable=not verbose)
+    bar = training.ProgressBar(methods, desc="timing", unit=" methods", disable=not verbose)
     timed: dict[str, tuple[float, float, float]] = {}
     table, begin = [], time.perf_counter()
     for method in bar:
@@ -506,17 +504,19 @@ def _seconds_of(
     """
     train, _ = fold
     labelled = train[corpus.labeled[train]]
-    class_of = classes_of_subjects(corpus)
-    people = draw_subjects(corpus.subjects_of(labelled), n, 0, class_of)
+    class_of = splitting.classes_of_subjects(corpus)
+    people = splitting.draw_subjects(corpus.subjects_of(labelled), n, 0, class_of)
     drawn = np.intersect1d(labelled, corpus.rows_of(people))
     # Classes take turns, so that few windows have all.
     shuffled = np.random.default_rng(0).permutation(drawn)
     turns = pd.Series(corpus.y[shuffled]).groupby(corpus.y[shuffled]).cumcount()
     drawn = shuffled[np.argsort(turns, kind="stable")]
-    X, y, estimator = corpus.X, corpus.y, with_seed(clone(method.estimator), 0)
+    X, y, estimator = corpus.X, corpus.y, cache.with_seed(clone(method.estimator), 0)
     if method.trains:
         steps = math.ceil(len(drawn) / estimator.finetune_batch_size)
-        epochs = estimator.finetune_epochs or default_epochs(EPOCHS, STEPS, steps, "")
+        epochs = estimator.finetune_epochs or training.default_epochs(
+            fine_tuning.EPOCHS, fine_tuning.STEPS, steps, ""
+        )
         return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     once = 0.0
     if method.own:

@@ -19,9 +19,7 @@ from matplotlib.figure import Figure
 from braindecode_pars import plotting
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation.metrics import summarize
-from braindecode_pars.evaluation.study_answer import LEVEL, ahead_in, leading
-from braindecode_pars.evaluation.study_plan import OWN
+from braindecode_pars.evaluation import metrics, study_answer, study_plan
 from braindecode_pars.plotting.style import draw_legend, write_page
 
 #: What the two kinds of tests ask.
@@ -79,7 +77,7 @@ def write_report(study: Any, path: str | Path) -> Path:
         headline=headline.rstrip(".") + ".",
         details=details,
         metric=study.metric.replace("_", " "),
-        level=LEVEL,
+        level=study_answer.LEVEL,
         left_out=[row for row in plan if row.left_out],
         compared=len(study.scores) > 0,
     )
@@ -95,6 +93,10 @@ def _show_scores(study: Any) -> dict[str, Any]:
     levels, tests = study.levels, study.tests
     of_largest = tests["n_train_subjects"] == n
     is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
+    rows = _rows_of(study, few)
+    rows = rows[rows["n_train_subjects"] == n]
+    ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
+    ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
     return dict(
         n=n,
         chance=_chance(study),
@@ -110,7 +112,7 @@ def _show_scores(study: Any) -> dict[str, Any]:
         },
         other_tests=tests[~of_largest],
         gains=_gains(study),
-        dots=_dots(study, few),
+        dots=_image(ax, "A dot for each person under each method, and a bar at the mean."),
         confusion=_confusion(study.confusion),
         decided=None if study.people is None else _confusion(study.decided),
         ran=study.plan[study.plan["left_out"] == ""],
@@ -166,7 +168,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
         return []
     tests = study.tests[study.tests["method_a"].isin(levels.index)]
     tests = tests[tests["n_train_subjects"] == largest]
-    best = levels[levels.index.isin(leading(tests)[1] or levels.index)].idxmax()
+    best = levels[levels.index.isin(study_answer.leading(tests)[1] or levels.index)].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
     if False in panels and "scratch" in set(study.levels["method"]):
@@ -179,7 +181,7 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
 
     The best method is the first.
     """
-    sd = summarize(study.scores).set_index(["metric", "method", "n_train_subjects"])["sd"]
+    sd = metrics.summarize(study.scores).set_index(["metric", "method", "n_train_subjects"])["sd"]
     given = study.plan.set_index("method")["given"]
     levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
     best = study.levels.groupby("n_train_subjects")["mean"].max()
@@ -187,9 +189,13 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
 
     def cell(row: Any) -> Cell:
         n = row.n_train_subjects
-        marks = "*" if row.p_holm < LEVEL and row.mean > _chance(study) else ""
+        marks = "*" if row.p_holm < study_answer.LEVEL and row.mean > _chance(study) else ""
         for mark, question in zip("†‡", QUESTIONS, strict=True):
-            marks += mark if n in tests and row.method in ahead_in(tests[n], question) else ""
+            marks += (
+                mark
+                if n in tests and row.method in study_answer.ahead_in(tests[n], question)
+                else ""
+            )
         return Cell(row.mean, sd[study.metric, row.method, n], marks, row.mean == best[n])
 
     order = levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
@@ -248,7 +254,7 @@ def _front(study: Any) -> Image | None:
     means = study.levels[study.levels["n_train_subjects"] == _sizes(study)[-1]]
     means = means.set_index("method")["mean"]
     simple = means[means.index.isin(ran.index[ran == "simple"])]
-    methods = [name for name in ran.index if name.endswith(OWN)][:1]
+    methods = [name for name in ran.index if name.endswith(study_plan.OWN)][:1]
     if not methods:
         return None
     methods += [str(simple.idxmax())] if len(simple) else []
@@ -266,14 +272,6 @@ def _curves(study: Any) -> dict[str, Image]:
         ax.set_ylim(min(low), max(high))
     alt = "A line of means for each method; the table of all methods has the numbers."
     return {title: _image(ax, alt) for title, ax in drawn.items()}
-
-
-def _dots(study: Any, methods: Sequence[str]) -> Image:
-    rows = _rows_of(study, methods)
-    rows = rows[rows["n_train_subjects"] == _sizes(study)[-1]]
-    ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
-    ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
-    return _image(ax, "A dot for each person under each method, and a bar at the mean.")
 
 
 def _confusion(table: pd.DataFrame) -> Image:

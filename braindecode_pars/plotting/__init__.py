@@ -6,11 +6,15 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.evidence_figures import audit_map, control_gains
-from braindecode_pars.plotting.night_page import night_page
-from braindecode_pars.plotting.score_figures import ablation_lines, label_efficiency, subject_dots
-from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram
+from braindecode_pars.plotting.score_figures import (
+    ablation_lines,
+    control_gains,
+    label_efficiency,
+    subject_dots,
+)
+from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night_page
 from braindecode_pars.plotting.training_figures import (
+    audit_map,
     confusion_matrix,
     shift_matrices,
     training_curves,

@@ -1,6 +1,6 @@
-"""Figures of scores: label efficiency, held-out subjects, ablations.
+"""Figures of scores: label efficiency, held-out subjects, ablations, and what a gain needs.
 
-All draw the table that protocols return; its rows are selected, checked and averaged here.
+Most draw the table that protocols return; its rows are selected, checked and averaged here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars._common.tables import POOLED, chance_level, of_metric
+from braindecode_pars._common.tables import POOLED, chance_level, check_table, of_metric
 from braindecode_pars.plotting.style import (
     axes_for,
     draw_chance,
     draw_legend,
+    legend_columns,
     remove_frame,
     series_style,
 )
@@ -104,7 +105,18 @@ def label_efficiency(
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
     draw_chance(ax, _chance(rows, metric) if chance is None else chance)
-    _set_ticks(ax, sorted_values(rows["n_train_subjects"]))
+    sizes = sorted_values(rows["n_train_subjects"])
+    logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
+    if logarithmic:
+        ax.set_xscale("log")
+    positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
+    # From the largest number to the smallest; without ticks too close to the last one shown.
+    shown = [len(sizes) - 1]
+    for i in reversed(range(len(sizes) - 1)):
+        if positions[shown[-1]] - positions[i] >= 0.07 * np.ptp(positions):
+            shown.append(i)
+    ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
+    ax.set_xticks([], minor=True)
     ax.set_xlabel("training subjects")
     draw_legend(ax, list(styles), handlelength=3)
     return ax
@@ -126,21 +138,6 @@ def _draw_curves(
         ax.fill_between(curve.index, low, high, color=style["color"], alpha=0.18, lw=0)
     ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({seeds_label(summary['count'])})")
     remove_frame(ax, grid="y")
-
-
-def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
-    """Put a tick at each number of subjects, except where its label would overlap another."""
-    logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
-    if logarithmic:
-        ax.set_xscale("log")
-    positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    # Go from the largest number to the smallest; skip ticks too close to the last one shown.
-    shown = [len(sizes) - 1]
-    for i in reversed(range(len(sizes) - 1)):
-        if positions[shown[-1]] - positions[i] >= 0.07 * np.ptp(positions):
-            shown.append(i)
-    ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
-    ax.set_xticks([], minor=True)
 
 
 def subject_dots(
@@ -347,6 +344,117 @@ def ablation_lines(
     ax.set_xlabel(x.replace("_", " "))
     ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
     return ax
+
+
+#: Columns that the figures need.
+_OF_GAINS = (
+    *("method", "against", "control", "n_train_subjects"),
+    *(f"{name}{end}" for name in ("gain", "without") for end in ("", "_low", "_high")),
+)
+
+
+def control_gains(
+    gains: pd.DataFrame, label: str | None = None, axes: Sequence[Axes] | Axes | None = None
+) -> np.ndarray:
+    """Draw the gain of each method on windows as they are, and what is left without one thing.
+
+    There is one panel for each number of training subjects. Lines are intervals of 95 %, and the
+    vertical line is a gain of zero.
+
+    Parameters
+    ----------
+    gains : DataFrame
+        Table of :func:`evaluation.control_gains <braindecode_pars.evaluation.control_gains>`, of
+        one dataset.
+    label : str | None
+        Name of the metric; None uses that of the table.
+    axes : Axes | sequence of Axes | None
+        One for each number of training subjects; None makes a new figure.
+
+    Returns
+    -------
+    ndarray of Axes
+
+    Raises
+    ------
+    ValueError
+        If the table lacks a column, is empty, or has several datasets, or the number of axes is
+        wrong.
+
+    Examples
+    --------
+    Synthetic gains:
+
+    .. plot::
+        :include-source:
+        :alt: Gains of two methods with intervals, unchanged and without three things. That of
+            method A is zero without slow voltages.
+
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> table = [
+        ...     ("method A", "slow", 0.06, 0.005), ("method A", "phase", 0.06, 0.02),
+        ...     ("method A", "amplitude", 0.06, 0.055), ("method B", "slow", 0.03, 0.03),
+        ...     ("method B", "phase", 0.03, 0.025), ("method B", "amplitude", 0.03, 0.0),
+        ... ]
+        >>> gains = pd.DataFrame([
+        ...     dict(method=method, against="scratch", control=control, n_train_subjects=4,
+        ...          gain=gain, gain_low=gain - 0.02, gain_high=gain + 0.02,
+        ...          without=without, without_low=without - 0.02, without_high=without + 0.02)
+        ...     for method, control, gain, without in table
+        ... ])
+        >>> [ax] = plotting.control_gains(gains, label="balanced accuracy")
+
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['unchanged', 'slow', 'phase', 'amplitude']
+    """
+    check_table(gains, "gains", _OF_GAINS)
+    if "dataset" in gains and gains["dataset"].nunique() > 1:
+        found = ", ".join(map(str, dict.fromkeys(gains["dataset"])))
+        raise ValueError(f"gains have several datasets ({found}); select one of them.")
+    rows = gains[gains["method"] != gains["against"]]
+    styles = {name: number for number, name in enumerate(dict.fromkeys(rows["method"]))}
+    controls = list(dict.fromkeys(rows["control"]))
+    numbers = sorted_values(rows["n_train_subjects"])
+    height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(styles))
+    panels = axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
+    name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")
+    for ax, n in zip(panels, numbers, strict=True):
+        _draw_panel(ax, rows[rows["n_train_subjects"] == n], styles, controls)
+        ax.set_xlabel(f"gain in {name}\nover {rows['against'].iloc[0]}")
+        ax.set_title(f"{n:g} training subjects", fontsize=10)
+    texts = ["unchanged", *controls]
+    panels[0].set_yticks(range(len(texts)), texts, fontsize=9)
+    panels[0].set_ylim(len(texts) - 0.4, -0.6)
+    handles, labels = panels[0].get_legend_handles_labels()
+    columns = legend_columns(panels[0], labels)
+    panels[0].figure.legend(
+        handles, labels, frameon=False, loc="outside upper left", ncols=columns, handlelength=1.5
+    )
+    return panels
+
+
+def _draw_panel(
+    ax: Axes, rows: pd.DataFrame, styles: dict[str, int], controls: Sequence[str]
+) -> None:
+    """Draw the gains with one number of training subjects; the methods of a row are offset."""
+    offsets = (np.arange(len(styles)) - (len(styles) - 1) / 2) * 0.7 / len(styles)
+    for (method, number), offset in zip(styles.items(), offsets, strict=True):
+        own = rows[rows["method"] == method].set_index("control").reindex(controls)
+        first = own.dropna(subset=["gain"]).head(1)
+        columns = [
+            [f"{name}{end}" for end in ("", "_low", "_high")] for name in ("gain", "without")
+        ]
+        values = np.vstack([first[columns[0]].to_numpy(), own[columns[1]].to_numpy()])
+        places = np.arange(len(values)) + 1 - len(first) + offset
+        means, low, high = values.astype(float).T
+        style = {**series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
+        ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **style)
+    ax.axvline(0, color="0.3", lw=0.8, zorder=0.5)
+    ax.axhline(0.5, color="0.85", lw=0.8, zorder=0.5)
+    remove_frame(ax, grid="x")
+    ax.locator_params(axis="x", nbins=4)
+    ax.tick_params(axis="y", length=0)
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:

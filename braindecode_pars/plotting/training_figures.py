@@ -1,11 +1,11 @@
-"""Figures of a training: losses over epochs, shifts of patches, and the confusion of classes.
+"""Figures of a training: losses, shifts of patches, what features hold, confusion of classes.
 
 Names, order and colours of classes are those of all figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -112,7 +112,15 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
         relative = RELATIVE in rows and rows[RELATIVE].notna().any()
-        lines = _relative_lines(rows) if relative else _plain_lines(rows)
+        lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
+        if relative:  # of the whole task, and of its parts
+            drawn = rows.columns[rows.notna().any()]
+            parts = {name: part for name in drawn if (part := part_of(str(name)))}
+            lines = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
+            for i, (name, part) in enumerate(parts.items()):
+                lines[name] = part, dict(linestyle=LINES[1 + i % (len(LINES) - 1)], lw=1)
+        elif "valid_loss" in rows and rows["valid_loss"].notna().any():
+            lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
         rows = rows.dropna(subset=list(lines), how="all")
         shown = {name: n for n, name in enumerate(methods) if name in rows["method"].to_numpy()}
         for method, number in shown.items():
@@ -128,23 +136,6 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
             ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **place)
         remove_frame(ax)
     return panels
-
-
-def _relative_lines(rows: pd.DataFrame) -> Lines:
-    """Lines of the loss of the whole task, and of its parts."""
-    drawn = rows.columns[rows.notna().any()]
-    parts = {name: part for name in drawn if (part := part_of(str(name)))}
-    lines: Lines = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
-    for i, (name, part) in enumerate(parts.items()):
-        lines[name] = part, dict(linestyle=LINES[1 + i % (len(LINES) - 1)], lw=1)
-    return lines
-
-
-def _plain_lines(rows: pd.DataFrame) -> Lines:
-    lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
-    if "valid_loss" in rows and rows["valid_loss"].notna().any():
-        lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
-    return lines
 
 
 def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
@@ -252,6 +243,97 @@ def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits:
     image = ax.imshow(matrix, cmap="cividis", **limits)
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")
+
+
+# What features hold ------------------------------------------------------------------------------
+
+_SOURCE = ["encoder", "features"]
+_OF_AUDITS = [*_SOURCE, "property", "value", "chance"]
+
+
+def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw what can be read from the features of encoders: properties by encoders.
+
+    A cell has the R2 or the balanced accuracy. Its colour is the share of the way from the chance
+    level to a perfect score, ``(value - chance) / (1 - chance)``, and 0 below chance.
+
+    Parameters
+    ----------
+    audits : pandas.DataFrame
+        Table from :func:`~braindecode_pars.evaluation.audit_encoder`, of one or several encoders on
+        the same windows.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Axes with a row for each property, and a column for each encoder, then for the tokens and
+        the random encoders. Random encoders with equal scores are one column. A missing score is
+        blank.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, there is no row, or a score is there twice.
+
+    Examples
+    --------
+    The encoder "small" on a part of the sample in the package:
+
+    .. plot::
+        :include-source:
+        :alt: Column of properties of a signal with their R2. Those of the encoder are near 1, those
+            of tokens and random encoder lower, for the slope about 0.
+
+        >>> from braindecode_pars import datasets, plotting
+        >>> from braindecode_pars.evaluation import audit_encoder
+        >>> people = ["Subject12", "Subject13", "Subject14", "Subject15"]
+        >>> audit = audit_encoder("small", datasets.mental_arithmetic(people))
+        >>> ax = plotting.audit_map(audit)
+
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['small', 'tokens', 'random encoder']
+    """
+    check_table(audits, "audits", _OF_AUDITS)
+    audits = with_numbers(audits, ["value", "chance"])
+    if audits.duplicated([*_SOURCE, "property"]).any():
+        raise ValueError("audits has a score twice; draw the audit of other windows alone.")
+    rows = audits.drop_duplicates("property").set_index("property")["chance"]
+    values = audits.set_index(["property", *_SOURCE])["value"].unstack(_SOURCE).loc[rows.index]
+    columns = dict(_columns_of(values, audits))
+    values = np.column_stack(list(columns.values()))
+    chance = rows.to_numpy()[:, None]
+    shares = np.clip((values - chance) / (1 - chance), 0, 1)
+    [ax] = axes_for(ax, 1, 1, (3.6 + 0.62 * len(columns), 1.6 + 0.27 * len(rows)))
+    names = [
+        f"{name} (chance {_digits(level)})" if level else str(name) for name, level in rows.items()
+    ]
+    texts = np.vectorize(_digits)(values)
+    label = "from chance (0) to perfect (1)"
+    draw_cells(ax, shares, texts, names, list(columns), label=label, vmax=1, aspect="auto")
+    ax.xaxis.tick_top()
+    ax.set_xticks(ax.get_xticks(), list(columns), rotation=40, ha="left", rotation_mode="anchor")
+    return ax
+
+
+def _columns_of(values: pd.DataFrame, audits: pd.DataFrame) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield title and values of each column: encoders first, equal ones of other features once."""
+    encoders = list(dict.fromkeys(audits["encoder"]))
+    for features in dict.fromkeys(audits["features"]):
+        own = [name for name in encoders if (name, features) in values]
+        found = [values[name, features].to_numpy() for name in own]
+        if features == "encoder":
+            yield from zip(map(str, own), found, strict=True)
+        elif all(np.array_equal(found[0], other, equal_nan=True) for other in found):
+            yield str(features), found[0]
+        else:
+            yield from ((f"{features}, {name}", one) for name, one in zip(own, found, strict=True))
+
+
+def _digits(value: float) -> str:
+    """Return a score with two digits, without a zero in front."""
+    return f"{value:.2f}".replace("0.", ".", 1).replace("-.00", ".00")
 
 
 # Classes -----------------------------------------------------------------------------------------

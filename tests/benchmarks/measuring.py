@@ -28,25 +28,8 @@ from braindecode_pars.signal_store import SignalStore
 class Row:
     """One row in the table of results.
 
-    Parameters
-    ----------
-    what : str
-        Name of the measured quantity; ``"this / that"`` for a ratio.
-    value : float
-        Measured value.
-    unit : str
-        Unit of the value; an empty string for a ratio.
-    aim : float | None
-        Target value.
-    over, under : float | None
-        Upper and lower bound; a value beyond a bound fails. Bounds are so far from the target that
-        noise alone does not reach them.
-
-    Examples
-    --------
-    >>> from benchmarks.measuring import Row
-    >>> print(Row("training loop / bare steps", 1.02, aim=1.0, over=1.25))
-    training loop / bare steps: 1.02 (aim 1, fails over 1.25)
+    A value that is ``over`` or ``under`` its bound fails. Bounds are so far from the aim that noise
+    alone does not reach them. ``what`` is ``"this / that"`` for a ratio, whose unit is empty.
     """
 
     what: str
@@ -130,25 +113,7 @@ def peak_bytes(run: Callable[[], object]) -> int:
 
 
 def circumstances(day: date | None = None) -> str:
-    """Return date, machine and versions as one sentence.
-
-    Parameters
-    ----------
-    day : datetime.date | None
-        Date of the measurement. None means today.
-
-    Returns
-    -------
-    str
-        Sentence for the documentation.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from benchmarks.measuring import circumstances
-    >>> circumstances(date(2026, 11, 21))
-    'Measured on 2026-11-21, ..., Python ..., torch ..., braindecode ..., skorch ...'
-    """
+    """Return date, machine and versions as one sentence."""
     devices = [f"{_processor()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"]
     if torch.cuda.is_available():
         devices.append(torch.cuda.get_device_name())
@@ -160,40 +125,7 @@ def circumstances(day: date | None = None) -> str:
 
 
 def as_rst(rows: Iterable[Row], where: str) -> str:
-    """Return the results as a list-table in reStructuredText.
-
-    Parameters
-    ----------
-    rows : iterable of Row
-        Results.
-    where : str
-        Sentence above the table, such as the output of :func:`circumstances`.
-
-    Returns
-    -------
-    str
-        Sentence and table.
-
-    Examples
-    --------
-    >>> from benchmarks.measuring import Row
-    >>> from benchmarks.measuring import as_rst
-    >>> print(as_rst([Row("reading", 1200, "windows/s")], "Measured here."))
-    Measured here.
-    <BLANKLINE>
-    .. list-table::
-       :header-rows: 1
-    <BLANKLINE>
-       * - what
-         - measured
-         - aim
-         - fails
-       * - reading
-         - 1,200 windows/s
-         -
-         -
-    <BLANKLINE>
-    """
+    """Return the results as a list-table in reStructuredText, below a sentence."""
     lines = [where, "", ".. list-table::", "   :header-rows: 1", ""]
     for cells in [
         ("what", "measured", "aim", "fails"),

@@ -14,7 +14,7 @@ from support.small_estimators import classifier
 from support.subjects import with_split
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation, paper
+from braindecode_pars import PARSEmbedder, datasets, evaluation, paper
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
 from braindecode_pars.cli import app
@@ -27,7 +27,6 @@ from braindecode_pars.cli.evaluation_report import (
     show_costs,
     show_scores,
 )
-from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower, cost_table
 
 runner = CliRunner()
@@ -141,65 +140,6 @@ def encoders(tmp_path_factory):
     for name in ("pars", "mae"):
         PARSEmbedder(name, pretrain_epochs=1, verbose=0, **sizes).fit(nights).save(folder / name)
     return folder
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Validation windows cannot", "ignore:kappa is not defined")
-def test_compare_on_real_recordings_resumes_after_an_interruption(
-    eeg_folder, tmp_path, monkeypatch
-):
-    """Four methods classify rest and arithmetic of three held-out subjects."""
-    fits = []
-
-    def counted(kind):
-        fit = kind.fit
-
-        def counting(self, *args, **kwargs):
-            fits.append(self)
-            if len(fits) == interrupt_at:
-                raise KeyboardInterrupt
-            return fit(self, *args, **kwargs)
-
-        monkeypatch.setattr(kind, "fit", counting)
-
-    for kind in (PARSClassifier, NetworkClassifier):
-        counted(kind)
-    subjects = json.dumps(["Subject00", "Subject01", "Subject02"])
-    arguments = [
-        *("evaluate", "compare", "--dataset", "eegmat", "--data", str(eeg_folder / "eegmat")),
-        *("--load", f"subjects={subjects}", *TINY),
-    ]
-    for method in ("pars", "scratch", "eegnet", "band-power"):
-        arguments += ["--method", method]
-    out = tmp_path / "run"
-
-    interrupt_at = 5
-    result = runner.invoke(app, [*arguments, "--out", str(out)])
-    assert result.exit_code == 130
-    assert f"Finished fits are kept in {out}" in one_line(result.output).replace("\n", "")
-    kept = sorted(file.name for file in (out / "cache").glob("*_*.json"))
-    assert 4 <= len(kept) < 12
-
-    interrupt_at = None
-    fits.clear()
-    result = runner.invoke(app, [*arguments, "--out", str(out)])
-    assert result.exit_code == 0, result.output
-    assert len(fits) == 9 - 4  # three subjects times three networks; four fits were kept
-    whole = runner.invoke(app, [*arguments, "--out", str(tmp_path / "whole")])
-    assert whole.exit_code == 0, whole.output
-
-    continued = pd.read_csv(out / "scores.csv")
-    pd.testing.assert_frame_equal(continued, pd.read_csv(tmp_path / "whole/scores.csv"))
-    assert set(continued["method"]) == {"PARS", "scratch", "EEGNet", "band power"}
-    assert set(continued["subject"]) == {"Subject00", "Subject01", "Subject02"}
-    assert (continued["n_train_subjects"] == 2).all()
-    assert (out / "kappa.png").read_bytes().startswith(b"\x89PNG")
-    for sentence in (
-        "mean ± SD over 3 held-out subjects",
-        "band power",
-        "not established",
-    ):
-        assert sentence.lower() in one_line(result.output).lower()
 
 
 def test_leave_one_subject_out(tmp_path):

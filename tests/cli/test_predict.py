@@ -541,18 +541,6 @@ def test_each_bad_recording_is_one_sentence(model, night, tmp_path):
     assert "6 of 7 recordings could not be predicted" in result.output
 
 
-def test_a_recording_without_permission(model, night, tmp_path, monkeypatch):
-    def refuse(file, **options):
-        raise PermissionError(13, "Permission denied", str(file))
-
-    save(night, tmp_path / "night_raw.fif")
-    monkeypatch.setattr(mne.io, "read_raw_fif", refuse)
-    result = predict(model, tmp_path / "night_raw.fif", "--out", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "Permission denied" in result.output
-    assert "Traceback" not in result.output
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -14,7 +14,6 @@ import pandas as pd
 import psutil
 import pytest
 import torch
-from support.own_task import forget
 from support.small_runs import make_store
 from typer.testing import CliRunner
 
@@ -317,11 +316,3 @@ def test_torchrun_on_one_node_and_on_two_of_which_one_is_lost(torchrun, store, t
     assert 0 < sessions[1]["first_step"] < 60
     encoders = [(run / "encoder.safetensors").read_bytes() for run in (out, together)]
     assert encoders[0] == encoders[1]
-
-
-def test_a_task_of_the_user_by_its_file(store, own_task, tmp_path):
-    arguments = [store, "--out", tmp_path / "run", *SMALL, "--task"]
-    pretrain(*arguments, f"{own_task}:Slope")
-    assert load_encoder(tmp_path / "run").card.task == "slope"
-    forget()
-    assert "FILE.py:CLASS" in pretrain(*arguments, "slope", "--resume", code=1)

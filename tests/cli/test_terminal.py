@@ -33,7 +33,6 @@ from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.pretext import PRETEXT_TASKS
 
 ASCII = dict(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", COLUMNS="20")
-KEPT = "Interrupted. Finished fits are kept in out; run the same command to resume.\n"
 COMMAND = [sys.executable, "-m", "braindecode_pars"]
 
 
@@ -67,49 +66,6 @@ def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
         assert found.returncode == ("--help" not in arguments)
     assert "[home]" in output
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
-    """The imports take seconds. Before ``main``, Ctrl-C belongs to Python.
-
-    On a busy machine one of twelve was lost once, and the command went on; the cause is not known.
-    So one that has to be pressed again is accepted.
-    """
-    durations = []
-    for _ in range(3):
-        start = time.perf_counter()
-        subprocess.run([*COMMAND, "--help"], capture_output=True, check=True)
-        durations.append(time.perf_counter() - start)  # help is written after main has begun
-    until_main = 3 * max(durations)  # shared machines are slower for minutes
-    outcomes, again = set(), []
-    for moment in range(0, 24, 2):
-        with subprocess.Popen(
-            [*COMMAND, "evaluate", "compare", "--dataset", "simulated", "--out", "out"],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A shell tells its background processes, and theirs, to ignore Ctrl-C.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        ) as process:
-            time.sleep(until_main + 0.05 * moment**1.5)
-            process.send_signal(signal.SIGINT)
-            try:
-                _, err = process.communicate(timeout=60)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-                _, err = process.communicate(timeout=60)
-                again.append((moment, err))
-            finally:
-                process.kill()
-        # Python ends with the signal itself if Ctrl-C came while an import executed a string.
-        assert process.returncode in (130, -signal.SIGINT), (moment, err)
-        assert "Traceback" not in err
-        outcomes.add(err.splitlines(keepends=True)[-1])  # after the progress bar, if it has begun
-    assert len(again) <= 1, again
-    assert outcomes <= {"Interrupted.\n", KEPT}
-    assert not (tmp_path / "out" / "scores.csv").exists()
 
 
 def test_names_are_those_of_the_registries():
@@ -329,9 +285,6 @@ def test_ctrl_c_interrupts_a_command_unless_the_shell_ignores_it(at_start):
         preexec_fn=lambda: signal.signal(signal.SIGINT, at_start),
     )
     assert result.stdout.strip() == str(at_start), result.stderr
-
-
-def test_warnings_for_users_have_no_line_of_code():
-    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    # Warnings for users have no line of code.
     assert "\nWarning: C3 is flat.\n" in f"\n{result.stderr}"
     assert "RuntimeWarning: other" in result.stderr

@@ -77,21 +77,6 @@ def test_the_classifier_learns_its_training_windows(nights):
     assert clf.fit(nights).score(nights) > 0.6
 
 
-def test_leave_one_subject_out_cross_validation(nights):
-    X, y, groups = as_sklearn(nights)
-    awake = y == 0
-    logo = dict(groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
-    from_view = cross_val_score(classifier(pretext=None), X, awake, **logo)
-    assert from_view.shape == (4,)
-    # scikit-learn splits the dataset itself into lists of tuples, without sampling rate and
-    # subjects.
-    no_rate = pytest.warns(UserWarning, match="sfreq")
-    no_subjects = pytest.warns(UserWarning, match="subjects")
-    with no_rate, no_subjects:
-        from_dataset = cross_val_score(classifier(pretext=None), nights, awake, **logo)
-    assert from_dataset.shape == (4,)
-
-
 def test_a_fitted_estimator_given_as_encoder_stays_fitted(nights):
     emb = embedder().fit(nights)
     clf = classifier(encoder=emb)
@@ -134,13 +119,6 @@ def test_a_failure_in_pretraining_keeps_the_old_checkpoint(nights, tmp_path):
     with pytest.raises(RuntimeError, match="the task failed"):
         classifier(pretext=FailingTask, checkpoint_dir=tmp_path).fit(nights)
     assert (tmp_path / "encoder.json").read_text() == before
-
-
-def test_a_custom_task_class_needs_no_registration(nights):
-    class Mine(PARS):
-        pass
-
-    assert classifier(pretext=Mine).fit(nights).encoder_card_.task == "mine"
 
 
 def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
@@ -202,13 +180,6 @@ def test_the_configuration_of_a_given_encoder_is_kept(nights):
     given = PatchEncoder(100, 16, 1, 2, 32, drop_prob=0.1, activation=nn.ELU)
     for estimator in (classifier(encoder=given), embedder(encoder=given)):
         assert estimator.fit(nights).encoder_.config == given.config
-
-
-def test_the_card_of_a_model_from_scratch_lists_its_training_subjects(nights):
-    card = classifier(pretext=None).fit(nights).encoder_card_
-    assert card.sfreq == 100.0
-    assert card.subjects == []
-    assert card.finetune_subjects == [1, 2, 3, 4]
 
 
 def test_other_channels_and_lengths_at_predict(fitted):

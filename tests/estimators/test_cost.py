@@ -99,12 +99,6 @@ def test_size_of_the_encoder(nights, tmp_path):
     assert classifier(encoder=other).n_encoder_parameters(nights) == n_parameters(other)
 
 
-def test_it_changes_no_random_state(nights):
-    before = torch.get_rng_state()
-    classifier().training_cost(nights)
-    assert torch.equal(before, torch.get_rng_state())
-
-
 def test_an_encoder_of_another_rate_is_named_before_sizes_are_compared(nights):
     """Its size differs since a patch has another number of samples."""
     for estimator in (classifier(encoder="small"), embedder(encoder="small")):
@@ -112,19 +106,12 @@ def test_an_encoder_of_another_rate_is_named_before_sizes_are_compared(nights):
             estimator.n_encoder_parameters(nights)
 
 
-def test_steps_are_those_of_the_fit(nights):
-    clf = classifier(finetune_batch_size=7, validation=0.5)
-    cost = clf.training_cost(nights)
-    batches = clf.fit(nights).net_.history[0, "batches"]
-    assert cost.finetuning_steps == sum("train_batch_size" in row for row in batches)
-    assert cost.parameters == n_parameters(clf.net_.module_)
-
-
 def test_nothing_is_changed_or_written(nights, tmp_path):
     clf = classifier(checkpoint_dir=tmp_path / "encoder", callbacks=None)
-    before = clf.get_params()
+    before, state = clf.get_params(), torch.get_rng_state()
     clf.training_cost(nights)
     assert clf.get_params() == before
+    assert torch.equal(torch.get_rng_state(), state)
     assert not hasattr(clf, "net_")
     assert not (tmp_path / "encoder").exists()
 

@@ -8,20 +8,10 @@ import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
-from sklearn.pipeline import make_pipeline
 from support.small_estimators import embedder, same_weights
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.models import embed_signals
-
-
-def test_embedder_in_a_pipeline(nights):
-    X, y, groups = as_sklearn(nights)
-    probe = make_pipeline(embedder(), LogisticRegression(max_iter=200))
-    scores = cross_val_score(probe, X, y, groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
-    assert np.isfinite(scores).all()
 
 
 def test_channels_are_kept_side_by_side(nights):
@@ -132,12 +122,6 @@ def test_a_saved_embedder_keeps_its_pooling(nights, tmp_path):
     np.testing.assert_array_equal(again.transform(nights), emb.transform(nights))
 
 
-def test_the_card_lists_the_groups_passed_to_fit(nights):
-    array = np.stack([nights[i][0] for i in range(8)])
-    card = embedder(sfreq=100).fit(array, groups=["a", "b"] * 4).encoder_card_
-    assert card.subjects == ["a", "b"]
-
-
 def test_a_failed_fit_leaves_the_embedder_unfitted(nights):
     for arguments in (dict(pretext="unknown"), dict(embed_dim=15)):
         emb = embedder(**arguments)
@@ -145,10 +129,3 @@ def test_a_failed_fit_leaves_the_embedder_unfitted(nights):
             emb.fit(nights)
         with pytest.raises(NotFittedError):
             emb.transform(nights)
-
-
-def test_not_fitted_yet(nights, tmp_path):
-    with pytest.raises(NotFittedError):
-        embedder().transform(nights)
-    with pytest.raises(NotFittedError):
-        embedder().save(tmp_path)

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import KFold, LeaveOneGroupOut, cross_val_score
+from sklearn.model_selection import KFold, LeaveOneGroupOut
 from sklearn.pipeline import make_pipeline
 from support.model_files import change_description, change_tensors, model_in
 from support.small_estimators import embedder, same_weights
@@ -299,18 +299,6 @@ def test_windows_with_and_without_a_channel_in_one_call(donor, nights):
         np.testing.assert_allclose(found[24:], clf.predict_proba(lacking), atol=1e-6)
 
 
-def test_scikit_learn_and_the_protocols(donor, nights, data):
-    X, y, groups = data
-    y = y == 0
-    clf = vote(donor, C=0.1, recenter="subject")
-    assert clone(clf).encoder is donor
-    assert clone(clf).get_params() == clf.get_params()
-    scores = cross_val_score(clf, X, y, groups=groups, cv=LeaveOneGroupOut())
-    for subject, score in zip([1, 2, 3, 4], scores, strict=True):
-        test = groups == subject
-        assert score == clone(clf).fit(X[~test], y[~test]).score(X[test], y[test])
-
-
 @pytest.mark.filterwarnings("ignore:No window of fit has the label 3")
 def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
     folder = str(donor.save(tmp_path / "encoder"))
@@ -448,21 +436,3 @@ def test_a_recording_is_one_subject(fitted, nights, tmp_path):
         frame = fitted.predict_raw(raw.copy().drop_channels(["F3"]))
     assert frame.attrs["findings"]["missing_channels"] == ["F3"]
     assert (frame["n_chans"] == 2).all()
-
-
-def test_rescaling_undoes_a_gain(donor, nights):
-    """This classifier sees amplitudes, unlike an encoder."""
-    gain = 30.0
-    fitted = vote(donor, C=0.1, recenter=None).fit(nights)
-    raw = nights.datasets[0].raw
-    factor = fitted.predict_raw(raw, rescale=True).attrs["findings"]["rescaled_by"]
-    right = mne.io.RawArray(factor * raw.get_data(), raw.info, verbose="error")
-    other = mne.io.RawArray(gain * raw.get_data(), raw.info, verbose="error")
-    expected = fitted.predict_raw(right).filter(like="probability_").to_numpy()
-    found = fitted.predict_raw(other, rescale=True).filter(like="probability_").to_numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    with pytest.warns(UserWarning, match="far outside"):
-        wrong = fitted.predict_raw(other).filter(like="probability_").to_numpy()
-    assert np.abs(wrong - expected).max() > 0.2
-    with pytest.warns(UserWarning, match="far outside .* in the unit of fit"):
-        fitted.predict(gain * np.stack([window for window, *_ in nights.datasets[0]]))

@@ -93,12 +93,6 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
     assert findings.get("subject_in_training") == found
 
 
-def test_a_model_without_a_card_says_nothing_about_subjects():
-    clf = model(["C3"], preprocessing_=Preprocessing(**KNOWN))
-    recording = prepared_for(clf, raw_of(["C3"]), "night")
-    assert recording_findings(recording, clf, ["P01"]) == {}
-
-
 def test_another_reference_is_a_warning():
     with pytest.warns(UserWarning, match="C3-M1 for C3-M2"):
         found = findings(["C3-M2"], ["C3-M1"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import torch
@@ -72,12 +69,6 @@ def test_the_scale_comes_from_training_windows_only(tones):
     assert scale != pytest.approx(root_mean_square(as_windows(X)), rel=1e-6)
 
 
-def test_names_of_classes_are_those_of_the_data(nights, tones):
-    assert network().fit(nights).class_names_ == {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "R"}
-    X, y, groups = tones
-    assert network(sfreq=100).fit(X, y, groups=groups).class_names_ is None
-
-
 def test_the_same_seed_gives_the_same_model(nights):
     one, two = (network().fit(nights) for _ in range(2))
     np.testing.assert_array_equal(one.predict_proba(nights), two.predict_proba(nights))
@@ -91,22 +82,6 @@ def test_unlabelled_windows_are_ignored(nights):
     part = network(validation=0, unlabeled_label=-1).fit(X, some)
     whole = network(validation=0).fit(Subset(nights, range(72)))
     np.testing.assert_array_equal(part.predict_proba(X), whole.predict_proba(X))
-
-
-@pytest.mark.parametrize("name", ["EEGNet", "ShallowFBCSPNet"])
-def test_pickle_and_copy_keep_the_predictions(nights, name):
-    clf = network(network=name).fit(nights)
-    expected = clf.predict_proba(nights)
-    for copied in (pickle.loads(pickle.dumps(clf)), copy.deepcopy(clf)):
-        np.testing.assert_array_equal(copied.predict_proba(nights), expected)
-
-
-def test_history_and_restored_state(nights):
-    clf = network(finetune_epochs=3).fit(nights)
-    history = clf.history_
-    assert history["phase"].unique().tolist() == ["fine-tuning"]
-    assert history["valid_loss"].notna().all()
-    assert len(history) == 3
 
 
 @pytest.mark.parametrize(

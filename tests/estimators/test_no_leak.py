@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from braindecode.datasets import BaseConcatDataset
-from sklearn.model_selection import LeaveOneGroupOut
 from skorch.callbacks import Callback
-from support.small_estimators import classifier, embedder
+from support.small_estimators import classifier
 from support.subjects import with_split
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.evaluation import leave_one_subject_out
 
 
 class RecordReads(BaseConcatDataset):
@@ -129,39 +126,6 @@ def test_class_weights_come_from_training_windows(nights):
     assert len(matching) == 1
     everything = len(y) / (2 * np.bincount(y))
     assert not np.allclose(weights, everything)
-
-
-def test_nan_in_a_test_fold_does_not_change_the_model(nights):
-    """``fit`` raises an error for NaN, so a test fold of NaN shows that ``fit`` never reads it."""
-    array = np.stack([nights[i][0] for i in range(96)])
-    _, y, groups = as_sklearn(nights)
-    clean = classifier(sfreq=100).fit(
-        array[groups != 2], y[groups != 2], groups=groups[groups != 2]
-    )
-    array[groups == 2] = np.nan
-    train, _ = list(LeaveOneGroupOut().split(array, y, groups))[1]
-    again = classifier(sfreq=100).fit(array[train], y[train], groups=groups[train])
-    for one, two in zip(
-        clean.net_.module_.parameters(), again.net_.module_.parameters(), strict=True
-    ):
-        assert torch.equal(one, two)
-
-
-def test_the_folder_of_an_encoder_lists_its_subjects(nights, tmp_path):
-    X, _, groups = as_sklearn(nights)
-    emb = embedder(checkpoint_dir=tmp_path).fit(X[np.flatnonzero(groups > 2)])
-    assert '"subjects": [\n      3,\n      4\n    ]' in (tmp_path / "encoder.json").read_text()
-    assert emb.encoder_card_.subjects == [3, 4]
-
-
-def test_evaluation_warns_when_test_subjects_were_pretrained_on(nights, tmp_path):
-    X, _, groups = as_sklearn(nights)
-    folder = embedder().fit(X[np.flatnonzero(groups > 2)]).save(tmp_path)
-    with pytest.warns(UserWarning, match="test subject") as caught:
-        leave_one_subject_out({"PARS": classifier(encoder=folder)}, nights, verbose=0)
-    leaked = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
-    assert len(leaked) == 1
-    assert "subjects 3, 4" in leaked[0]
 
 
 def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on(nights):

@@ -315,18 +315,6 @@ def test_bad_input(clf):
         NetworkClassifier().predict_raw(recording())
 
 
-def test_a_recording_is_not_predicted_across_its_gaps(clf, tmp_path):
-    waves = 3e-5 * np.random.default_rng(0).standard_normal((3, 12_000))
-    raw = mne.io.RawArray(waves, mne.create_info(CHANNELS, 100.0, "eeg"), verbose="error")
-    raw.save(tmp_path / "whole_raw.fif", verbose="error")
-    assert clf.predict_raw(tmp_path / "whole_raw.fif")["label"].notna().all()
-    raw.annotations.append(40.0, 0.0, "BAD boundary")
-    raw.save(tmp_path / "night_raw.fif", verbose="error")
-    frame = clf.predict_raw(tmp_path / "night_raw.fif")
-    assert frame["label"].isna().tolist() == [False, True, False, False]
-    assert frame["onset"].tolist() == [0, 30, 60, 90]
-
-
 def test_files_that_cannot_be_read(clf, tmp_path):
     waves = np.zeros((3, 6000))
     whole = write_edf_records(tmp_path / "whole.edf", waves, range(60), labels=CHANNELS)

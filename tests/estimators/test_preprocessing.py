@@ -17,13 +17,11 @@ from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 
 BAND = (0.5, 60.0)
 STEPS = dict(filter=dict(l_freq=0.5, h_freq=60.0), notch_filter=dict(freqs=50.0))
-SMALL = dict(finetune_epochs=1, validation=0, verbose=0, random_state=0)
 
 
 def windows_of(*recordings, seconds=2.0):
@@ -238,9 +236,3 @@ def test_windows_of_a_store_keep_it(tmp_path):
     assert warnings_of(clf.predict, labelled) == []  # a changed recording is unknown
     encoder = embedder().fit(store.windows(400))
     assert encoder.encoder_card_.preprocessing.band == BAND
-
-
-def test_the_encoder_of_a_saved_classifier_has_the_card(tmp_path):
-    clf = classifier(validation=0).fit(windows_of(STEPS))
-    card = load_encoder(clf.save(tmp_path / "model")).card
-    assert card.preprocessing == replace(clf.preprocessing_, channels=None)

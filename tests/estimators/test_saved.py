@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -32,30 +31,15 @@ def folder(fitted, tmp_path):
     return fitted.save(tmp_path / "model")
 
 
-@pytest.mark.slow
-def test_round_trip_in_another_process(fitted, folder, nights, tmp_path):
-    array = np.stack([nights[i][0] for i in range(12)])
-    np.save(tmp_path / "windows.npy", array)
-    code = f"""
-import numpy as np
-from braindecode_pars import PARSClassifier
-clf = PARSClassifier.load({str(folder)!r}, device="cpu")
-windows = np.load({str(tmp_path / "windows.npy")!r})
-np.save({str(tmp_path / "proba.npy")!r}, clf.predict_proba(windows))
-print(clf.load_report_, clf.predict(windows)[:2].tolist())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "proba.npy"), fitted.predict_proba(array))
-    n_tensors = len(fitted.net_.module_.state_dict())
-    assert done.stdout.startswith(f"{n_tensors} of {n_tensors} tensors loaded [")
-
-
-def test_part_losses_are_saved(nights, tmp_path):
-    clf = classifier(pretext="joint").fit(nights)
+def test_part_losses_class_weights_and_names_of_classes_are_saved(nights, tmp_path):
+    clf = classifier(pretext="joint", class_weight={0: 2.0, 3: 1.5}).fit(nights)
     parts = [f"train_loss_relative_{name}" for name in ("mae", "mae_masked", "pars")]
     assert set(parts) < set(clf.history_)
     assert clf.history_[parts].notna().all(axis=1).tolist() == [True, False]
-    assert PARSClassifier.load(clf.save(tmp_path)).history_.equals(clf.history_)
+    loaded = PARSClassifier.load(clf.save(tmp_path))
+    assert loaded.history_.equals(clf.history_)
+    assert loaded.class_weight == {0: 2.0, 3: 1.5}
+    assert loaded.class_names_ == {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "R"}
 
 
 def test_other_files_are_not_overwritten(fitted, tmp_path):
@@ -67,11 +51,6 @@ def test_other_files_are_not_overwritten(fitted, tmp_path):
             with pytest.raises(ValueError, match=name):
                 save(file.parent)
         assert [found.read_text() for found in file.parent.iterdir()] == ["of another program"]
-
-
-def test_class_weights_are_saved(nights, tmp_path):
-    clf = classifier(class_weight={0: 2.0, 3: 1.5}).fit(nights)
-    assert PARSClassifier.load(clf.save(tmp_path)).class_weight == {0: 2.0, 3: 1.5}
 
 
 def test_a_folder_without_encoder_weights_raises(folder):
@@ -272,13 +251,6 @@ def test_dates_as_labels_and_nan_weights_cannot_be_saved(nights, tmp_path):
     nn.init.constant_(clf.net_.module_.final_layer.bias, float("nan"))
     with pytest.raises(ValueError, match=r"final_layer\.bias"):
         clf.save(tmp_path)
-
-
-def test_names_of_classes_are_saved(nights, tmp_path):
-    fitted = classifier().fit(nights)
-    assert fitted.class_names_ == {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "R"}
-    folder = fitted.save(tmp_path / "model")
-    assert PARSClassifier.load(folder).class_names_ == fitted.class_names_
 
 
 def test_the_amplitudes_of_the_training_windows_are_saved(fitted, folder, nights):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
-from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     LeaveOneGroupOut,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -52,25 +50,6 @@ def test_grid_search_over_task_and_learning_rate(awake):
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
-@pytest.mark.slow
-def test_two_processes_give_the_same_scores_as_one(awake):
-    X, y, groups = awake
-    one, two = (
-        cross_val_score(
-            classifier(), X, y, groups=groups, cv=LeaveOneGroupOut(), n_jobs=n, error_score="raise"
-        )
-        for n in (1, 2)
-    )
-    np.testing.assert_array_equal(one, two)
-
-
-def test_voting(awake):
-    X, y, _ = awake
-    members = [("one", classifier(pretext=None)), ("two", classifier(pretext=None, random_state=1))]
-    ensemble = VotingClassifier(members, voting="soft").fit(X, y)
-    assert set(ensemble.predict(X)) <= {"awake", "asleep"}
-
-
 def test_groups_are_routed_to_fit(routing, nights):
     """Arrays have no subjects; metadata routing passes them to the internal validation split."""
     array = np.stack([nights[i][0] for i in range(96)])
@@ -100,22 +79,6 @@ def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, ni
     assert card.subjects is None  # the subjects of the unlabelled windows are unknown
 
 
-def test_scoring_by_name_uses_probabilities_and_decisions(awake):
-    X, y, groups = awake
-    metrics = ["accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc"]
-    scores = cross_validate(
-        classifier(pretext=None),
-        X,
-        y,
-        groups=groups,
-        cv=GroupKFold(2),
-        scoring=metrics,
-        error_score="raise",
-    )
-    for metric in metrics:
-        assert np.isfinite(scores[f"test_{metric}"]).all()
-
-
 def test_decisions_agree_with_probabilities(nights, awake):
     many = classifier(pretext=None).fit(nights)
     logits = many.decision_function(nights)
@@ -130,15 +93,6 @@ def test_decisions_agree_with_probabilities(nights, awake):
     assert margin.shape == (96,)
     np.testing.assert_allclose(1 / (1 + np.exp(-margin)), two.predict_proba(X)[:, 1], rtol=1e-4)
     np.testing.assert_array_equal(two.predict(X), two.classes_[(margin > 0).astype(int)])
-
-
-def test_set_params_is_the_same_as_the_constructor(nights):
-    one = classifier(embed_dim=32, pretext_params={"position_mask_ratio": 0.5}).fit(nights)
-    two = classifier()
-    two.set_params(embed_dim=32, pretext_params={"position_mask_ratio": 0.5}).fit(nights)
-    assert same_weights(one.net_.module_, two.net_.module_)
-    with pytest.raises(ValueError, match="learning_rate"):
-        two.set_params(learning_rate=3)
 
 
 def test_name_class_and_instance_of_a_task_are_the_same(nights):

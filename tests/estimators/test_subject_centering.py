@@ -10,7 +10,6 @@ from braindecode.datasets import BaseConcatDataset
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -18,9 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from support.small_estimators import embedder
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
-from braindecode_pars.estimators.transformers import subject_numbers
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.windows.door import as_windows
 
 #: Subjects in any order, and of types that cannot be sorted together.
 MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
@@ -79,20 +76,6 @@ def test_the_windows_of_other_subjects_have_no_effect(array):
     # It is transductive: the other windows of the same subject have an effect.
     part = np.flatnonzero(own)[:12]
     assert not np.allclose(features.transform(array[part], groups=MIXED[part]), whole[part])
-
-
-def test_cross_validation_equals_a_plain_loop(data):
-    X, y, groups = data
-    y = y == 0
-    scores = cross_val_score(
-        probe(), X, y, groups=groups, cv=LeaveOneGroupOut(), scoring="balanced_accuracy"
-    )
-    features = centred(LogBandPower().fit_transform(X), groups)
-    plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    for subject, score in zip([1, 2, 3, 4], scores, strict=True):
-        test = groups == subject
-        predicted = plain.fit(features[~test], y[~test]).predict(features[test])
-        assert score == pytest.approx(balanced_accuracy_score(y[test], predicted))
 
 
 def test_in_a_protocol(nights, tmp_path):
@@ -171,20 +154,3 @@ def test_each_subject_needs_windows_of_its_own(nights, data, array):
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):
         SubjectCentering(**arguments).fit("this is not read")
-
-
-WINDOWS = np.zeros((6, 1, 10))
-
-
-def test_subjects_are_counted_in_their_order():
-    subjects = np.array(["b", 1, "1", "b", 1, "1"], dtype=object)  # 1 and "1" are two subjects
-    numbers = subject_numbers(as_windows(WINDOWS, groups=subjects), 2, "A test")
-    assert numbers.tolist() == [0, 1, 2, 0, 1, 2]
-
-
-def test_the_first_subject_with_too_few_windows_is_named():
-    windows = as_windows(WINDOWS, groups=[7, 7, 7, 8, 9, 7])
-    with pytest.raises(ValueError, match="Subject 8 has 1 windows"):
-        subject_numbers(windows, 2, "A test")
-    with pytest.raises(ValueError, match="6"):
-        subject_numbers(as_windows(WINDOWS), 2, "A test")

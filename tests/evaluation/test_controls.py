@@ -185,18 +185,6 @@ def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
         controls(METHODS, simulated("drift"), **dict(run, out=tmp_path / "other"))
 
 
-@pytest.mark.slow
-def test_processes_give_the_same_scores():
-    methods = {
-        "probe": make_pipeline(LogBandPower(), LogisticRegression(C=0.01)),
-        "chance": make_pipeline(LogBandPower(), DummyClassifier()),
-    }
-    windows = simulated("drift")
-    one = controls(methods, windows, controls=["order"], **TESTED)
-    two = controls(methods, windows, controls=["order"], n_jobs=2, **TESTED)
-    pd.testing.assert_frame_equal(one, two)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.subjects import LoggingClassifier, fits, with_split, with_subject
@@ -76,26 +75,6 @@ def test_subjects_without_labels_are_trained_on(nights, tmp_path):
     trained_on = [fit["subjects"] for fit in fits(tmp_path)]
     assert all(len(subjects) == 2 and subjects[0] == 1 for subjects in trained_on)
     assert set(scores["n_train_subjects"]) == {1}
-
-
-def test_added_numbers_and_seeds_run_only_new_folds(nights, tmp_path):
-    log_folder, out = tmp_path / "log", tmp_path / "out"
-    log_folder.mkdir()
-    whole = run(nights, log_folder, test_subjects=[4])
-    run(nights, log_folder, test_subjects=[4], n_train_subjects=[3], seeds=[1], out=out)
-    assert len(fits(log_folder)) == 8 + 2
-    grown = run(nights, log_folder, test_subjects=[4], out=out)
-    assert len(fits(log_folder)) == 8 + 8
-    pd.testing.assert_frame_equal(grown, whole)
-
-
-def test_other_train_subjects_give_other_folds(nights, tmp_path):
-    log_folder, out = tmp_path / "log", tmp_path / "out"
-    log_folder.mkdir()
-    for subject in (1, 3):
-        arguments = dict(n_train_subjects=[1], seeds=[0], test_subjects=[4], out=out)
-        run(nights, log_folder, train_subjects=[subject], **arguments)
-    assert sorted(fit["subjects"] for fit in fits(log_folder)) == [[1], [1], [3], [3]]
 
 
 @pytest.mark.parametrize(

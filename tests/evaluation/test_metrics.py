@@ -49,11 +49,6 @@ def test_a_class_that_a_subject_lacks_does_not_count():
     assert score_predictions(true, predicted, "balanced_accuracy") == pytest.approx(0.75)
 
 
-def test_unknown_metric():
-    with pytest.raises(ValueError, match=r"kappa.* 'auc'"):
-        score_predictions(TRUE, PREDICTED, "auc")
-
-
 def test_the_kappa_of_one_class_is_not_defined():
     only = np.full(4, "W")
     for predicted in (only, np.array(["W", "N1", "W", "W"])):

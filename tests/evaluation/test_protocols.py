@@ -12,18 +12,15 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import StandardScaler
-from support.subjects import LoggingClassifier, fits, with_split, with_subject
+from support.subjects import LoggingClassifier, fits, with_split
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn, plotting
 from braindecode_pars.evaluation import (
     FoldError,
     LogBandPower,
-    compare,
     leave_one_subject_out,
     transfer,
 )
@@ -149,14 +146,6 @@ def test_leaks_are_found_in_feature_unions(nights, donor):
         leave_one_subject_out({"both": probe}, nights, verbose=0)
 
 
-def test_a_seed_is_never_written_into_the_given_encoder(nights):
-    donor = PARSEmbedder(pretrain_epochs=1, random_state=7, **TINY).fit(nights)
-    clf = PARSClassifier(encoder=donor, finetune_epochs=1, verbose=0)
-    with pytest.warns(UserWarning, match="was pretrained on"):
-        leave_one_subject_out({"clf": clf}, nights, seeds=[99], verbose=0)
-    assert donor.random_state == 7
-
-
 def test_unlabelled_windows_are_not_scored(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
@@ -183,44 +172,9 @@ def test_an_encoder_of_unknown_origin_is_warned_of(nights):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
-def test_only_test_subjects_are_held_out(nights):
-    Spy.fits.clear()
-    scores = leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[3, 1], verbose=0)
-    assert [subjects for _, subjects, _ in Spy.fits] == [[1, 2, 4], [2, 3, 4]]
-    assert scores["subject"].tolist() == [3, 3, 1, 1]
-    with pytest.raises(ValueError, match=r"9.* 1, 2, 3"):
-        leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[9])
-
-
 def test_a_single_subject_raises(nights):
     with pytest.raises(ValueError, match="1"):
         leave_one_subject_out({"spy": Spy()}, nights.datasets[0])
-
-
-def test_subjects_without_labels_are_not_counted(nights):
-    scores = leave_one_subject_out(
-        {"spy": Spy()},
-        with_subject(nights, 4, target=-1),
-        test_subjects=[1],
-        unlabeled_label=-1,
-        verbose=0,
-    )
-    assert set(scores["n_train_subjects"]) == {2}
-
-
-METHODS = {
-    name: make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=C, max_iter=1000))
-    for name, C in (("A", 0.1), ("B", 1.0))
-}
-
-
-@pytest.mark.parametrize("cv", [2, GroupKFold(2)])
-def test_a_cross_validator_scores_every_subject_once(nights, cv):
-    scores = compare(METHODS, nights, cv=cv, metrics=["kappa"], verbose=0)
-    assert len(scores) == 2 * 4
-    assert set(scores["subject"]) == {1, 2, 3, 4}
-    assert set(scores["n_train_subjects"]) == {2}
-    assert set(scores["protocol"]) == {"compare"}
 
 
 SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
@@ -247,19 +201,6 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
     }
     trained_on = {(fit["seed"], tuple(fit["subjects"])) for fit in fits(tmp_path)}
     assert trained_on == set(product(range(5), ((1, 2, 3), (2,))))
-
-
-def test_a_dataset_can_be_added_later(nights, tmp_path):
-    log_folder, out = tmp_path / "log", tmp_path / "out"
-    log_folder.mkdir()
-    windows = with_split(nights, SPLIT)
-    arguments = dict(seeds=[0], out=out, verbose=0)
-    transfer({"A": LoggingClassifier(log_folder)}, {"one": windows}, **arguments)
-    scores = transfer(
-        {"A": LoggingClassifier(log_folder)}, {"one": windows, "two": windows}, **arguments
-    )
-    assert len(fits(log_folder)) == 2
-    assert scores["dataset"].unique().tolist() == ["one", "two"]
 
 
 @pytest.mark.parametrize(

@@ -116,17 +116,6 @@ def test_another_estimator_of_the_same_name_raises(nights, log_folder, tmp_path)
         run(nights, log_folder, out=out, estimators={"A": DummyClassifier()})
 
 
-def test_other_data_raise(nights, log_folder, tmp_path):
-    out = tmp_path / "out"
-    run(nights, log_folder, out=out)
-    fewer = BaseConcatDataset(nights.datasets[:3])
-    with pytest.raises(ValueError, match=r"n_windows .* 72, .* 96"):
-        run(fewer, log_folder, out=out)
-    others = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3)
-    with pytest.raises(ValueError, match="labels"):
-        run(others, log_folder, out=out)
-
-
 def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_folder, tmp_path):
     out = tmp_path / "out"
     whole = run(nights, log_folder, out=out)
@@ -341,17 +330,6 @@ def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
     run(nights, log_folder, seeds=[0], test_subjects=[1])
     assert seeds == []
-
-
-def test_channels_that_are_not_used_are_named_once(nights):
-    windows = with_subject(nights, 1)
-    for part in windows.datasets:
-        part.raw = part.raw.copy().set_channel_types({"C3": "eog"}, verbose=0)
-    embedder = PARSEmbedder(pretrain_epochs=1, **TINY)
-    estimators = {"PARS": make_pipeline(embedder, DummyClassifier())}
-    with pytest.warns(UserWarning, match="C3") as caught:
-        run(windows, None, seeds=[0], estimators=estimators)
-    assert len([w for w in caught if "not EEG" in str(w.message)]) == 1
 
 
 class Device(ClassifierMixin, BaseEstimator):

@@ -11,16 +11,37 @@ import numpy as np
 import typer
 from hypothesis import strategies as st
 from support.edf_files import write_edf_records
+from support.store_command import make_tree
+from typer.testing import CliRunner, Result
 
 from braindecode_pars.cli import app
 from fuzz import folders
-from fuzz.commands import ODD, SIMULATED, TINY, _tree, run
-from fuzz.outcomes import Case
+from fuzz.outcomes import Case, CommandError
 
 COMMANDS = {name: c.params for name, c in typer.main.get_command(app).commands.items()}
+
+TINY = [
+    *("--embed-dim", 8, "--num-layers", 1, "--num-heads", 2, "--mlp-dim", 8, "--epochs", 1),
+    *("--steps-per-epoch", 1, "--batch-size", 4, "--window-seconds", 3, "--device", "cpu"),
+]
+SIMULATED = ["--dataset", "simulated", "--load", "n_subjects=2", "--load", "hours=0.05"]
 #: Long lines, control characters, other scripts, and what shells and formats give a meaning.
 TEXTS = [
-    *ODD,
+    "2",
+    "",
+    "-1",
+    "0",
+    "nan",
+    "inf",
+    "x",
+    "1e400",
+    "None",
+    "[1]",
+    "ä",
+    "[bold]",
+    "0.5",
+    "99",
+    "../..",
     "a" * 5000,
     "\x1b[31m",
     "{}",
@@ -37,6 +58,24 @@ TEXTS = [
 #: Places in the folder of a case.
 PLACES = ("TREE", "STORE", "MODEL", "ENCODER", "RUN", "EMPTY", "NONE", "FILE", "TEXT.edf")
 PLACES += ("CUT.edf", "VOID.edf", "VOID.fif", "VOID.hea", "JSON", "LOCKED", "LINK", "DEEP")
+
+
+def run(*arguments: Any) -> Result:
+    """Run a command in this process; its message becomes an error, to be judged like others."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if isinstance(result.exception, Exception):
+        raise result.exception
+    if result.exit_code == 0:
+        return result
+    message = " ".join(result.output.replace("│", " ").split())
+    if result.exit_code not in (1, 2) or "Traceback" in message or len(message) < 20:
+        raise RuntimeError(f"exit code {result.exit_code}: {message!r}")
+    raise CommandError(message)
+
+
+@cache
+def _tree() -> Path:
+    return make_tree(folders._home() / "tree")
 
 
 @cache
@@ -72,17 +111,13 @@ def _value(option: Any) -> st.SearchStrategy:
     return st.one_of(st.sampled_from(TEXTS), st.sampled_from(PLACES), st.text(max_size=4))
 
 
+def _lost(folder: Path) -> str | None:
+    return None if (folder / "FILE").read_bytes() == b"a file" else "FILE was overwritten"
+
+
 #: Options of work that takes long, and other programs: a number of processes, and of epochs.
-LONG = {
-    "--epochs",
-    "--steps-per-epoch",
-    "--jobs",
-    "--n-jobs",
-    "--num-workers",
-    "--seeds",
-    "--compile",
-}
-LONG |= {"--paper", "--help", "--batch-size"}
+LONG = {"--epochs", "--steps-per-epoch", "--jobs", "--n-jobs", "--num-workers", "--seeds"}
+LONG |= {"--compile", "--paper", "--help", "--batch-size"}
 
 
 @st.composite
@@ -120,4 +155,4 @@ def cases(draw):
         shown = result.output
         return "prints NaN" if " nan" in shown or "Traceback" in shown else None
 
-    return Case(f"{command} {words}", act, problem)
+    return Case(f"{command} {words}", act, problem, _lost)

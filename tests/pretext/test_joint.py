@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.pretext_contract import SIZES, PretextContract
 
-from braindecode_pars import PARSClassifier, PatchEncoder
+from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, SignalFeatures, make_task
 from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet
@@ -130,22 +130,6 @@ def test_skorch_builds_joint_from_class_and_arguments():
     )
     net.fit(torch.randn(6, 1000).numpy())
     assert set(net.module_.parts) == {"mp3", "droppos"}
-
-
-def test_in_the_estimator(nights):
-    clf = PARSClassifier(
-        "joint",
-        pretext_params={"tasks": {"pars": 1.0, "droppos": 0.5}},
-        embed_dim=16,
-        num_layers=1,
-        num_heads=2,
-        mlp_dim=32,
-        pretrain_epochs=1,
-        finetune_epochs=1,
-        verbose=0,
-    ).fit(nights)
-    assert clf.encoder_card_.task == "joint"
-    assert clf.encoder_card_.task_params == {"tasks": {"pars": 1.0, "droppos": 0.5}}
 
 
 @pytest.mark.parametrize(

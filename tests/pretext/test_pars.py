@@ -11,11 +11,9 @@ import torch
 from scipy import signal
 from support.pretext_contract import SIZES, PretextContract
 
-from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretext.pars import relative_shifts
-from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.tokens import extract_patches
 
 
@@ -172,16 +170,6 @@ def test_detrended_patches_reach_the_tokenizer():
     task.predict_shifts(x, starts)
     expected = signal.detrend(extract_patches(task.normalized(x), starts, 100).numpy(), axis=-1)
     np.testing.assert_allclose(seen[0].numpy(), expected, atol=1e-5)
-
-
-def test_windows_of_minutes():
-    """Three minutes at 128 Hz, with pairs seconds to minutes apart."""
-    options = dict(n_patches=20, overlap=False, min_gap=16)
-    windows = [(np.random.default_rng(0).normal(size=(2, 25_000)), 0, 0)] * 3
-    encoder = PatchEncoder(128, **SIZES)
-    settings = PretrainingSettings("pars", options, epochs=1, batch_size=2)
-    net = pretrain_encoder(encoder, windows, settings, n_times=180 * 128, verbose=0)
-    assert np.isfinite(net.history[-1, "train_loss_relative"])
 
 
 def test_a_seed_gives_the_places_of_version_0_1():

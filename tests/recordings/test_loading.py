@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from support.recording_files import read, windows_of
+from support.recording_files import read
 
 from braindecode_pars.datasets.simulated import sleep
 from braindecode_pars.recordings.cutting import omit
@@ -28,14 +27,6 @@ def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
     assert set(windows.description["split"]) == {"train"}
     assert [len(ds) for ds in windows.datasets] == [5, 3, 4]
     assert windows.datasets[0].metadata["target"].tolist() == [0, 0, 1, 1, 1]
-
-
-@pytest.mark.slow
-def test_two_processes_read_the_same(recordings):
-    one = read_corpus(recordings, read, NAME, verbose=0)
-    two = read_corpus(recordings, read, NAME, n_jobs=2, verbose=0)
-    np.testing.assert_array_equal(windows_of(one), windows_of(two))
-    assert one.description.equals(two.description)
 
 
 def test_a_damaged_file_is_named(recordings):

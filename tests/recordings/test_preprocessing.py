@@ -408,13 +408,6 @@ def test_without_a_low_pass_in_training_resampling_is_enough():
     assert names == ["band"]
 
 
-def test_text_names_both_values():
-    (difference,) = differences(TRAINED, Preprocessing(band=(0.5, 40.0)))
-    assert str(difference) == "band 0.5-40 Hz, but 0.3-35 Hz in training"
-    (_, difference) = differences(TRAINED, Preprocessing(sfreq=64.0))
-    assert str(difference) == "band up to 32 Hz, but 0.3-35 Hz in training"
-
-
 def test_the_same_reference_by_other_names_and_in_another_order_is_no_difference():
     trained = Preprocessing(reference="A1, A2")
     assert differences(trained, Preprocessing(reference="M2, M1")) == []

@@ -64,18 +64,6 @@ def test_subjects_are_found_in_any_layout(tmp_path):
         temple.subjects_in(tmp_path / "absent")
 
 
-def test_linked_folders_are_searched(tmp_path):
-    """The subjects in it would be neither read nor excluded otherwise."""
-    file = tmp_path / "elsewhere/aaaaaaab/s001_2003/02_tcp_le/aaaaaaab_s001_t003.edf"
-    file.parent.mkdir(parents=True)
-    file.touch()
-    root = tmp_path / "edf"
-    root.mkdir()
-    (root / "000").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    assert temple.subjects_in(root) == {"aaaaaaab"}
-    assert len(temple.find(root, "tueg", [temple.FILE], "")) == 1
-
-
 def _recordings(**folders):
     return [
         Recording(None, {"subject": subject, "folder": folder})

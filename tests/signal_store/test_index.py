@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -67,16 +66,3 @@ def test_another_version_or_format_raises(tmp_path, version):
 def test_a_folder_without_an_index_is_not_a_store(tmp_path):
     with pytest.raises(FileNotFoundError):
         Index.read(tmp_path / "nowhere")
-
-
-def test_a_failed_write_keeps_the_old_index(tmp_path, monkeypatch):
-    index_of(1).write(tmp_path)
-
-    def full(fd):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        index_of(3).write(tmp_path)
-    assert Index.read(tmp_path) == index_of(1)
-    assert [file.name for file in tmp_path.iterdir()] == [INDEX]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 
 import numpy as np
@@ -11,8 +10,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.labelled_stores import check_equal
 
-from braindecode_pars._common.files import replace_file
-from braindecode_pars.signal_store import SignalStore, index
+from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import label_rows, labels_of_pieces, resampled_labels
 from braindecode_pars.signal_store.sources import Source
 
@@ -84,32 +82,6 @@ def test_an_interrupted_call_resumes_with_its_labels(nights, tmp_path, monkeypat
     whole = SignalStore.create(tmp_path / "whole", nights, verbose=0)
     assert files(path) == files(whole.path)
     assert resumed.n_labelled_windows == len(nights)
-
-
-@pytest.fixture
-def full_disk(monkeypatch):
-    """A disk on which the windows of more than two recordings have no room."""
-
-    def full(file, content):
-        if file.name == "windows.csv" and b"recording-2" in content:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        replace_file(file, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(index, "replace_file", full)
-        yield patch
-
-
-def test_a_full_disk_keeps_stored_recordings_and_their_labels(nights, tmp_path, full_disk):
-    path = tmp_path / "store"
-    with pytest.raises(OSError, match="No space left"):
-        SignalStore.create(path, nights, verbose=0)
-    with pytest.raises(ValueError, match=r"unfinished store of [012] recordings"):
-        SignalStore.open(path)
-    full_disk.undo()
-    store = SignalStore.create(path, nights, verbose=0)
-    assert files(path) == files(SignalStore.create(tmp_path / "b", nights, verbose=0).path)
-    assert len(store.labelled_windows()) == len(nights)
 
 
 def test_labels_of_several_types_raise(nights, tmp_path):

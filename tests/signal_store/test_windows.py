@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from braindecode.datasets import RawDataset
-from torch.utils.data import DataLoader
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.door import as_windows
@@ -38,15 +37,6 @@ def test_channels_are_known_if_all_recordings_have_the_same(store):
     assert store.windows(100).chs_info == []
     one = store.select([2]).windows(100).chs_info
     assert [ch["ch_name"] for ch in one] == ["C3", "C4"]
-
-
-def test_worker_processes_read_the_same_samples(store):
-    windows = store.select([1, 2]).windows(900)
-    alone = list(DataLoader(windows, batch_size=2, sampler=range(4)))
-    shared = list(DataLoader(windows, batch_size=2, sampler=range(4), num_workers=2))
-    assert alone[1].shape == (2, 2, 900)
-    for one, other in zip(alone, shared, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_windows_longer_than_all_recordings_raise(store):

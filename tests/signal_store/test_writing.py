@@ -438,17 +438,6 @@ def test_a_full_disk_keeps_stored_recordings(recordings, tmp_path, full_disk, op
     assert store.checksum == SignalStore.create(tmp_path / "b", recordings, verbose=0).checksum
 
 
-def test_samples_of_a_killed_addition_are_overwritten(own_tree, make_edf, tmp_path):
-    store = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
-    with (store.path / "samples.bin").open("ab") as file:
-        file.write(b"samples that no index knows")
-    assert SignalStore.open(store.path).checksum == store.checksum
-    make_edf(own_tree / "new/night.edf", ["C3"])
-    longer = SignalStore.create(store.path, own_tree, verbose=0)
-    longer.verify()
-    assert (store.path / "samples.bin").stat().st_size == longer.n_bytes
-
-
 def test_two_concurrent_writers_raise(tree, tmp_path):
     store = SignalStore.create(tmp_path / "store", tree, verbose=0)
     before = on_disk(store.path)

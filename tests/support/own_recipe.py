@@ -44,15 +44,6 @@ def killed(recording: Recording) -> mne.io.BaseRaw:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed_once(recording: Recording) -> mne.io.BaseRaw:
-    """Read a recording; the first process that reads P4 is killed."""
-    mark = recording.file.parent / "killed"
-    if recording.subject == "P4" and not mark.exists():
-        mark.touch()
-        killed(recording)
-    return prepare(recording)
-
-
 def write(folder: Path, name: str, seconds: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     number = int("".join(filter(str.isdigit, name)))

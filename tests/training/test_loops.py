@@ -17,7 +17,7 @@ from support.small_estimators import classifier, embedder
 from tqdm import std as tqdm_std
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars._common import training
+from braindecode_pars._common import settings, training
 from braindecode_pars._common.computing import TrainingNet
 from braindecode_pars._common.training import (
     default_epochs,
@@ -316,7 +316,7 @@ def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
 
 
 def test_defaults():
-    assert (paper.EPOCHS, paper.STEPS) == (50, 600)
+    assert (settings.EPOCHS, settings.STEPS) == (50, 600)
     assert (_fine_tuning.EPOCHS, _fine_tuning.STEPS) == (30, 60)
     assert PARSClassifier().pretrain_epochs is None
     assert PARSClassifier().finetune_epochs is None
