@@ -23,8 +23,7 @@ from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import check_parameters, check_positive, choice
-from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars.recordings import cutting, loading, readers, recipe, search
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
@@ -33,9 +32,6 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
     set_reference,
 )
-from braindecode_pars.recordings.readers import read_edf
-from braindecode_pars.recordings.recipe import Recipe
-from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "cut", "load", "prepare", "recordings"]
 
@@ -55,7 +51,7 @@ CARD: dict[str, Any] = dict(
 _NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
     """Return the recordings in a folder, without opening the files.
 
     Parameters
@@ -91,17 +87,19 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
     found = [
-        Recording(
+        loading.Recording(
             file,
             dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
         )
-        for file, match in find_named(path, _NAME, "no recording of EEGMAT", "Subject00_1.edf")
+        for file, match in search.find_named(
+            path, _NAME, "no recording of EEGMAT", "Subject00_1.edf"
+        )
     ]
-    return choose_subjects(found, subjects, path)
+    return loading.choose_subjects(found, subjects, path)
 
 
 def prepare(
-    recording: Recording,
+    recording: loading.Recording,
     *,
     sfreq: float = SFREQ,
     low: float | None = 0.3,
@@ -142,7 +140,7 @@ def prepare(
     """
     _check(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
     # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
-    raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
+    raw = readers.read_edf(recording.file, lambda name: name.startswith("EEG "))
     pick_electrodes(raw, COMMON_CHANNELS)
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
@@ -160,7 +158,7 @@ def _check(
 
 
 def cut(
-    recording: Recording, *, window_seconds: float = 10.0, **preparation: Any
+    recording: loading.Recording, *, window_seconds: float = 10.0, **preparation: Any
 ) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows.
 
@@ -192,10 +190,10 @@ def cut(
     ('rest', 'arithmetic')
     """
     target = CARD["classes"].index(recording.description["condition"])
-    return fixed_windows(prepare(recording, **preparation), window_seconds, target)
+    return cutting.fixed_windows(prepare(recording, **preparation), window_seconds, target)
 
 
-RECIPE = Recipe(
+RECIPE = recipe.Recipe(
     "eegmat",
     CARD,
     recordings,

@@ -32,17 +32,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects
-from braindecode_pars.recordings.preparation import (
-    SFREQ,
-    SLEEP_STAGES,
-    filter_and_resample,
-    pick_electrodes,
-)
-from braindecode_pars.recordings.readers import short_errors
-from braindecode_pars.recordings.recipe import Recipe
-from braindecode_pars.recordings.search import find_named
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -58,8 +48,8 @@ CARD: dict[str, Any] = dict(
     address="https://openneuro.org/datasets/ds004348/versions/1.0.5",
     subjects=9,
     channels=len(CHANNELS),
-    sfreq=SFREQ,
-    classes=SLEEP_STAGES,
+    sfreq=preparation.SFREQ,
+    classes=preparation.SLEEP_STAGES,
     reference="Mikkelsen et al. 2017, BioMedical Engineering OnLine 16:111",
 )
 
@@ -69,10 +59,15 @@ _NAME = re.compile(r"sub-([^_]+)_ses-([^_]+)_task-sleep_.*eeg\.set")
 #: Codes of the stages in the scoring. Other entries, such as 7 (artefact) and 8 (unknown), are
 #: dropped.
 _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
-_NAMES = {"WAKE": "W", "AWAKE": "W", "REM": "R", **{stage: stage for stage in SLEEP_STAGES}}
+_NAMES = {
+    "WAKE": "W",
+    "AWAKE": "W",
+    "REM": "R",
+    **{stage: stage for stage in preparation.SLEEP_STAGES},
+}
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
     """Return the nights (BIDS task "sleep") in a folder, without opening the files.
 
     Parameters
@@ -108,15 +103,17 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
-    nights = find_named(path, _NAME, "no night of EESM17", "sub-001_ses-001_task-sleep_eeg.set")
+    nights = search.find_named(
+        path, _NAME, "no night of EESM17", "sub-001_ses-001_task-sleep_eeg.set"
+    )
     found = [
-        Recording(night, dict(subject=match[1], corpus="eesm17", session=match[2]))
+        loading.Recording(night, dict(subject=match[1], corpus="eesm17", session=match[2]))
         for night, match in nights
     ]
-    return choose_subjects(found, subjects, path)
+    return loading.choose_subjects(found, subjects, path)
 
 
-def prepare(recording: Recording) -> mne.io.BaseRaw:
+def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """Read a recording and prepare it: 12 channels, 200 Hz, band-pass 0.3-75 Hz, notch 50 Hz.
 
     Parameters
@@ -143,14 +140,14 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> raw = datasets.eesm17.prepare(first)  # doctest: +SKIP
     """
     # Warnings about channel types unknown to BIDS concern no ear channel.
-    with short_errors():
+    with readers.short_errors():
         raw = mne_bids.read_raw_bids(
             mne_bids.get_bids_path_from_fname(recording.file, verbose="error"),
             on_ch_mismatch="reorder",
             verbose="error",
         )
         raw.load_data(verbose="error")
-    pick_electrodes(raw, CHANNELS)
+    preparation.pick_electrodes(raw, CHANNELS)
     if np.isnan(raw.get_data()).any():
         fill = dict(limit_direction="both")
         raw.apply_function(
@@ -158,10 +155,10 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
             picks="all",
             verbose="error",
         )
-    return filter_and_resample(raw, mains=50.0)
+    return preparation.filter_and_resample(raw, mains=50.0)
 
 
-def cut(recording: Recording) -> EEGWindowsDataset | None:
+def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows.
 
     Parameters
@@ -190,8 +187,8 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     # A recording without scoring fails before its signals are loaded, which is slow.
     scoring = _read_scoring(recording.file)
     raw = prepare(recording).set_annotations(scoring, verbose="error")
-    targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
-    return event_windows(raw, targets, WINDOW_SECONDS)
+    targets = {stage: target for target, stage in enumerate(preparation.SLEEP_STAGES)}
+    return cutting.event_windows(raw, targets, WINDOW_SECONDS)
 
 
 def _read_scoring(file: Path) -> mne.Annotations:
@@ -235,5 +232,5 @@ def _table(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False)
 
 
-RECIPE = Recipe("eesm17", CARD, recordings, prepare, cut)
+RECIPE = recipe.Recipe("eesm17", CARD, recordings, prepare, cut)
 load = RECIPE.load

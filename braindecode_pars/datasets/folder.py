@@ -19,46 +19,22 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.channel_names import electrode_pair, is_eeg, match_channels
-from braindecode_pars._common.checks import check_positive, choice, listed
+from braindecode_pars._common import channel_names, checks
 from braindecode_pars._common.subjects import normalized, subject_key
+from braindecode_pars.recordings import (
+    first_look,
+    label_files,
+    loading,
+    preparation,
+    preprocessing,
+    readers,
+    search,
+)
 from braindecode_pars.recordings.cutting import (
     collected_omissions,
     event_windows,
     holds_a_window,
     omit,
-)
-from braindecode_pars.recordings.first_look import (
-    N_LOOKED_AT,
-    mains_peaks,
-    shared_channels,
-    warn_of_other_mains,
-)
-from braindecode_pars.recordings.label_files import (
-    LabelledFile,
-    Labels,
-    annotations_of,
-    classes_and_targets,
-    labels_of_files,
-    labels_within,
-    marks_of,
-)
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
-from braindecode_pars.recordings.preparation import (
-    SFREQ,
-    check_filters,
-    filter_and_resample,
-    set_reference,
-)
-from braindecode_pars.recordings.preprocessing import AVERAGE, recorded
-from braindecode_pars.recordings.readers import ENDINGS, read_recording
-from braindecode_pars.recordings.search import (
-    Subject,
-    check_guessed_subjects,
-    is_recording,
-    list_files,
-    subject_finder,
-    table_beside,
 )
 from braindecode_pars.windows.picking import check_channels
 
@@ -75,7 +51,7 @@ _COPIES = ("derivatives", "sourcedata", "code", "stimuli")
 _SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
 
 
-def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
+def recordings(path: str | Path, *, subject: search.Subject = None) -> list[loading.Recording]:
     """Return the recordings in a folder, without opening the files.
 
     Parameters
@@ -117,13 +93,17 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     '01'
     """
     root = Path(path).expanduser()
-    found = _with_subjects(root, [Recording(file, {}) for file in _files(root)], subject)
+    found = _with_subjects(root, [loading.Recording(file, {}) for file in _files(root)], subject)
     if subject is None:
-        check_guessed_subjects(root, [recording.file.relative_to(root) for recording in found])
+        search.check_guessed_subjects(
+            root, [recording.file.relative_to(root) for recording in found]
+        )
     return found
 
 
-def _with_subjects(root: Path, found: Iterable[Recording], subject: Subject) -> list[Recording]:
+def _with_subjects(
+    root: Path, found: Iterable[loading.Recording], subject: search.Subject
+) -> list[loading.Recording]:
     """Return recordings with the subject in one Unicode form: by their labels, or their paths."""
     subject_of, named = _subject_of(root, subject), []
     for recording in found:
@@ -133,9 +113,9 @@ def _with_subjects(root: Path, found: Iterable[Recording], subject: Subject) -> 
     return named
 
 
-def _subject_of(root: Path, subject: Subject) -> Callable[[Path], Any]:
+def _subject_of(root: Path, subject: search.Subject) -> Callable[[Path], Any]:
     """Return a function that finds the subject of a file, with the file in its error message."""
-    find = subject_finder(subject)
+    find = search.subject_finder(subject)
 
     def subject_of(file: Path) -> Any:
         try:
@@ -149,8 +129,10 @@ def _subject_of(root: Path, subject: Subject) -> Callable[[Path], Any]:
 def _files(root: Path) -> list[Path]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
-    endings = (*ENDINGS, *_OF_MNE)
-    files = list(filter(is_recording, list_files(root, lambda n: n.lower().endswith(endings))))
+    endings = (*readers.ENDINGS, *_OF_MNE)
+    files = list(
+        filter(search.is_recording, search.list_files(root, lambda n: n.lower().endswith(endings)))
+    )
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
@@ -162,12 +144,12 @@ def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
     *,
-    labels: Labels = None,
+    labels: label_files.Labels = None,
     label_column: str = "label",
     classes: Sequence[str] | Mapping[str, str] | None = None,
-    subject: Subject = None,
+    subject: search.Subject = None,
     window_seconds: float = 30.0,
-    sfreq: float = SFREQ,
+    sfreq: float = preparation.SFREQ,
     low: float | None = 0.3,
     high: float | None = 75.0,
     mains: float | None = 60.0,
@@ -313,29 +295,37 @@ def load(
     {'rest': 0, 'task': 1}
     """
     filters: dict[str, Any] = dict(sfreq=sfreq, low=low, high=high, mains=mains)
-    check_filters(**filters)
-    check_positive(window_seconds=window_seconds)
-    choice(AVERAGE, None).check("reference", reference)
+    preparation.check_filters(**filters)
+    checks.check_positive(window_seconds=window_seconds)
+    checks.choice(preprocessing.AVERAGE, None).check("reference", reference)
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
     files = _files(root)
-    labelled = labels_of_files(labels, root, files, label_column, _subject_of(root, subject))
+    labelled = label_files.labels_of_files(
+        labels, root, files, label_column, _subject_of(root, subject)
+    )
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
         raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
-    found = _with_subjects(root, labelled or [Recording(file, {}) for file in files], subject)
-    chosen = choose_subjects(found, subjects, path)
+    found = _with_subjects(
+        root, labelled or [loading.Recording(file, {}) for file in files], subject
+    )
+    chosen = loading.choose_subjects(found, subjects, path)
     if subject is None and not are_named:
         _check_subjects_are_no_labels(found)
-        check_guessed_subjects(root, [recording.file.relative_to(root) for recording in chosen])
-    names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
+        search.check_guessed_subjects(
+            root, [recording.file.relative_to(root) for recording in chosen]
+        )
+    names, targets = label_files.classes_and_targets(
+        labels, classes, labelled, files, window_seconds
+    )
     chosen = _with_origin(root, chosen)
     cutting: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
     average_of: str | list[str] | None = reference and channels
     if channels is None:
         channels, average_of = _first_look(chosen, reference, filters, verbose, **cutting)
     cutting |= dict(targets=targets, channels=channels, reference=average_of, **filters)
-    windows = read_corpus(
+    windows = loading.read_corpus(
         chosen,
         partial(_read, **cutting),
         "own folder",
@@ -348,10 +338,10 @@ def load(
     table = root / "participants.tsv"
     if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
         splits = table
-    return windows if splits is None else set_splits(windows, splits)
+    return windows if splits is None else loading.set_splits(windows, splits)
 
 
-def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
+def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
     """Return recordings with their path below the folder, and with the site of the subject."""
     table, sites = root / "participants.tsv", {}
     if table.is_file():
@@ -368,59 +358,63 @@ def _with_origin(root: Path, chosen: Iterable[Recording]) -> list[Recording]:
     return with_origin
 
 
-def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
+def _check_subjects_are_no_labels(files: Iterable[loading.Recording]) -> None:
     """Check that folders of labels, as in rest/P01.edf, are not taken for subjects."""
     named = [
         (file.subject, {label for _, _, label in file.stretches})
         for file in files
-        if isinstance(file, LabelledFile) and file.stretches
+        if isinstance(file, label_files.LabelledFile) and file.stretches
     ]
     if named and all(labels == {subject} for subject, labels in named):
         raise ValueError(
             "The subjects of the recordings would be the same as their labels: "
-            f"{listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject in "
-            "the table, or pass subject=, a regular expression with one group."
+            f"{checks.listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject "
+            "in the table, or pass subject=, a regular expression with one group."
         )
 
 
 def _first_look(
-    chosen: Sequence[Recording],
+    chosen: Sequence[loading.Recording],
     reference: str | None,
     filters: Mapping[str, Any],
     verbose: int,
     **labels: Any,
 ) -> tuple[list[str], str | list[str] | None]:
     """Return the channels and the reference of all recordings, by their headers."""
-    infos, peaks, every = {}, [], -(-len(chosen) // N_LOOKED_AT)
+    infos, peaks, every = {}, [], -(-len(chosen) // first_look.N_LOOKED_AT)
     for i, recording in enumerate(chosen):
         # What is wrong with a recording is said when it is read.
         with suppress(Exception), collected_omissions():
             if (raw := _labelled(recording, preload=False, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
-                peaks += [] if i % every else [mains_peaks(raw)]
+                peaks += [] if i % every else [first_look.mains_peaks(raw)]
     if not infos:
         return [], reference
     if filters["mains"] is not None:
-        warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
+        first_look.warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
     average = reference is not None
-    names, are_all = shared_channels(infos, average=average, verbose=verbose)
+    names, are_all = first_look.shared_channels(infos, average=average, verbose=verbose)
     # By name if a recording to predict may have further channels.
     return names, reference if are_all else reference and names
 
 
 def _labelled(
-    recording: Recording, *, names: Mapping[str, str], window_seconds: float, preload: bool = True
+    recording: loading.Recording,
+    *,
+    names: Mapping[str, str],
+    window_seconds: float,
+    preload: bool = True,
 ) -> mne.io.BaseRaw | None:
     """Open a recording, with its labels as annotations; None if it has none as long as a window.
 
     Channels have the types that BIDS lists beside it.
     """
-    given = recording.stretches if isinstance(recording, LabelledFile) else None
+    given = recording.stretches if isinstance(recording, label_files.LabelledFile) else None
     if given is not None and not any(label in names for *_, label in given):
         omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
-    raw = read_recording(recording.file, preload=preload)
-    if table := table_beside(recording.file, "channels"):
+    raw = readers.read_recording(recording.file, preload=preload)
+    if table := search.table_beside(recording.file, "channels"):
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
         channels = channels.apply(lambda column: column.str.strip().str.upper())
         others = channels.index[channels["type"].notna() & (channels["type"] != "EEG")]
@@ -432,9 +426,9 @@ def _labelled(
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
-    marks = marks_of(raw, recording.file)
-    found = annotations_of(recording.file, raw, given)
-    labelled = labels_within(found, names, raw, window_seconds)
+    marks = label_files.marks_of(raw, recording.file)
+    found = label_files.annotations_of(recording.file, raw, given)
+    labelled = label_files.labels_within(found, names, raw, window_seconds)
     if not len(labelled):
         return None
     labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)
@@ -442,7 +436,7 @@ def _labelled(
 
 
 def _read(
-    recording: Recording,
+    recording: loading.Recording,
     *,
     names: Mapping[str, str],
     targets: Mapping[str, int],
@@ -457,13 +451,13 @@ def _read(
         return None
     origin = dict(
         recorded_sfreq=float(raw.info["sfreq"]),
-        recorded_reference=recorded(raw.info).reference,
+        recorded_reference=preprocessing.recorded(raw.info).reference,
         recorded_channels=", ".join(sorted(raw.ch_names)),
     )
     _pick(raw, channels, is_referenced=reference is not None)
-    filter_and_resample(raw, **filters)
+    preparation.filter_and_resample(raw, **filters)
     if reference is not None:
-        set_reference(raw, reference)
+        preparation.set_reference(raw, reference)
     windows = event_windows(raw, targets, window_seconds)
     if windows is not None:
         windows.set_description(origin)
@@ -476,17 +470,19 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     Names that tell another reference stay as they are, unless the reference is replaced.
     """
     chs, bads = raw.info["chs"], raw.info["bads"]
-    eeg = [ch["ch_name"] for ch in chs if is_eeg(ch) and ch["ch_name"] not in bads]
-    places = match_channels(channels, eeg)
+    eeg = [ch["ch_name"] for ch in chs if channel_names.is_eeg(ch) and ch["ch_name"] not in bads]
+    places = channel_names.match_channels(channels, eeg)
     lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
     if lacking:
         raise ValueError(
-            f"{len(lacking)} of the {len(channels)} channels to use ({listed(lacking)}) are "
-            f"missing or marked as bad; its EEG channels are {listed(eeg) or 'none'}. Leave the "
-            "recording out, or name the channels to use in channels=."
+            f"{len(lacking)} of the {len(channels)} channels to use ({checks.listed(lacking)}) are "
+            f"missing or marked as bad; its EEG channels are {checks.listed(eeg) or 'none'}. Leave "
+            "the recording out, or name the channels to use in channels=."
         )
     own = [eeg[place] for place in places if place is not None]
     raw.pick(own, verbose="error").reorder_channels(own)
     pairs = [*zip(own, channels, strict=True)]
-    if is_referenced or all(electrode_pair(a)[1] == electrode_pair(b)[1] for a, b in pairs):
+    if is_referenced or all(
+        channel_names.electrode_pair(a)[1] == channel_names.electrode_pair(b)[1] for a, b in pairs
+    ):
         raw.rename_channels(dict(pairs), verbose="error")

@@ -25,16 +25,8 @@ import mne
 import numpy as np
 from braindecode.datasets import EEGWindowsDataset
 
-from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import (
-    check_parameters,
-    choice,
-    listed,
-    number,
-    positive,
-)
-from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars._common import channel_names, checks
+from braindecode_pars.recordings import cutting, loading, readers, recipe, search
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     check_filters,
@@ -43,9 +35,6 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
     set_reference,
 )
-from braindecode_pars.recordings.readers import read_recording
-from braindecode_pars.recordings.recipe import Recipe
-from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "MONTAGES", "class_names", "cut", "load", "prepare", "recordings"]
 
@@ -85,19 +74,19 @@ TARGETS = {
 #: Targets of ``contrast="rest"``.
 REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
-SECONDS = number("of at least 0", lambda value: value >= 0)
+SECONDS = checks.number("of at least 0", lambda value: value >= 0)
 RULES = dict(
-    contrast=choice("movements", "rest"),
+    contrast=checks.choice("movements", "rest"),
     tmin=SECONDS,
     tmax=SECONDS,
-    sfreq=positive(),
-    reference=choice("average", "picks", None),
+    sfreq=checks.positive(),
+    reference=checks.choice("average", "picks", None),
 )
 
 
 def recordings(
     path: str | Path, subjects: Iterable[int] | None = None, *, runs: Iterable[int] = RUNS
-) -> list[Recording]:
+) -> list[loading.Recording]:
     """Return the motor imagery runs in a folder, without opening the files.
 
     Parameters
@@ -140,22 +129,22 @@ def recordings(
     name = re.compile(rf"S(\d{{3}})R({'|'.join(f'{run:02d}' for run in runs)})\.edf")
     what = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
     found = []
-    for file, match in find_named(path, name, what, f"S001R{runs[0]:02d}.edf"):
+    for file, match in search.find_named(path, name, what, f"S001R{runs[0]:02d}.edf"):
         subject, run = int(match[1]), int(match[2])
         split = "train" if subject <= 70 else "valid" if subject <= 89 else "test"
         described = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
-        found.append(Recording(file, described))
-    chosen = choose_subjects(found, subjects, path)
+        found.append(loading.Recording(file, described))
+    chosen = loading.choose_subjects(found, subjects, path)
     present = {(r.subject, r.description["run"]) for r in chosen}
     missing = {(subject, run) for subject, _ in present for run in runs} - present
     if missing:
         names = [f"S{subject:03d}R{run:02d}" for subject, run in sorted(missing)]
-        log.info("Skipped %d missing runs: %s.", len(missing), listed(names, most=6))
+        log.info("Skipped %d missing runs: %s.", len(missing), checks.listed(names, most=6))
     return chosen
 
 
 def prepare(
-    recording: Recording,
+    recording: loading.Recording,
     *,
     picks: list[str] | str | None = None,
     sfreq: float = SFREQ,
@@ -199,11 +188,11 @@ def prepare(
     >>> raw = datasets.physionet_mi.prepare(first, picks="motor", sfreq=128)  # doctest: +SKIP
     """
     _check(reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
-    raw = read_recording(recording.file)
+    raw = readers.read_recording(recording.file)
     drop_other_signals(raw)
     # The files name their channels "Fc5." and so on; the montage has "FC5".
     mne.datasets.eegbci.standardize(raw)
-    raw.set_montage(template_montage(), verbose="error")
+    raw.set_montage(channel_names.template_montage(), verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     # As in the paper, the average of all channels, whichever of them are picked afterwards.
     if reference == "average":
@@ -218,14 +207,14 @@ def prepare(
 
 def _check(*, tmin: float = 0.0, tmax: float = 4.0, picks: Any = None, **settings: Any) -> None:
     _channels(picks)
-    check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
+    checks.check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
     check_filters(**{n: v for n, v in settings.items() if n in ("sfreq", "low", "high", "mains")})
     if tmin >= tmax:
         raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
 
 
 def cut(
-    recording: Recording,
+    recording: loading.Recording,
     *,
     contrast: str = "movements",
     tmin: float = 0.0,
@@ -274,7 +263,7 @@ def cut(
     notes.onset[trial] += tmin
     raw.set_annotations(notes, verbose="error")
     targets = TARGETS[recording.description["run"]] if contrast == "movements" else REST_OR_IMAGERY
-    return event_windows(raw, targets, tmax - tmin)
+    return cutting.event_windows(raw, targets, tmax - tmin)
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
@@ -307,7 +296,7 @@ def _channels(picks: list[str] | str | None) -> list[str] | None:
     return list(MONTAGES[picks])
 
 
-RECIPE = Recipe(
+RECIPE = recipe.Recipe(
     "physionet_mi",
     CARD,
     recordings,

@@ -14,12 +14,8 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
 
-from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import check_parameters, positive
-from braindecode_pars.recordings.cutting import fixed_windows, name_classes
-from braindecode_pars.recordings.loading import Recording, choose_subjects
-from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.recordings.preprocessing import remember_steps
+from braindecode_pars._common import channel_names, checks
+from braindecode_pars.recordings import cutting, loading, preparation, preprocessing
 
 #: Conditions, in the order of the targets.
 CONDITIONS = ("rest", "arithmetic")
@@ -36,7 +32,7 @@ SECONDS = 60.0
 #: What ``make`` did with the recordings before the channels were picked.
 PREPARATION = (
     ("filter", dict(l_freq=0.5, h_freq=45.0)),
-    ("set_eeg_reference", dict(ref_channels=list(COMMON_CHANNELS))),
+    ("set_eeg_reference", dict(ref_channels=list(preparation.COMMON_CHANNELS))),
 )
 
 #: A step of the stored integers in volts.
@@ -102,28 +98,30 @@ def mental_arithmetic(
     >>> int(y.sum()), len(set(groups))
     (144, 24)
     """
-    check_parameters(locals(), dict(window_seconds=positive(most=SECONDS)), "mental_arithmetic")
+    checks.check_parameters(
+        locals(), dict(window_seconds=checks.positive(most=SECONDS)), "mental_arithmetic"
+    )
     with np.load(FILE, allow_pickle=False) as archive:
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()
     recordings = (
-        Recording(FILE, dict(subject=s, corpus="eegmat", condition=c, age=age))
+        loading.Recording(FILE, dict(subject=s, corpus="eegmat", condition=c, age=age))
         for s, age in zip(known, AGES, strict=True)
         for c in CONDITIONS
     )
-    chosen = choose_subjects(recordings, subjects, "The sample")
+    chosen = loading.choose_subjects(recordings, subjects, "The sample")
     info = mne.create_info(sample["ch_names"].tolist(), float(sample["sfreq"]), "eeg")
-    info.set_montage(template_montage())
+    info.set_montage(channel_names.template_montage())
     datasets = []
     for recording in chosen:
         target = CONDITIONS.index(recording.description["condition"])
         of_subject = sample["samples"][known.index(recording.subject)]
         raw = mne.io.RawArray(STEP * of_subject[target], info, verbose="error")
-        remember_steps(raw, PREPARATION)
-        windows = fixed_windows(raw, window_seconds, target)
+        preprocessing.remember_steps(raw, PREPARATION)
+        windows = cutting.fixed_windows(raw, window_seconds, target)
         assert windows is not None  # the sample is minutes long
         windows.set_description(recording.description)
-        datasets.append(name_classes(windows, CONDITIONS))
+        datasets.append(cutting.name_classes(windows, CONDITIONS))
     return BaseConcatDataset(datasets)
 
 
@@ -179,9 +177,9 @@ def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
     with np.load(SLEEP_FILE, allow_pickle=False) as archive:
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()
-    people = (Recording(SLEEP_FILE, dict(subject=s, corpus="ucddb")) for s in known)
+    people = (loading.Recording(SLEEP_FILE, dict(subject=s, corpus="ucddb")) for s in known)
     datasets = []
-    for person in choose_subjects(people, subjects, "The sample"):
+    for person in loading.choose_subjects(people, subjects, "The sample"):
         number = known.index(person.subject)
         own = sample["person"] == number
         # Differences compress better; their sum wraps around as they did.
@@ -192,7 +190,7 @@ def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
 
 
 def scored_epochs(
-    volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: Recording
+    volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: loading.Recording
 ) -> WindowsDataset:
     """Return scored windows of one channel at 128 Hz, which are not in a row.
 
@@ -218,4 +216,4 @@ def scored_epochs(
     epochs = mne.EpochsArray(
         volts[:, None], info, events, metadata=metadata.reset_index(drop=True), verbose="error"
     )
-    return name_classes(WindowsDataset(epochs, recording.description), stages)
+    return cutting.name_classes(WindowsDataset(epochs, recording.description), stages)

@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from numpy.random import Generator
 
-from braindecode_pars._common.checks import Rule, check_parameters, integer, positive
-from braindecode_pars._common.subjects import NO_SUBJECT
+from braindecode_pars._common import checks, subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
@@ -30,7 +29,7 @@ VOLTS = 1e-5
 LEAST = 0.01
 
 
-def _range(least: float, most: float, unit: str = "") -> Rule:
+def _range(least: float, most: float, unit: str = "") -> checks.Rule:
     """Return a rule for a pair of numbers that do not fall, within these limits."""
 
     def holds(pair: tuple) -> bool:
@@ -38,15 +37,15 @@ def _range(least: float, most: float, unit: str = "") -> Rule:
         return len(pair) == 2 and are_numbers and least <= pair[0] <= pair[1] <= most
 
     text = f"a lower and an upper number{unit} from {least:g} to {most:g}"
-    return Rule(text, (tuple, list, np.ndarray), holds)
+    return checks.Rule(text, (tuple, list, np.ndarray), holds)
 
 
 _RULES = dict(
-    sfreq=positive(1e6),
+    sfreq=checks.positive(1e6),
     exponent=_range(0, 10),
     knee=_range(0, 1000, " in Hz"),
     band=_range(LEAST, 1e6, " in Hz"),
-    n_windows=integer(1),
+    n_windows=checks.integer(1),
 )
 
 
@@ -111,7 +110,7 @@ class SyntheticSignals:
     n_windows: int = 6400
 
     def __post_init__(self) -> None:
-        check_parameters(vars(self), _RULES, type(self).__name__)
+        checks.check_parameters(vars(self), _RULES, type(self).__name__)
         for name, value in vars(self).items():  # as JSON takes them: no numbers of NumPy
             plain = int if name == "n_windows" else float
             is_pair = isinstance(value, tuple | list | np.ndarray)
@@ -144,7 +143,9 @@ class SyntheticSignals:
         ndarray of float32, shape (n, n_times)
             Signals in volts. The noise has a standard deviation of 10 microvolts.
         """
-        check_parameters(locals(), dict(n=integer(0), n_times=integer(1)), "draw")
+        checks.check_parameters(
+            locals(), dict(n=checks.integer(0), n_times=checks.integer(1)), "draw"
+        )
         exponent = rng.uniform(*self.exponent, n)
         knee = rng.uniform(*self.knee, n) * (rng.random(n) < 0.5)
         x = noise(n_times, self.sfreq, exponent, knee, self.band, rng)
@@ -166,10 +167,10 @@ class SyntheticSignals:
         Windows
             ``n_windows`` windows, float32 in volts.
         """
-        integer(1).check("n_times", n_times)
+        checks.integer(1).check("n_times", n_times)
         info = mne.create_info(["synthetic"], self.sfreq, "eeg")
         recording = dict(
-            subject=NO_SUBJECT,
+            subject=subjects.NO_SUBJECT,
             sfreq=self.sfreq,
             channels=Montage.of(info["chs"]),
             preprocessing=self.preprocessing,

@@ -10,17 +10,16 @@ from pathlib import Path
 import mne
 
 from braindecode_pars._common.channel_names import match_channels
-from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
-from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
-from braindecode_pars.recordings.readers import read_edf
-from braindecode_pars.recordings.search import list_files
+from braindecode_pars.recordings import loading, preparation, readers, search
 
 #: File name of a recording in all corpora: subject, session, and number within the session.
 #: Names of subjects are digits in releases until 2022, and letters in later ones.
 FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
 
 
-def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) -> list[Recording]:
+def find(
+    path: str | Path, corpus: str, layouts: Iterable[str], example: str
+) -> list[loading.Recording]:
     """Find recordings by their paths, without opening them.
 
     Parameters
@@ -59,7 +58,7 @@ def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) ->
         if match:
             groups = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
             numbers = {name: int(match[name]) for name in ("session", "token")}
-            found.append(Recording(file, groups | numbers))
+            found.append(loading.Recording(file, groups | numbers))
     if not found:
         raise FileNotFoundError(f"{folder} contains no recording such as {example}.")
     return found
@@ -87,7 +86,7 @@ def subjects_in(folder: str | Path) -> set[str]:
 
 
 def _search(folder: Path) -> list[Path]:
-    return list_files(folder, lambda name: name.endswith(".edf"))
+    return search.list_files(folder, lambda name: name.endswith(".edf"))
 
 
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
@@ -100,17 +99,17 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     ValueError
         When the file is damaged, or does not contain all channels.
     """
-    raw = read_edf(file, lambda name: match_channels([name], channels) != [None])
-    return filter_and_resample(pick_electrodes(raw, channels), mains=60.0)
+    raw = readers.read_edf(file, lambda name: match_channels([name], channels) != [None])
+    return preparation.filter_and_resample(preparation.pick_electrodes(raw, channels), mains=60.0)
 
 
 def divide(
-    recordings: Iterable[Recording],
+    recordings: Iterable[loading.Recording],
     given: Mapping[str, str],
     seed: int,
     subjects: Iterable[str] | None = None,
     path: str | Path = "",
-) -> list[Recording]:
+) -> list[loading.Recording]:
     """Add a ``split`` to the description of each recording, then choose subjects.
 
     Parameters
@@ -142,12 +141,12 @@ def divide(
     """
     recordings = list(recordings)
     rest = {r.subject for r in recordings if r.description["folder"] not in given}
-    drawn = split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
+    drawn = loading.split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
     divided = []
     for recording in recordings:
         split = given.get(recording.description["folder"]) or drawn[recording.subject]
         divided.append(replace(recording, description={**recording.description, "split": split}))
-    chosen = choose_subjects(divided, subjects, path)
+    chosen = loading.choose_subjects(divided, subjects, path)
     splits: dict[str, set[str]] = {}
     for recording in chosen:
         splits.setdefault(recording.subject, set()).add(recording.description["split"])

@@ -18,15 +18,12 @@ import mne
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars.datasets import temple
-from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording
-from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.recordings.recipe import Recipe
+from braindecode_pars.recordings import cutting, loading, preparation, recipe
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
 #: The 19 common channels and the two ear electrodes.
-CHANNELS = (*COMMON_CHANNELS, "A1", "A2")
+CHANNELS = (*preparation.COMMON_CHANNELS, "A1", "A2")
 
 #: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
@@ -52,7 +49,7 @@ _LAYOUT = (
 
 def recordings(
     path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
-) -> list[Recording]:
+) -> list[loading.Recording]:
     """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
@@ -97,7 +94,7 @@ def recordings(
     return temple.divide(found, {"eval": "test"}, split_seed, subjects, path)
 
 
-def prepare(recording: Recording) -> mne.io.BaseRaw:
+def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """Read a recording and prepare it: 21 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
@@ -124,7 +121,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     return temple.prepare(recording.file, CHANNELS)
 
 
-def cut(recording: Recording) -> EEGWindowsDataset | None:
+def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows.
 
     Parameters
@@ -151,8 +148,8 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     ('normal', 'abnormal')
     """
     target = CARD["classes"].index(recording.description["label"])
-    return fixed_windows(prepare(recording), target=target)
+    return cutting.fixed_windows(prepare(recording), target=target)
 
 
-RECIPE = Recipe("tuab", CARD, recordings, prepare, cut)
+RECIPE = recipe.Recipe("tuab", CARD, recordings, prepare, cut)
 load = RECIPE.load

@@ -22,9 +22,7 @@ import mne
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, subject_key
 from braindecode_pars.datasets import temple
-from braindecode_pars.recordings.loading import Recording, choose_subjects
-from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.recordings.recipe import Recipe, folders_and_lists
+from braindecode_pars.recordings import loading, preparation, recipe
 
 __all__ = ["CARD", "OVERLAP", "leave_out", "load", "prepare", "recordings"]
 
@@ -35,7 +33,7 @@ CARD: dict[str, Any] = dict(
     licence="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=14987,
-    channels=len(COMMON_CHANNELS),
+    channels=len(preparation.COMMON_CHANNELS),
     sfreq=200.0,
     classes=(),
     reference="Obeid & Picone 2016, Front Neurosci 10:196",
@@ -63,7 +61,7 @@ _LAYOUTS = (
 Excluded = str | PathLike | Iterable[str]
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
     """Return the recordings in a folder (layout of v2.0 or v1), without opening the files.
 
     Parameters
@@ -97,12 +95,12 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'aaaaaaaa', 'corpus': 'tueg', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
-    return choose_subjects(temple.find(path, "tueg", _LAYOUTS, _EXAMPLE), subjects, path)
+    return loading.choose_subjects(temple.find(path, "tueg", _LAYOUTS, _EXAMPLE), subjects, path)
 
 
 def leave_out(
-    recordings: Iterable[Recording], exclude: Sequence[Excluded]
-) -> tuple[list[Recording], list[Recording]]:
+    recordings: Iterable[loading.Recording], exclude: Sequence[Excluded]
+) -> tuple[list[loading.Recording], list[loading.Recording]]:
     """Separate the recordings of excluded subjects from the other recordings.
 
     Parameters
@@ -149,7 +147,7 @@ def leave_out(
     """
     recordings = list(recordings)
     present = SubjectKeys(recording.person for recording in recordings)
-    folders, lists = folders_and_lists(exclude)
+    folders, lists = recipe.folders_and_lists(exclude)
     sources = [(str(folder), temple.subjects_in(Path(folder))) for folder in folders]
     sources += [("a list in exclude", set(subjects)) for subjects in lists]
     for source, subjects in sources:
@@ -169,7 +167,7 @@ def leave_out(
     return [recording for recording in recordings if recording.person not in keys], excluded
 
 
-def _check_naming(recordings: list[Recording], subjects: set[str], source: str) -> None:
+def _check_naming(recordings: list[loading.Recording], subjects: set[str], source: str) -> None:
     # One example subject for each kind of name: number (True) or letters (False).
     recorded = {recording.subject.isdigit(): recording.subject for recording in recordings}
     excluded = {}
@@ -186,7 +184,7 @@ def _check_naming(recordings: list[Recording], subjects: set[str], source: str) 
         )
 
 
-def prepare(recording: Recording) -> mne.io.BaseRaw:
+def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """Read a recording and prepare it: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
@@ -216,8 +214,8 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     ...     on_error="warn",
     ... )
     """
-    return temple.prepare(recording.file, COMMON_CHANNELS)
+    return temple.prepare(recording.file, preparation.COMMON_CHANNELS)
 
 
-RECIPE = Recipe("tueg", CARD, recordings, prepare, leave_out=leave_out, overlap=OVERLAP)
+RECIPE = recipe.Recipe("tueg", CARD, recordings, prepare, leave_out=leave_out, overlap=OVERLAP)
 load = RECIPE.load

@@ -19,10 +19,7 @@ from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import check_parameters, choice, positive
 from braindecode_pars.datasets import temple
-from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording
-from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.recordings.recipe import Recipe
+from braindecode_pars.recordings import cutting, loading, preparation, recipe
 
 __all__ = ["CARD", "cut", "load", "overlap", "prepare", "read_seizures", "recordings"]
 
@@ -33,7 +30,7 @@ CARD: dict[str, Any] = dict(
     licence="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=675,
-    channels=len(COMMON_CHANNELS),
+    channels=len(preparation.COMMON_CHANNELS),
     sfreq=200.0,
     classes=("background", "seizure"),
     reference="Shah et al. 2018, Front Neuroinform 12:83; Obeid & Picone 2016, "
@@ -62,7 +59,7 @@ def recordings(
     *,
     dev: str = "train",
     split_seed: int = 0,
-) -> list[Recording]:
+) -> list[loading.Recording]:
     """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
@@ -114,7 +111,7 @@ def recordings(
     return temple.divide(found, _FIXED_SPLITS[dev], split_seed, subjects, path)
 
 
-def prepare(recording: Recording) -> mne.io.BaseRaw:
+def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """Read a recording and prepare it: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
@@ -139,11 +136,11 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> first = datasets.tusz.recordings("tuh_eeg_seizure/v2.0.3")[0]  # doctest: +SKIP
     >>> raw = datasets.tusz.prepare(first)  # doctest: +SKIP
     """
-    return temple.prepare(recording.file, COMMON_CHANNELS)
+    return temple.prepare(recording.file, preparation.COMMON_CHANNELS)
 
 
 def cut(
-    recording: Recording, *, annotations: str = "csv_bi", min_overlap: float = 1e-4
+    recording: loading.Recording, *, annotations: str = "csv_bi", min_overlap: float = 1e-4
 ) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows.
 
@@ -183,7 +180,7 @@ def cut(
         # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
         return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
 
-    return fixed_windows(prepare(recording), seconds=WINDOW_SECONDS, target=target)
+    return cutting.fixed_windows(prepare(recording), seconds=WINDOW_SECONDS, target=target)
 
 
 def _check(**settings: Any) -> None:
@@ -279,5 +276,5 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     return shared.clip(0).sum(axis=1)
 
 
-RECIPE = Recipe("tusz", CARD, recordings, prepare, cut, check=_check)
+RECIPE = recipe.Recipe("tusz", CARD, recordings, prepare, cut, check=_check)
 load = RECIPE.load

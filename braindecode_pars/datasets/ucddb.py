@@ -23,17 +23,15 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars.recordings.cutting import event_windows, name_classes
-from braindecode_pars.recordings.loading import Recording, choose_subjects
-from braindecode_pars.recordings.preparation import (
-    SLEEP_STAGES,
-    filter_and_resample,
-    pick_electrodes,
+from braindecode_pars.recordings import (
+    cutting,
+    loading,
+    preparation,
+    readers,
+    recipe,
+    search,
+    sleep_stages,
 )
-from braindecode_pars.recordings.readers import read_edf, units_and_gaps
-from braindecode_pars.recordings.recipe import Recipe
-from braindecode_pars.recordings.search import find_named
-from braindecode_pars.recordings.sleep_stages import aasm_stages
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -49,7 +47,7 @@ CARD: dict[str, Any] = dict(
     subjects=25,
     channels=len(CHANNELS),
     sfreq=128.0,
-    classes=SLEEP_STAGES,
+    classes=preparation.SLEEP_STAGES,
     reference="https://doi.org/10.13026/C26C7D; Goldberger et al. 2000, Circulation 101(23)",
 )
 
@@ -63,7 +61,7 @@ _CODES = {"0": "W", "1": "R", "2": "1", "3": "2", "4": "3", "5": "4"}
 _UNIT = 100e-6
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
+def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
     """Return the nights in a folder, without opening the files.
 
     Parameters
@@ -99,13 +97,13 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     {'subject': 'ucddb002', 'corpus': 'ucddb'}
     """
     found = [
-        Recording(file, dict(subject=match[1], corpus="ucddb"))
-        for file, match in find_named(path, _NAME, "no night of UCDDB", "ucddb002.rec")
+        loading.Recording(file, dict(subject=match[1], corpus="ucddb"))
+        for file, match in search.find_named(path, _NAME, "no night of UCDDB", "ucddb002.rec")
     ]
-    return choose_subjects(found, subjects, path)
+    return loading.choose_subjects(found, subjects, path)
 
 
-def prepare(recording: Recording) -> mne.io.BaseRaw:
+def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """Read a night and prepare it: two channels, 128 Hz, high-pass 0.3 Hz, notch 50 Hz.
 
     Parameters
@@ -134,16 +132,16 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     with TemporaryDirectory() as folder:
         link = Path(folder, recording.file.stem + ".edf")
         link.symlink_to(recording.file.resolve())
-        raw = read_edf(link, lambda name: False)
-        units, _ = units_and_gaps(link, raw.info["sfreq"])
+        raw = readers.read_edf(link, lambda name: False)
+        units, _ = readers.units_and_gaps(link, raw.info["sfreq"])
     unknown = [n for n, u in zip(raw.ch_names, units, strict=True) if not u.endswith("V")]
     raw.apply_function(lambda signal: _UNIT * signal, unknown)
     raw.rename_channels(lambda name: re.sub(r"(?<=C[34])(?=A[12])", "-", name))
-    pick_electrodes(raw, CHANNELS).set_montage(template_montage(), verbose="error")
-    return filter_and_resample(raw, sfreq=CARD["sfreq"], mains=50.0)
+    preparation.pick_electrodes(raw, CHANNELS).set_montage(template_montage(), verbose="error")
+    return preparation.filter_and_resample(raw, sfreq=CARD["sfreq"], mains=50.0)
 
 
-def cut(recording: Recording) -> EEGWindowsDataset | None:
+def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """Read a night and cut it into labelled windows.
 
     Parameters
@@ -178,11 +176,12 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     raw = prepare(recording)
     raw.set_annotations(mne.Annotations(onsets, WINDOW_SECONDS, names), verbose="error")
     targets = {
-        name: SLEEP_STAGES.index(stage) for name, stage in aasm_stages(_CODES.values()).items()
+        name: preparation.SLEEP_STAGES.index(stage)
+        for name, stage in sleep_stages.aasm_stages(_CODES.values()).items()
     }
-    windows = event_windows(raw, targets, WINDOW_SECONDS)
-    return None if windows is None else name_classes(windows, SLEEP_STAGES)
+    windows = cutting.event_windows(raw, targets, WINDOW_SECONDS)
+    return None if windows is None else cutting.name_classes(windows, preparation.SLEEP_STAGES)
 
 
-RECIPE = Recipe("ucddb", CARD, recordings, prepare, cut)
+RECIPE = recipe.Recipe("ucddb", CARD, recordings, prepare, cut)
 load = RECIPE.load

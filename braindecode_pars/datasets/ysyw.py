@@ -33,17 +33,7 @@ from braindecode.datasets import EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars._common.channel_names import electrode_name, template_montage
-from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
-from braindecode_pars.recordings.preparation import (
-    SFREQ,
-    SLEEP_STAGES,
-    filter_and_resample,
-    pick_electrodes,
-)
-from braindecode_pars.recordings.readers import read_wfdb
-from braindecode_pars.recordings.recipe import Recipe
-from braindecode_pars.recordings.search import find_named
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -58,8 +48,8 @@ CARD: dict[str, Any] = dict(
     address="https://physionet.org/content/challenge-2018/1.0.0/",
     subjects=1983,
     channels=len(CHANNELS),
-    sfreq=SFREQ,
-    classes=SLEEP_STAGES,
+    sfreq=preparation.SFREQ,
+    classes=preparation.SLEEP_STAGES,
     reference="Ghassemi et al. 2018, Computing in Cardiology 45; "
     "Goldberger et al. 2000, Circulation 101(23)",
 )
@@ -70,7 +60,7 @@ _NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
 
 def recordings(
     path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
-) -> list[Recording]:
+) -> list[loading.Recording]:
     """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
@@ -112,21 +102,23 @@ def recordings(
     >>> recording.description
     {'subject': 'te03-0094', 'corpus': 'ysyw', 'split': 'unlabeled'}
     """
-    found = find_named(path, _NAME, "no recording of YSYW", "training/tr03-0005/tr03-0005.mat")
+    found = search.find_named(
+        path, _NAME, "no recording of YSYW", "training/tr03-0005/tr03-0005.mat"
+    )
     files = sorted((file for file, _ in found), key=lambda file: file.stem[:2], reverse=True)
     # Only labelled subjects are divided; the other records are unlabelled.
     labelled = [file.stem for file in files if file.stem.startswith("tr")]
-    splits = split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
+    splits = loading.split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
     divided = [
-        Recording(
+        loading.Recording(
             file, dict(subject=file.stem, corpus="ysyw", split=splits.get(file.stem, "unlabeled"))
         )
         for file in files
     ]
-    return choose_subjects(divided, subjects, path)
+    return loading.choose_subjects(divided, subjects, path)
 
 
-def prepare(recording: Recording) -> mne.io.BaseRaw:
+def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """Read a recording and prepare it: six channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
@@ -150,12 +142,12 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> first = datasets.ysyw.recordings("challenge-2018/1.0.0")[0]  # doctest: +SKIP
     >>> raw = datasets.ysyw.prepare(first)  # doctest: +SKIP
     """
-    raw = read_wfdb(recording.file, lambda name: electrode_name(name) in CHANNELS)
-    pick_electrodes(raw, CHANNELS).set_montage(template_montage(), verbose="error")
-    return filter_and_resample(raw, mains=60.0)
+    raw = readers.read_wfdb(recording.file, lambda name: electrode_name(name) in CHANNELS)
+    preparation.pick_electrodes(raw, CHANNELS).set_montage(template_montage(), verbose="error")
+    return preparation.filter_and_resample(raw, mains=60.0)
 
 
-def cut(recording: Recording) -> EEGWindowsDataset | None:
+def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows.
 
     Parameters
@@ -183,8 +175,8 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     """
     stages = _stages(recording.file)  # a record without stages fails before its signals are read
     raw = prepare(recording).set_annotations(stages, verbose="error")
-    targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
-    return event_windows(raw, targets, WINDOW_SECONDS)
+    targets = {stage: target for target, stage in enumerate(preparation.SLEEP_STAGES)}
+    return cutting.event_windows(raw, targets, WINDOW_SECONDS)
 
 
 def _stages(file: Path) -> mne.Annotations:
@@ -197,7 +189,9 @@ def _stages(file: Path) -> mne.Annotations:
     names = [(note or "").strip("\x00 ") for note in notes]
 
     # "undefined" is kept here because it ends the stage before it; event_windows drops it.
-    is_stage = np.array([name in (*SLEEP_STAGES, "undefined") for name in names], dtype=bool)
+    is_stage = np.array(
+        [name in (*preparation.SLEEP_STAGES, "undefined") for name in names], dtype=bool
+    )
     if not is_stage.any():
         raise ValueError(f"it has no stages: {file.stem}.arousal contains no sleep stage.")
     onsets = np.array(samples)[is_stage] / sfreq
@@ -208,5 +202,5 @@ def _stages(file: Path) -> mne.Annotations:
     )
 
 
-RECIPE = Recipe("ysyw", CARD, recordings, prepare, cut)
+RECIPE = recipe.Recipe("ysyw", CARD, recordings, prepare, cut)
 load = RECIPE.load

@@ -25,8 +25,7 @@ from braindecode_pars._common.channel_names import (
     with_types,
 )
 from braindecode_pars._common.checks import check_same_rate, listed
-from braindecode_pars.recordings.cutting import continuous_stretches, usable_stretches
-from braindecode_pars.recordings.preparation import warn_of_other_names
+from braindecode_pars.recordings import cutting, preparation
 from braindecode_pars.recordings.preprocessing import (
     AS_RECORDED,
     AVERAGE,
@@ -98,7 +97,7 @@ def preprocessed_signals(
     """
     old_sfreq = raw.info["sfreq"]
     signals = np.zeros((len(derivations), new_sample(raw.n_times, raw, sfreq)), np.float32)
-    for start, stop in continuous_stretches(raw):
+    for start, stop in cutting.continuous_stretches(raw):
         first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
         if last - first < shortest:
             continue
@@ -335,7 +334,7 @@ def rereferenced(
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels
         return replace(derivation, reference=names)
-    electrodes = [electrode_pair(name)[0] for name in names]
+    electrodes = [electrode_pair(name)[0] for name in reference.split(",")]
     # What a channel with this reference has after its dash, such as M2 in C3-M2; linked ears are LE
     suffix = "AVG" if reference == AVERAGE else electrodes[0] if len(electrodes) == 1 else None
     suffix = "LE" if sorted(electrodes) == ["M1", "M2"] else suffix
@@ -459,7 +458,7 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     >>> found["C3"], found["C4"].flat, found["C4"].clipped > 5
     (HeldTime(flat=3.0, clipped=0.0), 0.0, True)
     """
-    stretches, sfreq = continuous_stretches(raw), float(raw.info["sfreq"])
+    stretches, sfreq = cutting.continuous_stretches(raw), float(raw.info["sfreq"])
     found = {}
     for name in names:
         channel = raw.ch_names.index(name)
@@ -533,7 +532,7 @@ class Prepared:
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
-        for stretch in usable_stretches(self.raw, set(self.channels)):
+        for stretch in cutting.usable_stretches(self.raw, set(self.channels)):
             first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
@@ -622,7 +621,7 @@ def prepare_recording(
             "Rename them with raw.rename_channels if they are the same electrodes."
         )
     if not chs_info:
-        warn_of_other_names(raw.info["chs"])
+        preparation.warn_of_other_names(raw.info["chs"])
     derived = [derivation for derivation, _ in places]
     changed = [rereferenced(each, to_apply.reference, eeg_names, names) for each in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]

@@ -14,16 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.signal import welch
 
-from braindecode_pars._common.channel_names import (
-    NAMED_OTHERWISE,
-    PAIR,
-    UNKNOWN,
-    channel_keys,
-    is_eeg,
-    odd_first,
-    why_no_electrode,
-)
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common import channel_names, checks
 from braindecode_pars.recordings.loading import table_text
 
 log = logging.getLogger(__name__)
@@ -82,9 +73,15 @@ def shared_channels(
     >>> shared_channels(infos, verbose=0)
     (['C3-LE', 'T3-LE'], True)
     """
-    keys = channel_keys(*(info["ch_names"] for info in infos.values()))
+    keys = channel_names.channel_keys(*(info["ch_names"] for info in infos.values()))
     rows = [
-        (i, key, ch["ch_name"], why_no_electrode(ch), is_eeg(ch) and ch["ch_name"] not in bads)
+        (
+            i,
+            key,
+            ch["ch_name"],
+            channel_names.why_no_electrode(ch),
+            channel_names.is_eeg(ch) and ch["ch_name"] not in bads,
+        )
         for i, (info, of_info) in enumerate(zip(infos.values(), keys, strict=True))
         for bads in [info["bads"]]
         for ch, key in zip(info["chs"], of_info, strict=True)
@@ -98,8 +95,8 @@ def shared_channels(
     usual = has.mean(axis=1) >= 0.5
     wanted = channels["why"] == ""
     if not average or not (wanted & usual).any():
-        wanted |= channels["why"] == PAIR
-    unnamed = (channels["why"] == UNKNOWN) & ~channels.index.str.contains("-")
+        wanted |= channels["why"] == channel_names.PAIR
+    unnamed = (channels["why"] == channel_names.UNKNOWN) & ~channels.index.str.contains("-")
     if (wanted & usual).sum() <= (unnamed & usual).sum():
         wanted = has.any(axis=1)
     # Recordings that would cost most channels, and the channels of the others
@@ -118,12 +115,12 @@ def shared_channels(
     n = len(infos)
     some = f"The {n} recordings" if not odd.any() else f"{n - odd.sum()} of {n} recordings"
     text = (
-        f"{some} share {_channels(len(names))}: {listed(names, 20)}"
+        f"{some} share {_channels(len(names))}: {checks.listed(names, 20)}"
         f"{'; their average is the reference' if average else ''}. "
         f"Left out:{told}{_cost(has.loc[wanted, ~odd], [*infos])}"
     )
-    if (wanted & ~shared).any() or (channels["why"] == NAMED_OTHERWISE).any():
-        warn_user(text)
+    if (wanted & ~shared).any() or (channels["why"] == channel_names.NAMED_OTHERWISE).any():
+        checks.warn_user(text)
     elif told and verbose:
         log.info(text)
     return names, not has[~shared].any(axis=None)
@@ -139,7 +136,11 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
     lacking = [f"missing or marked as bad in {n - good}" for good in of_key["good"]]
     of_key["why"] = of_key["why"].where(of_key["why"] != "", lacking)
     groups = [
-        (listed(odd_first(part["name"]), 8), f"in {count} of {n} recordings", reason)
+        (
+            checks.listed(channel_names.odd_first(part["name"]), 8),
+            f"in {count} of {n} recordings",
+            reason,
+        )
         for (count, reason), part in of_key.groupby(["n", "why"], sort=False)
     ]
     return table_text(groups)
@@ -157,7 +158,7 @@ def _cost(has: pd.DataFrame, files: list[str]) -> str:
         return ""
     few = max(gains, key=lambda each: (gains[each], -len(each)))
     names = [files[has.columns[i]] for i in sorted(few)]
-    return f"\nWithout {listed(names, 5)} there were {_channels(gains[few])} more."
+    return f"\nWithout {checks.listed(names, 5)} there were {_channels(gains[few])} more."
 
 
 def _channels(n: int) -> str:
@@ -200,7 +201,7 @@ def mains_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     """
     sfreq, middle = raw.info["sfreq"], raw.n_times // 2
     start, stop = (round(middle + side * _SECONDS / 2 * sfreq) for side in (-1, 1))
-    eeg = [i for i, ch in enumerate(raw.info["chs"]) if is_eeg(ch)]
+    eeg = [i for i, ch in enumerate(raw.info["chs"]) if channel_names.is_eeg(ch)]
     signals = raw.get_data(eeg, max(start, 0), min(stop, raw.n_times), verbose="error")
     freqs, power = welch(signals, sfreq, nperseg=min(round(4 * sfreq), signals.shape[1]))
     power = power[power.min(axis=1) > 0]  # without flat channels
@@ -234,7 +235,7 @@ def warn_of_other_mains(found: Sequence[Mapping[float, float]], mains: float, sf
     for other in MAINS:
         plain = [p.get(other, 0) > _PLAIN and p.get(mains, 0) < _NONE for p in found]
         if other != mains and other < sfreq / 2 and sum(plain) > len(plain) / 2:
-            warn_user(
+            checks.warn_user(
                 f"The spectrum has a peak at {other:g} Hz in {sum(plain)} of {len(plain)} "
                 f"recordings that were looked at, and none at {mains:g} Hz, where the notch filter "
                 f"is. The mains seem to have {other:g} Hz: pass mains={other:g} "

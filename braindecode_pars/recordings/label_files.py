@@ -22,9 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings.cutting import holds_a_window, is_bad, is_gap, omit
-from braindecode_pars.recordings.loading import Recording, read_table
-from braindecode_pars.recordings.search import table_beside
+from braindecode_pars.recordings import cutting, loading, search
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +40,7 @@ Labels: TypeAlias = (
 
 
 @dataclass(frozen=True)
-class LabelledFile(Recording):
+class LabelledFile(loading.Recording):
     """A recording, not yet opened, with labelled stretches, and its subject if they name it."""
 
     stretches: tuple[Stretch, ...] = ()
@@ -109,7 +107,7 @@ def labels_of_files(
             f"labels={where!r} is not the path of a .csv or .tsv file, with the columns file, "
             f"subject and label. A list of labels is [{where!r}]."
         )
-    table = labels if isinstance(labels, pd.DataFrame) else read_table(where, root)
+    table = labels if isinstance(labels, pd.DataFrame) else loading.read_table(where, root)
     table = table.reset_index(drop=True)
     key = next((name for name in ("file", "participant_id", "subject") if name in table), None)
     if key is None or column not in table:
@@ -434,7 +432,7 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
 
 def _events_in(table: Path, *, bad_only: bool = False) -> mne.Annotations:
     """Return the events of a BIDS table, or only those that begin with "BAD"."""
-    events = read_table(table, table.parent)
+    events = loading.read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent and not bad_only:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
@@ -443,8 +441,8 @@ def _events_in(table: Path, *, bad_only: bool = False) -> mne.Annotations:
     events = events.dropna(subset=["trial_type"]).fillna({"onset": "n/a"})  # not to be empty
     texts = [label_text(text) for text in events["trial_type"]]
     if bad_only:
-        events = events[[is_bad(text) for text in texts]]
-        texts = [text for text in texts if is_bad(text)]
+        events = events[[cutting.is_bad(text) for text in texts]]
+        texts = [text for text in texts if cutting.is_bad(text)]
     durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
     return mne.Annotations(times_in(events, "onset", table), durations, texts)
 
@@ -468,7 +466,7 @@ def annotations_of(
             for onset, duration, label in stretches
         ]
         return mne.Annotations(*zip(*rows, strict=True))
-    if table := table_beside(file, "events"):
+    if table := search.table_beside(file, "events"):
         return _events_in(table)
     notes = raw.annotations
     texts = [label_text(text) for text in notes.description]
@@ -495,7 +493,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     """
     long, instant = set(), set()
     for file in files:
-        if table := table_beside(file, "events"):
+        if table := search.table_beside(file, "events"):
             found = _events_in(table)
         else:
             try:  # reading the recording raises the full message
@@ -504,11 +502,11 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
                 continue
         for one in found:
             name = label_text(one["description"])
-            if is_gap(name) or is_bad(name) or name.upper().startswith("EDGE"):
+            if cutting.is_gap(name) or cutting.is_bad(name) or name.upper().startswith("EDGE"):
                 continue
             if one["duration"] == 0:
                 instant.add(name)
-            elif holds_a_window(one["duration"], seconds):
+            elif cutting.holds_a_window(one["duration"], seconds):
                 long.add(name)
     if not long and not instant:
         raise ValueError(
@@ -524,11 +522,11 @@ def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
     Onsets are in seconds from the first sample.
     """
     own = raw.annotations
-    own = own[[is_gap(text) or is_bad(text) for text in own.description]]
+    own = own[[cutting.is_gap(text) or cutting.is_bad(text) for text in own.description]]
     marks = mne.Annotations(
         own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
     )
-    if table := table_beside(file, "events"):
+    if table := search.table_beside(file, "events"):
         bad = _events_in(table, bad_only=True)
         marks.append(bad.onset, bad.duration, bad.description)
     return marks
@@ -575,16 +573,18 @@ def labels_within(
     if not len(found):
         has = listed(sorted(set(texts)), most=5)
         has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
-        omit("recordings", f"no label that was asked for; {has}", 1, 1)
+        cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
         return found
     length, rounding = raw.n_times / raw.info["sfreq"], max(_ROUNDING, 0.5 / raw.info["sfreq"])
     lasts = np.where(found.duration == 0, seconds, found.duration)
     inside = np.minimum(found.onset + lasts, length) - np.maximum(found.onset, 0)
     whole, cut = (np.floor((time + rounding) / seconds) for time in (lasts, inside))
     is_outside = (cut < whole) | (inside <= 0)
-    omit("labels", "all or part of which is outside the recording", is_outside.sum(), len(found))
+    cutting.omit(
+        "labels", "all or part of which is outside the recording", is_outside.sum(), len(found)
+    )
     is_short = (whole < 1) & ~is_outside
-    omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
+    cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
     names = [classes[text] for text in found.description]
     _check_overlaps(found.onset, found.onset + lasts, names, found.duration == 0)
     return mne.Annotations(found.onset, lasts, names)

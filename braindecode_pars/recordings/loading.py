@@ -16,12 +16,9 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import choice, listed, warn_user
+from braindecode_pars._common import checks, tables, training
 from braindecode_pars._common.subjects import in_corpus, subject_key
-from braindecode_pars._common.tables import numbers_of
-from braindecode_pars._common.training import ProgressBar
-from braindecode_pars.recordings.cutting import Omission, collected_omissions, name_classes
-from braindecode_pars.recordings.search import why_unreadable
+from braindecode_pars.recordings import cutting, search
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +119,7 @@ def choose_subjects(
     if absent:
         raise FileNotFoundError(
             f"{where} contains no recording of subject {', '.join(map(str, absent))}; it has "
-            f"{listed(list(map(str, found))) or 'none'}."
+            f"{checks.listed(list(map(str, found))) or 'none'}."
         )
     wanted = set(subjects)
     return [r for r in recordings if r.subject in wanted or r.person in wanted]
@@ -211,13 +208,13 @@ def read_corpus(
     >>> len(windows), windows[0][0].shape, windows.description["subject"][0]
     (6, (2, 2000), 'P01')
     """
-    choice("raise", "warn").check("on_error", on_error)
+    checks.choice("raise", "warn").check("on_error", on_error)
     recordings = list(recordings)
     # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read) for recording in recordings
     )
-    bar = ProgressBar(
+    bar = training.ProgressBar(
         jobs,
         total=len(recordings),
         desc=f"reading {corpus}",
@@ -238,11 +235,11 @@ def read_corpus(
                 f"{each.number} of {each.of} {each.what} {each.why}" for each in omissions
             )
             reason = f"no window left: {why}" if why else "no label as long as a window"
-            omissions = whole[:1] or [Omission("recordings", reason, 1, 1)]
+            omissions = whole[:1] or [cutting.Omission("recordings", reason, 1, 1)]
             lost += [recording.subject] if not omissions[0].is_asked else []
         else:
             windows.set_description(dict(recording.description), overwrite=True)
-            datasets.append(name_classes(windows, classes))
+            datasets.append(cutting.name_classes(windows, classes))
         rows += [(recording.file.name, omission) for omission in omissions]
     # Report what was not used.
     table = _table_of_omissions(rows, len(recordings))
@@ -254,13 +251,13 @@ def read_corpus(
     nothing = [] if expected is None else _nothing_left(datasets, lost, classes, expected)
     if nothing and on_error == "raise":
         raise ValueError(
-            f"Nothing is left of {listed(nothing)}. Correct the labels, pass a shorter window, or "
-            f"choose other subjects or classes (on_error='warn' goes on without).{table}"
+            f"Nothing is left of {checks.listed(nothing)}. Correct the labels, pass a shorter "
+            f"window, or choose other subjects or classes (on_error='warn' goes on without).{table}"
         )
     messages = [skipped_message(failures, len(recordings))] if failures else []
-    messages += [f"Nothing is left of {listed(nothing)}."] if nothing else []
+    messages += [f"Nothing is left of {checks.listed(nothing)}."] if nothing else []
     if messages or (expected is not None and not all(row.is_asked for _, row in rows)):
-        warn_user((" ".join(messages) + table).strip())
+        checks.warn_user((" ".join(messages) + table).strip())
     elif table and verbose:
         log.info(table.strip())
     return BaseConcatDataset(datasets)
@@ -286,14 +283,16 @@ def _nothing_left(
 _MOST_LINES = 12
 
 
-def _table_of_omissions(rows: Iterable[tuple[str, Omission]], n_recordings: int) -> str:
+def _table_of_omissions(rows: Iterable[tuple[str, cutting.Omission]], n_recordings: int) -> str:
     """Return a table of how much is left out, of how much, why, and of which files."""
     columns = ["file", "what", "why", "number", "of", "is_asked"]
     frame = pd.DataFrame([(file, *omission) for file, omission in rows], columns=columns)
     cells = []
     for (what, why), part in frame.groupby(["what", "why"], sort=False):
         of = n_recordings if what == "recordings" else part["of"].sum()
-        cells.append((f"{part['number'].sum()} of {of} {what}", why, listed([*part["file"]], 3)))
+        cells.append(
+            (f"{part['number'].sum()} of {of} {what}", why, checks.listed([*part["file"]], 3))
+        )
     return f"\nLeft out:{table_text(cells)}" if cells else ""
 
 
@@ -308,12 +307,12 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
-) -> tuple[EEGWindowsDataset | None, str | None, list[Omission]]:
+) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.Omission]]:
     """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
-    if problem := why_unreadable(recording.file):
+    if problem := search.why_unreadable(recording.file):
         return None, problem, []
     try:
-        with collected_omissions() as omissions:
+        with cutting.collected_omissions() as omissions:
             windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
         return None, f"{error or type(error).__name__}", []
@@ -356,7 +355,7 @@ def split_subjects(
     >>> sorted(Counter(splits.values()).items())
     [('test', 2), ('train', 6), ('valid', 2)]
     """
-    values = numbers_of("shares", list(shares.values()))
+    values = tables.numbers_of("shares", list(shares.values()))
     if not np.isclose(values.sum(), 1) or values.min() < 0:
         raise ValueError(f"shares must not be negative and must sum to 1, got {dict(shares)}.")
     # Sorted first, so that only the seed determines the order.
@@ -433,7 +432,8 @@ def set_splits(
     if without:
         raise ValueError(
             f"The splits do not name {len(without)} subjects of the data: "
-            f"{listed(sorted(without))}; add them to the splits, or leave them out of the data."
+            f"{checks.listed(sorted(without))}; add them to the splits, or leave them out of "
+            "the data."
         )
     windows_ds.set_description({"split": found}, overwrite=True)
     return windows_ds

@@ -18,23 +18,7 @@ import mne
 import numpy as np
 from mne.io.constants import FIFF
 
-from braindecode_pars._common.channel_names import (
-    electrode_pair,
-    is_eeg,
-    is_eeg_by_type,
-    is_other_kind,
-    match_channels,
-    odd_first,
-)
-from braindecode_pars._common.checks import (
-    Rule,
-    check_parameters,
-    choice,
-    instance,
-    listed,
-    optional,
-    positive,
-)
+from braindecode_pars._common import channel_names, checks
 
 #: References that are no electrodes. MNE tells that a reference was changed, but not to which.
 AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
@@ -46,9 +30,9 @@ def _are_positive(values: Sequence[Any]) -> bool:
 
 
 _RULES = dict(
-    sfreq=optional(positive()),
-    band=optional(
-        Rule(
+    sfreq=checks.optional(checks.positive()),
+    band=checks.optional(
+        checks.Rule(
             "two rising edges in Hz, such as (0.3, None)",
             (tuple,),
             lambda band: (
@@ -58,16 +42,16 @@ _RULES = dict(
             ),
         )
     ),
-    notch=optional(Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
-    reference=optional(instance("a text", str)),
-    scale=optional(positive()),
-    channels=optional(
-        Rule(
+    notch=checks.optional(checks.Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
+    reference=checks.optional(checks.instance("a text", str)),
+    scale=checks.optional(checks.positive()),
+    channels=checks.optional(
+        checks.Rule(
             "a list of names", (tuple,), lambda x: len(x) > 0 and all(isinstance(n, str) for n in x)
         )
     ),
-    window_seconds=optional(positive()),
-    filter=choice("fir", "iir", None),
+    window_seconds=checks.optional(checks.positive()),
+    filter=checks.choice("fir", "iir", None),
 )
 #: Names of the entries, in the order of the description.
 FIELDS = tuple(_RULES)
@@ -132,7 +116,7 @@ class Preprocessing:
         if isinstance(self.reference, str):  # "A1,A2" is "A1, A2"
             names = (name.strip() for name in self.reference.split(","))
             object.__setattr__(self, "reference", ", ".join(names))
-        check_parameters(vars(self), _RULES, "Preprocessing")
+        checks.check_parameters(vars(self), _RULES, "Preprocessing")
 
     @classmethod
     def of(cls, value: Preprocessing | Mapping[str, Any] | None) -> Preprocessing:
@@ -217,7 +201,9 @@ def text_of(name: str, value: Any) -> str:
     if name == "notch":
         return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
     if name in ("channels", "reference"):
-        return listed(odd_first(value.split(", ") if isinstance(value, str) else value))
+        return checks.listed(
+            channel_names.odd_first(value.split(", ") if isinstance(value, str) else value)
+        )
     units = dict(sfreq=" Hz", window_seconds=" s")
     return value if name == "filter" else f"{value:g}{units.get(name, '')}"
 
@@ -415,7 +401,9 @@ def is_same_reference(one: str | None, other: str | None) -> bool:
     """
     if one is None or other is None:
         return one is other
-    first, second = ({electrode_pair(name) for name in each.split(",")} for each in (one, other))
+    first, second = (
+        {channel_names.electrode_pair(name) for name in each.split(",")} for each in (one, other)
+    )
     return first == second
 
 
@@ -427,7 +415,7 @@ def _references_differ(trained: Preprocessing, found: Preprocessing) -> bool:
     # MNE takes bipolar channels for changed, too. Such names tell the reference.
     names = trained.channels or found.channels or (None,)
     return AS_RECORDED in (one, other) and not all(
-        name and electrode_pair(name)[1] for name in names
+        name and channel_names.electrode_pair(name)[1] for name in names
     )
 
 
@@ -483,7 +471,7 @@ def _compare_channels(
     """Return whether electrodes are absent, and whether they are in another order."""
     if trained is None or found is None:
         return False, False
-    places = match_channels(list(trained), list(found))
+    places = channel_names.match_channels(list(trained), list(found))
     present = [place for place in places if place is not None]
     return len(present) < len(places), present != sorted(present)
 
@@ -610,11 +598,13 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
         names = choices[-1].picked if choices else [AVERAGE]
     else:
         averaged = [
-            ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
+            ch
+            for ch in info["chs"]
+            if channel_names.is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
         ]
         names = [ch["ch_name"] for ch in averaged]
-        have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
-        if not choices and have_one_reference and all(map(is_eeg, averaged)):
+        have_one_reference = len({channel_names.electrode_pair(name)[1] for name in names}) <= 1
+        if not choices and have_one_reference and all(map(channel_names.is_eeg, averaged)):
             names = [AVERAGE]
     return ", ".join(names) or None
 
@@ -707,7 +697,9 @@ class Step:
         """Whether the step leaves out EEG channels by their names or numbers."""
         left_out = "ch_names" if self.name == "drop_channels" else "exclude"
         dropped = [one for one in _listed(self.kwargs.get(left_out)) if not _is_kind(one)]
-        are_others = all(isinstance(one, str) and is_other_kind(one) for one in dropped)
+        are_others = all(
+            isinstance(one, str) and channel_names.is_other_kind(one) for one in dropped
+        )
         return not (are_others and all(map(_is_kind, self._picks)))
 
     @property

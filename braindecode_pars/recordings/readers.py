@@ -14,8 +14,7 @@ import mne
 import numpy as np
 import wfdb
 
-from braindecode_pars._common.channel_names import is_other_kind
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common import channel_names, checks
 from braindecode_pars.recordings.search import is_recording, list_files, why_unreadable
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
@@ -215,8 +214,9 @@ def _check_voltages(units: dict[str, str]) -> None:
     if wrong:
         shown = [f"{name} ({unit or 'no unit'})" for name, unit in wrong.items()]
         raise ValueError(
-            f"its signal {listed(shown, most=5)} must be in uV, mV or V to be read as EEG; correct "
-            "the header, or read it with mne.io.read_raw_edf(file, units='uV') and use the Raw."
+            f"its signal {checks.listed(shown, most=5)} must be in uV, mV or V to be read as EEG; "
+            "correct the header, or read it with mne.io.read_raw_edf(file, units='uV') and use the "
+            "Raw."
         )
 
 
@@ -276,7 +276,9 @@ def read_wfdb(
         unit
         for name, unit in zip(read.sig_name, read.units, strict=True)
         if unit not in VOLTS
-        and not (wanted is None and volts and (unit in _OTHER_UNITS or is_other_kind(name)))
+        and not (
+            wanted is None and volts and (unit in _OTHER_UNITS or channel_names.is_other_kind(name))
+        )
     }
     if refused:
         raise ValueError(
@@ -296,7 +298,7 @@ def _mark_other_kinds(
     """Set the type of channels that are not EEG to "misc", by their labels and units."""
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
     eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")] or raw.ch_names
-    others = [name for name in raw.ch_names if is_other_kind(name) or name not in eeg]
+    others = [name for name in raw.ch_names if channel_names.is_other_kind(name) or name not in eeg]
     others += [name for name, unit in (units or {}).items() if unit in _OTHER_UNITS]
     # Where all channels are "misc", it means that nothing is known of them.
     kind = "misc" if set(others) < set(raw.ch_names) else "bio"
@@ -358,7 +360,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
         files = [Path(file) for file in raw.filenames if file is not None]
         edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
         if gaps := [each.name for each in edf if units_and_gaps(each, raw.info["sfreq"])[1]]:
-            warn_user(
+            checks.warn_user(
                 f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
                 "windows may span a gap, and times after it are too early."
             )

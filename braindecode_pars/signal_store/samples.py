@@ -14,8 +14,7 @@ import mne
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import listed
-from braindecode_pars._common.files import checksum_of
+from braindecode_pars._common import checks, files
 from braindecode_pars.recordings.cutting import continuous_stretches, split_at_gaps
 from braindecode_pars.signal_store.index import (
     DTYPES,
@@ -95,7 +94,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
     if bad.any():
         names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
-        raise SkippedError(f"channel {listed(names, 5)} contains NaN or infinite samples.")
+        raise SkippedError(f"channel {checks.listed(names, 5)} contains NaN or infinite samples.")
     n_chans = len(signals)
     stored = np.empty(signals.shape, DTYPES[dtype])
     scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
@@ -307,7 +306,7 @@ def _encoded(
         first_sample=0,
         scale=_shortest(samples.scale),
         offset=_shortest(samples.offset),
-        checksum=checksum_of(samples.stored),
+        checksum=files.checksum_of(samples.stored),
         source=source.state,
         clipped=clipped,
         positions=positions,

@@ -17,21 +17,10 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars._common.channel_names import is_eeg, match_channels, with_types
-from braindecode_pars._common.checks import choice, listed
+from braindecode_pars._common import channel_names, checks, subjects
 from braindecode_pars._common.files import checksum_of, plain
-from braindecode_pars._common.subjects import normalized, subject_of_path
-from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
+from braindecode_pars.recordings import preparation, readers, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
-from braindecode_pars.recordings.readers import read_recording, recordings_below
-from braindecode_pars.recordings.recipe import ContinuousCorpus, LabelledCorpus
-from braindecode_pars.recordings.search import (
-    Subject,
-    check_guessed_subjects,
-    files_beside,
-    subject_finder,
-    why_unreadable,
-)
 from braindecode_pars.signal_store.index import UNLABELED, label_rows
 
 ACCEPTED = (
@@ -70,13 +59,13 @@ class StoredForm:
     reference: str | None = None
 
     def __post_init__(self) -> None:
-        check_filters(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
-        choice("average", None).check("reference", self.reference)
+        preparation.check_filters(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
+        checks.choice("average", None).check("reference", self.reference)
 
     def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
         """Return the channels to keep that a prepared recording lacks."""
         wanted = self.channels or []
-        found = match_channels(wanted, ch_names)
+        found = channel_names.match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
 
     def recorded(
@@ -138,14 +127,18 @@ class StoredForm:
             average of its channels as reference.
         """
         # Pick EEG channels.
-        eeg = [ch["ch_name"] for ch in with_types(raw.info["chs"]) if is_eeg(ch)]
+        eeg = [
+            ch["ch_name"]
+            for ch in channel_names.with_types(raw.info["chs"])
+            if channel_names.is_eeg(ch)
+        ]
         names = [name for name in eeg if name not in raw.info["bads"]]
         if self.channels is not None:
-            found = match_channels(self.channels, names)
+            found = channel_names.match_channels(self.channels, names)
             names = [name for i, name in enumerate(names) if i in found]
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
-            raise ValueError(f"it has no EEG channel{wanted}, only {listed(raw.ch_names)}.")
+            raise ValueError(f"it has no EEG channel{wanted}, only {checks.listed(raw.ch_names)}.")
         if self.reference == "average" and len(names) == 1:
             raise ValueError(f"its only EEG channel, {names[0]}, is zero against the average.")
         signals = raw.get_data(names, verbose="error")
@@ -157,7 +150,9 @@ class StoredForm:
             picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
             raw = mne.io.RawArray(signals, picked, verbose="error")
             sfreq = self.sfreq or sfreq
-            filter_and_resample(raw, sfreq=sfreq, low=self.low, high=self.high, mains=self.mains)
+            preparation.filter_and_resample(
+                raw, sfreq=sfreq, low=self.low, high=self.high, mains=self.mains
+            )
             signals = raw.get_data()
         if self.reference == "average" and finite:
             signals = signals - signals.mean(axis=0)
@@ -226,7 +221,7 @@ class Source:
             raise ValueError(self.problem)
         if self.read is None:
             is_file = isinstance(self.origin, Path)
-            return read_recording(self.origin) if is_file else self.origin, self.labels
+            return readers.read_recording(self.origin) if is_file else self.origin, self.labels
         read = self.read()
         if read is None:
             raise SkippedError("it has no labelled window.")
@@ -241,7 +236,7 @@ def name_without_piece(name: str) -> str:
     return re.sub(r"#\d+$", "", name)
 
 
-def find_sources(recordings: Any, subject: Subject) -> list[Source]:
+def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     """List recordings without reading them.
 
     Parameters
@@ -270,7 +265,7 @@ def find_sources(recordings: Any, subject: Subject) -> list[Source]:
     """
     # A folder of files, corpora, otherwise a dataset.
     if isinstance(recordings, (str, Path)):
-        return _files_of(Path(recordings).expanduser(), subject_finder(subject))
+        return _files_of(Path(recordings).expanduser(), search.subject_finder(subject))
     if subject is not None:
         raise TypeError("subject= is for a folder of files; a dataset has descriptions.")
     corpora = corpora_of(recordings)
@@ -280,12 +275,12 @@ def find_sources(recordings: Any, subject: Subject) -> list[Source]:
                 f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
                 {"corpus": corpus.name, **_plain(recording.description)},
                 _state_of(
-                    files_beside(recording.file)  # new labels are another recording, too
-                    if isinstance(corpus, LabelledCorpus)
+                    search.files_beside(recording.file)  # new labels are another recording, too
+                    if isinstance(corpus, recipe.LabelledCorpus)
                     else _parts_of(recording.file)
                 ),
                 recording.file,
-                why_unreadable(recording.file),
+                search.why_unreadable(recording.file),
                 partial(corpus.read, recording),
             )
             for corpus in corpora
@@ -308,7 +303,7 @@ def find_sources(recordings: Any, subject: Subject) -> list[Source]:
     return sources
 
 
-def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
+def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     """Return the corpora of recipes; an empty list for other recordings.
 
     Raises
@@ -317,7 +312,7 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
         When two corpora have the same name, or only some have labels, or other classes.
     """
     given = recordings if isinstance(recordings, list | tuple) else [recordings]
-    corpora = [corpus for corpus in given if isinstance(corpus, ContinuousCorpus)]
+    corpora = [corpus for corpus in given if isinstance(corpus, recipe.ContinuousCorpus)]
     if len(corpora) < len(given):
         return []
     names = [corpus.name for corpus in corpora]
@@ -336,7 +331,7 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
 
 
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): normalized(plain(value)) for key, value in description.items()}
+    return {str(key): subjects.normalized(plain(value)) for key, value in description.items()}
 
 
 def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
@@ -375,18 +370,18 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file in recordings_below(root):
-        problem, path = why_unreadable(file), file.relative_to(root)
+    for file in readers.recordings_below(root):
+        problem, path = search.why_unreadable(file), file.relative_to(root)
         description, state = {}, {}
         if problem is None:
-            description = {"subject": normalized(plain(subject(path)))}
+            description = {"subject": subjects.normalized(plain(subject(path)))}
             state = _state_of(_parts_of(file))
         sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
-    if subject is subject_of_path:
+    if subject is subjects.subject_of_path:
         paths = [Path(source.name) for source in sources if "subject" in source.description]
-        check_guessed_subjects(root, paths)
+        search.check_guessed_subjects(root, paths)
     return sources
 
 

@@ -16,21 +16,10 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import (
-    Rule,
-    check_parameters,
-    choice,
-    instance,
-    integer,
-    listed,
-)
-from braindecode_pars._common.files import checksum_of
+from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars._common.training import ProgressBar
-from braindecode_pars.recordings.cutting import name_classes
+from braindecode_pars.recordings import cutting, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
-from braindecode_pars.recordings.recipe import HELD_OUT
-from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import (
     DTYPES,
     SAMPLES,
@@ -50,9 +39,9 @@ from braindecode_pars.windows.table import Montage, SignalReader, Windows
 log = logging.getLogger(__name__)
 
 _RULES = dict(
-    dtype=choice("int16", "float32"),
-    on_error=choice("raise", "warn"),
-    n_jobs=Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
+    dtype=checks.choice("int16", "float32"),
+    on_error=checks.choice("raise", "warn"),
+    n_jobs=checks.Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
 )
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
 
@@ -140,7 +129,7 @@ class SignalStore:
         mains: float | None = None,
         channels: Iterable[str] | None = None,
         reference: str | None = None,
-        subject: Subject = None,
+        subject: search.Subject = None,
         shares: Mapping[str, float] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
@@ -240,7 +229,7 @@ class SignalStore:
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
-        check_parameters(dict(reading, dtype=dtype), _RULES)
+        checks.check_parameters(dict(reading, dtype=dtype), _RULES)
         if isinstance(channels, str) or not isinstance(channels, Iterable | None):
             raise TypeError(f"channels is {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
@@ -355,7 +344,7 @@ class SignalStore:
         ]
         lines += [f"share of {name}: {share}" for name, share in sorted(self.shares.items())]
         content = "\n".join(lines).encode() + self._scale.tobytes() + self._offset.tobytes()
-        return checksum_of(content)
+        return files.checksum_of(content)
 
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
         """Return a random crop of each signal; all starts have the same probability.
@@ -381,8 +370,8 @@ class SignalStore:
         ValueError
             When a signal is shorter than the crop. The message names the recording.
         """
-        integer(1).check("n_times", n_times)
-        instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
+        checks.integer(1).check("n_times", n_times)
+        checks.instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
         last_starts = self._length[self._check_signals(signals)] - n_times
         # A signal that is shorter than the crop is named when it is read.
         starts = rng.integers(0, np.maximum(last_starts, 0), endpoint=True)
@@ -413,7 +402,7 @@ class SignalStore:
         signals, starts = self._check_signals(signals), np.asarray(starts)
         if starts.shape != signals.shape or starts.dtype.kind not in "iu":
             raise ValueError(f"starts must be an integer for each of {len(signals)} signals.")
-        integer(1).check("n_times", n_times)
+        checks.integer(1).check("n_times", n_times)
         outside = (starts < 0) | (starts > self._length[signals] - n_times)
         if outside.any():
             i = int(outside.argmax())
@@ -494,9 +483,13 @@ class SignalStore:
         ValueError
             When no recording remains.
         """
-        held_out = [r for r in self._recordings if r.split in HELD_OUT]
+        held_out = [r for r in self._recordings if r.split in recipe.HELD_OUT]
         people = SubjectKeys(r.subject for r in held_out if r.subject is not None)
-        kept = [r for r in self._recordings if r.split not in HELD_OUT and r.subject not in people]
+        kept = [
+            r
+            for r in self._recordings
+            if r.split not in recipe.HELD_OUT and r.subject not in people
+        ]
         n = len(self._recordings)
         if len(kept) == n:
             return self
@@ -512,7 +505,7 @@ class SignalStore:
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
                 f"{self.path} contains no recording of {', '.join(absent)}; it has "
-                f"{listed(list(map(str, self.subjects))) or 'no subjects'}."
+                f"{checks.listed(list(map(str, self.subjects))) or 'no subjects'}."
             )
         return subjects
 
@@ -534,7 +527,7 @@ class SignalStore:
         ValueError
             When all recordings are shorter than a window. The message contains both lengths.
         """
-        integer(1).check("n_times", n_times)
+        checks.integer(1).check("n_times", n_times)
         # At least one recording must be as long as a window.
         longest = max(self._recordings, key=lambda recording: recording.n_times)
         if longest.n_times < n_times:
@@ -610,7 +603,7 @@ class SignalStore:
             if (table := labels.get(recording.name)) is not None:
                 raw = StoredRaw(recording, self.crops, i, self.sfreq)
                 windows = EEGWindowsDataset(raw, table, dict(recording.description))
-                found.append(name_classes(windows, self.classes))
+                found.append(cutting.name_classes(windows, self.classes))
         if not found:
             raise ValueError(
                 f"{self.path} has no labels of these recordings; make it of labelled windows, "
@@ -631,7 +624,7 @@ class SignalStore:
         ValueError
             When samples were altered. The message names the recordings.
         """
-        bar = ProgressBar(
+        bar = training.ProgressBar(
             self._recordings,
             desc=f"checking {self.path.name}",
             unit=" recordings",
@@ -641,10 +634,10 @@ class SignalStore:
         for recording in bar:
             stop = recording.first_sample + recording.n_samples
             stored = self._samples.flat[recording.first_sample : stop]
-            if checksum_of(stored) != recording.checksum:
+            if files.checksum_of(stored) != recording.checksum:
                 altered.append(recording.name)
         if altered:
             raise ValueError(
-                f"{self._samples.file} was altered since these were stored: {listed(altered, 5)}. "
-                "Copy the store again."
+                f"{self._samples.file} was altered since these were stored: "
+                f"{checks.listed(altered, 5)}. Copy the store again."
             )

@@ -14,17 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from braindecode_pars._common.checks import instance, is_same_rate, listed, positive, warn_user
-from braindecode_pars._common.files import (
-    changed_settings,
-    check_may_write,
-    locked,
-    remove_abandoned,
-)
-from braindecode_pars._common.training import ProgressBar
-from braindecode_pars.recordings.loading import skipped_message
-from braindecode_pars.recordings.recipe import without_left_out
-from braindecode_pars.recordings.search import Subject
+from braindecode_pars._common import checks, files, training
+from braindecode_pars.recordings import loading, recipe, search
 from braindecode_pars.signal_store.index import SAMPLES, Index, LabelWriter, is_store
 from braindecode_pars.signal_store.samples import Encoded, Unusable, read_all
 from braindecode_pars.signal_store.sources import (
@@ -53,7 +44,7 @@ _COMMIT_SHARE = 0.05
 def create(
     folder: Path,
     recordings: Any,
-    subject: Subject,
+    subject: search.Subject,
     preparation: StoredForm,
     dtype: str,
     shares: Mapping[str, float],
@@ -70,7 +61,7 @@ def create(
         the store was made with other arguments, or of other recordings; the message names the
         differences.
     """
-    corpora = without_left_out(corpora_of(recordings))
+    corpora = recipe.without_left_out(corpora_of(recordings))
     of_corpora = {corpus.name: dict(corpus.settings) for corpus in corpora}
     given = [name for name, value in asdict(preparation).items() if value is not None]
     if corpora and given:
@@ -82,7 +73,7 @@ def create(
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
     beside = [SAMPLES] if begun else []
-    check_may_write(folder, "a store", is_ours=is_store(folder), beside=beside)
+    files.check_may_write(folder, "a store", is_ours=is_store(folder), beside=beside)
     if is_store(folder):
         Index.read(folder)  # another program may have written a file of this name
     with _open_locked(folder) as file:
@@ -123,12 +114,12 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     TypeError, ValueError
         When a share is not a positive number, or when names differ.
     """
-    instance("a dict of shares by name", Mapping).check("shares", shares)
+    checks.instance("a dict of shares by name", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
         known = ", ".join(corpora) or "no corpora of recipes"
         raise ValueError(f"shares has {', '.join(map(str, shares))}, but the store has {known}.")
     for name, share in shares.items():
-        positive().check(f"The share of {name}", share)
+        checks.positive().check(f"The share of {name}", share)
     return {name: float(share) for name, share in shares.items()}
 
 
@@ -227,7 +218,7 @@ def _store(
     n_pieces = 0
     dtype = index.settings["dtype"]
     with closing(read_all(sources, preparation, dtype, n_jobs)) as results:
-        bar = ProgressBar(
+        bar = training.ProgressBar(
             zip(sources, results, strict=True),
             total=len(sources),
             desc="storing",
@@ -257,9 +248,11 @@ def _store(
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
-        warn_user(f"No stored recording has {', '.join(names)} of channels= as a good EEG channel.")
+        checks.warn_user(
+            f"No stored recording has {', '.join(names)} of channels= as a good EEG channel."
+        )
     if skipped:
-        warn_user(skipped_message(skipped, n_pieces))
+        checks.warn_user(loading.skipped_message(skipped, n_pieces))
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
@@ -269,7 +262,7 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
     if isinstance(piece, Unusable):
         return piece
     index.sfreq = piece.sfreq if index.sfreq is None else index.sfreq
-    if is_same_rate(piece.sfreq, index.sfreq):
+    if checks.is_same_rate(piece.sfreq, index.sfreq):
         return piece
     reason = (
         f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
@@ -281,11 +274,11 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
 def _tell(left_out: list[str], problems: list[tuple[str, str]], level: int) -> None:
     """Log which channels are left out, and warn about problems of the signals, by their kind."""
     if left_out:
-        names = listed(list(dict.fromkeys(left_out)))
+        names = checks.listed(list(dict.fromkeys(left_out)))
         log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", names)
     for kind, text in _WARNINGS.items():
         if found := [what for of, what in problems if of == kind]:
-            warn_user(text.format(listed(found, 20)))
+            checks.warn_user(text.format(checks.listed(found, 20)))
 
 
 @contextmanager
@@ -293,8 +286,8 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
     """Lock the folder and open the flat file for writing."""
     message = f"Another process is writing {folder}; wait until it has finished."
     # Processes that a killed one has started may hold its lock for a moment.
-    with locked(folder, message, wait=2):
-        remove_abandoned(folder, at_once=True)
+    with files.locked(folder, message, wait=2):
+        files.remove_abandoned(folder, at_once=True)
         (folder / SAMPLES).open("ab").close()  # a new one, if there is none
         with open(folder / SAMPLES, "r+b", buffering=0) as file:
             yield file
@@ -308,7 +301,7 @@ def _not_stored(
         {name: value for name, value in each.items() if value not in (None, {})}
         for each in (index.settings, settings)
     )
-    if found := changed_settings(before, now):
+    if found := files.changed_settings(before, now):
         raise ValueError(f"The settings of {folder} differ: {'; '.join(found)}.")
     stored = {name_without_piece(recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}

@@ -18,13 +18,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from braindecode_pars._common.channel_names import (
-    differing_references,
-    is_eeg,
-    match_channels,
-    odd_first,
-)
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common import channel_names, checks
 from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
@@ -57,16 +51,18 @@ def pick_eeg(windows: Windows) -> Windows:
         return windows
     montages = windows.montages
     channels = [(ch, montage) for montage in montages for ch in montage.chs_info or ()]
-    others = [ch["ch_name"] for ch, _ in channels if not is_eeg(ch)]
-    bads = [ch["ch_name"] for ch, m in channels if is_eeg(ch) and ch["ch_name"] in m.bads]
+    others = [ch["ch_name"] for ch, _ in channels if not channel_names.is_eeg(ch)]
+    bads = [
+        ch["ch_name"] for ch, m in channels if channel_names.is_eeg(ch) and ch["ch_name"] in m.bads
+    ]
     picked = [_eeg_of(montage) for montage in montages]
     if others:
-        warn_user(
+        checks.warn_user(
             f"{_channels(others)} not EEG, by type or name, and not used; name them in channels=."
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
-        warn_user(
+        checks.warn_user(
             f"{_channels(bads)} marked as bad in info['bads'] of {n} windows, and not used there. "
             "Interpolate bad channels first, with raw.interpolate_bads(), to keep the montage."
         )
@@ -130,7 +126,7 @@ def pick_for_fit(
         )
     # Channels of the first recording that all recordings have, in the order of the first.
     first = montages[0]
-    found = [match_channels(first.names, montage.names) for montage in montages]
+    found = [channel_names.match_channels(first.names, montage.names) for montage in montages]
     common = [i for i in range(len(first.names)) if all(m[i] is not None for m in found)]
     if sizes != {len(common)}:
         if any_montage and len(sizes) == 1:
@@ -189,8 +185,8 @@ def pick_as_fitted(
         )
     if problem:
         used = sorted({len(fitted) - own.count(None) for own in found})
-        warn_user(
-            f"{problem} The other channels of the fit ({listed([*map(str, used)])} of "
+        checks.warn_user(
+            f"{problem} The other channels of the fit ({checks.listed([*map(str, used)])} of "
             f"{len(fitted)}) are used, or all if there are none."
         )
     montages = windows.montages
@@ -241,7 +237,9 @@ def _eeg_of(montage: Montage) -> Montage:
     """Return the montage with its EEG channels that are not bad."""
     if montage.chs_info is None:
         return montage
-    good = [is_eeg(ch) and ch["ch_name"] not in montage.bads for ch in montage.chs_info]
+    good = [
+        channel_names.is_eeg(ch) and ch["ch_name"] not in montage.bads for ch in montage.chs_info
+    ]
     if not any(good):
         raise ValueError(
             f"There is no EEG channel among {_list(montage.names)} that is not marked as bad. Set "
@@ -259,7 +257,7 @@ def _match_good(
     """
     montages, found = windows.montages, []
     for montage in montages:
-        places = match_channels(wanted, montage.names)
+        places = channel_names.match_channels(wanted, montage.names)
         good = [p is not None and montage.names[p] not in montage.bads for p in places]
         found.append([p if one else None for p, one in zip(places, good, strict=True)])
     pairs = [*zip(montages, found, strict=True)]
@@ -283,8 +281,8 @@ def _warn_of_references(
     pairs = [*zip(montages, found, strict=True)]
     for i, name in enumerate(wanted):
         matched = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
-        if (pair := differing_references([name, *matched])) is not None:
-            warn_user(
+        if (pair := channel_names.differing_references([name, *matched])) is not None:
+            checks.warn_user(
                 f"{pair[1]} is taken for {pair[0]}: another reference, so another signal. Use one "
                 "reference in all recordings."
             )
@@ -292,7 +290,7 @@ def _warn_of_references(
 
 
 def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None:
-    matched = [match_channels(shared, montage.names) for montage in montages]
+    matched = [channel_names.match_channels(shared, montage.names) for montage in montages]
     pairs = zip(montages, matched, strict=True)
     rest = _list([name for m, own in pairs for i, name in enumerate(m.names) if i not in own])
     if not shared:
@@ -300,7 +298,7 @@ def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None
             f"The recordings have no channel in common: {rest} are each in some recordings only. "
             "Pick the same channels in all recordings."
         )
-    warn_user(
+    checks.warn_user(
         f"The recordings have different channels. Only the {len(shared)} common ones are used "
         f"({_list(shared)}); missing in some recordings: {rest}."
     )
@@ -312,7 +310,7 @@ def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
 
 
 def _list(names: Iterable[str]) -> str:
-    return listed(odd_first(names))
+    return checks.listed(channel_names.odd_first(names))
 
 
 def _channels(names: Sequence[str]) -> str:

@@ -191,7 +191,7 @@ def test_signals_are_read_once(tmp_path, monkeypatch):
         read.append(preload)
         return read_recording(file, preload=preload)
 
-    monkeypatch.setattr(folder, "read_recording", counting)
+    monkeypatch.setattr(folder.readers, "read_recording", counting)
     load(tmp_path / "data", [recording(i, SCALP) for i in range(4)])
     assert sorted(read) == [False] * 4 + [True] * 4
 

@@ -21,8 +21,8 @@ from braindecode_pars.recordings.label_files import (
     labels_in_table,
     labels_of_files,
     labels_within,
-    read_table,
 )
+from braindecode_pars.recordings.loading import read_table
 
 
 def test_labels_in_a_table_or_its_path(tmp_path):
