@@ -85,8 +85,7 @@ def quick():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(study_plan, "study_methods", few)
-        for module in (MODULE, study_plan):
-            patch.setattr(module, "own_encoder", quick_encoder)
+        patch.setattr(study_plan, "own_encoder", quick_encoder)
         # Two draws are enough for a test of each difference.
         yield dict(encoders={}, draws=2, n_train_subjects=[2, 4], dataset="simulated", verbose=0)
 
@@ -450,7 +449,7 @@ def test_a_pretraining_that_fails_takes_its_methods_along(quick, monkeypatch):
         return PARSEmbedder(task, pretrain_lr=-1.0)
 
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
-    monkeypatch.setattr(MODULE, "own_encoder", broken)
+    monkeypatch.setattr(study_plan, "own_encoder", broken)
     found = study(simulated(), **quick)
     assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED}
     assert f"without a score: {PARS}" in found.answer
