@@ -72,7 +72,7 @@ def test_the_code_about_the_paper_runs():
 def test_the_tables_of_decisions_can_be_scanned(monkeypatch):
     """Every section on the method has short rows, each with code that exists and a test."""
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from paper_tables import decisions
+    from paper_rows import decisions
 
     page = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
     tables = re.findall(r"\.\. decisions::\n\n((?:   .*\n)+)", page)

@@ -33,8 +33,7 @@ def fitted(sfreq, chs_info=None, channels=None):
         chs_info_=chs_info,
         channels=channels,
         preprocessing_=Preprocessing(),
-        encoder=None,
-        pretext="pars",
+        _has_to_pretrain=True,
     )
 
 
