@@ -56,7 +56,7 @@ def predict_raw(
     raw, name = readers.open_recording(given)
     if raw is not given:  # bad times in the table of BIDS beside a file
         raw.set_annotations(label_files.marks_of(raw, Path(given).expanduser()), verbose="error")
-    recording = prepared_for(clf, raw, name, preprocess=preprocess)
+    recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
     starts = usable_starts(recording, length, overlap)
     if not len(starts):
@@ -245,14 +245,14 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
         return (totals / weights)[:n_rows]
 
 
-def prepared_for(
-    clf: Any, raw: mne.io.BaseRaw, name: str, *, preprocess: bool = True
+def prepare_recording(
+    raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
     """Prepare a recording as those that a model was trained on.
 
     Parts between gaps that are shorter than a window are not prepared.
     """
-    return as_trained.prepare_recording(
+    return as_trained.prepare_as_trained(
         raw,
         name,
         clf.preprocessing_,

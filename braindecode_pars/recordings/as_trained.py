@@ -2,7 +2,7 @@
 
 Channels are computed from those that the recording has, the reference where it can be computed.
 The missing steps follow: resampling and filters, one channel after another, so that no copy of a
-night is made. Flat and clipped samples are found before. :func:`prepare_recording` does all of it.
+night is made. Flat and clipped samples are found before. :func:`prepare_as_trained` does all of it.
 """
 
 from __future__ import annotations
@@ -538,7 +538,7 @@ class Prepared:
         return may
 
 
-def prepare_recording(
+def prepare_as_trained(
     raw: mne.io.BaseRaw,
     name: str,
     trained: Preprocessing,
@@ -582,12 +582,12 @@ def prepare_recording(
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.as_trained import prepare_recording
+    >>> from braindecode_pars.recordings.as_trained import prepare_as_trained
     >>> from braindecode_pars.recordings.preprocessing import Preprocessing
     >>> noise = np.random.default_rng(0).normal(size=(2, 2560))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["T7", "C3"], 256.0, "eeg"), verbose="error")
     >>> wanted = mne.create_info(["C3", "T3", "Oz"], 100.0, "eeg")["chs"]
-    >>> prepared = prepare_recording(raw, "night", Preprocessing(), 100.0, wanted)
+    >>> prepared = prepare_as_trained(raw, "night", Preprocessing(), 100.0, wanted)
     >>> prepared.signals.shape, [each.formula for each in prepared.found], prepared.missing
     ((2, 1000), ['C3', 'T7'], ['Oz'])
     """

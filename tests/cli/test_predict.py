@@ -197,6 +197,7 @@ def test_results_of_which_one_is_missing_are_replaced_only_on_request(results, f
     results.write(frame, results.state())
     (results.path.parent / name).unlink()
     refused(results, "missing")
+    assert not results.finished(overwrite=True)
 
 
 def test_results_that_were_corrected_by_hand_are_kept(results, frame):
@@ -251,6 +252,7 @@ def test_files_of_others_are_never_replaced(results):
     file.parent.mkdir(parents=True)
     file.write_text("of a scorer")
     refused(results, r"a_events\.tsv")
+    assert file.read_text() == "of a scorer"
 
 
 @pytest.mark.parametrize(

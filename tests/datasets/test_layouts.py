@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
-from braindecode_pars.estimators.predict_raw import prepared_for
+from braindecode_pars.estimators.predict_raw import prepare_recording
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.data_check import check_data, check_origin
 from braindecode_pars.recordings.readers import read_recording
@@ -180,7 +180,7 @@ def test_a_model_predicts_other_layouts_with_its_own_average(tmp_path):
 
     assert Model.preprocessing_.reference == ", ".join(SCALP)
     for part, raw in zip(windows.datasets, raws, strict=True):
-        prepared = prepared_for(Model(), raw, "new")
+        prepared = prepare_recording(raw, "new", Model())
         np.testing.assert_allclose(prepared.signals, part.raw.get_data(), rtol=1e-4, atol=1e-9)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from braindecode_pars.estimators.predict_raw import (
     possible_names,
-    prepared_for,
+    prepare_recording,
     recording_findings,
 )
 from braindecode_pars.pretrained import EncoderCard
@@ -36,7 +36,7 @@ def raw_of(names, sfreq=100.0, seconds=100.0, scale=1.0):
 
 def findings_in(raw, clf, *, preprocess=True, **trained):
     clf.preprocessing_ = Preprocessing(**{**KNOWN, **trained})
-    found = recording_findings(prepared_for(clf, raw, "night", preprocess=preprocess), clf)
+    found = recording_findings(prepare_recording(raw, "night", clf, preprocess=preprocess), clf)
     assert json.loads(json.dumps(found)) == found
     return found
 
@@ -86,7 +86,7 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
     clf.preprocessing_ = Preprocessing(**KNOWN)
     raw.info["subject_info"] = None if his_id is None else {"his_id": his_id}
     given = raw if file is None else tmp_path / file
-    recording = prepared_for(clf, raw, "night")
+    recording = prepare_recording(raw, "night", clf)
     caught = pytest.warns(UserWarning, match=f"a subject called {found}:")
     with caught if found else nullcontext():
         findings = recording_findings(recording, clf, possible_names(given, raw))

@@ -10,7 +10,7 @@ import pytest
 
 from braindecode_pars.estimators.predict_raw import (
     grid_average,
-    prepared_for,
+    prepare_recording,
     window_starts,
     windows_from,
 )
@@ -59,7 +59,7 @@ def test_windows_are_views_of_the_signals_with_the_names_of_the_model():
     clf = SimpleNamespace(
         sfreq_=100.0, n_times_=250, chs_info_=model, preprocessing_=Preprocessing()
     )
-    recording = prepared_for(clf, raw, "night")
+    recording = prepare_recording(raw, "night", clf)
     assert [ch["ch_name"] for ch in recording.chs_info] == ["C3", "C4"]
     assert [each.formula for each in recording.found] == ["EEG C3-REF", "EEG C4-REF"]
     assert recording.missing == ["Oz"]
