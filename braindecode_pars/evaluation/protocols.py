@@ -424,7 +424,7 @@ def reproduce(
     verbose: int = 1,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Compare scratch, MAE, MP3, DropPos and PARS on people whom no pretraining has seen.
+    """Compare scratch, MAE, MP3, DropPos and PARS on held-out subjects.
 
     Every other subject, in the order of the names, is in one half. An encoder of each task is
     pretrained on one half without labels, with the same sizes and numbers of steps, and frozen. The

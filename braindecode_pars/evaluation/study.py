@@ -160,7 +160,7 @@ def study(
         Further methods, which take part as simple ones.
     encoders : dict of str to path, name or fitted estimator | None
         Pretrained encoders by the name of their method. None means ``small`` and ``noise`` of the
-        package, and ``pars-sleep``, if it has that, for windows of 20 s or more.
+        package, and ``pars-sleep`` for windows of 20 s or more.
     tasks : sequence of str
         Pretext tasks of the encoders that are pretrained in the study, on the people who are not
         tested. Networks have the encoder of the first.
@@ -223,7 +223,7 @@ def unanswered(check: data_check.DataCheck, dataset: str, out: str | Path | None
 
 
 def run_study(planned: study_plan.Planned, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
-    """Score all methods, control those that are ahead, and answer."""
+    """Score all methods, control the best ones, and answer."""
     place: Any = nullcontext(planned.folder)
     if planned.folder is None:
         place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
@@ -358,7 +358,7 @@ def _doubt(
 ) -> tuple[pd.DataFrame | None, list[str]]:
     """Repeat comparisons on windows that lack one thing each.
 
-    They are those of what is ahead of its untrained twin, and of a simple method that is nearly
+    They are those of what outperforms its untrained twin, and of a simple method that is nearly
     perfect with chance level.
     """
     assert planned.folder is not None

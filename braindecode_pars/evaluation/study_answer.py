@@ -120,8 +120,8 @@ def ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
 def leading(tests: pd.DataFrame) -> tuple[str, set[str]]:
     """Return what pretraining did, and the pretrained methods that an answer may be about.
 
-    They are those that are ahead of their untrained encoder and of the best simple method, or else
-    of the first, or else all.
+    They are those that outperform their untrained encoder and the best simple method, or else those
+    that do the first, or else all.
     """
     helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
     if helped & better:
@@ -178,7 +178,7 @@ def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
     return " ".join(sentences).replace(CENTRED, " (centred by subject)")
 
 
-#: What pretraining did: ahead of both, of the untrained encoder only, or of neither.
+#: What pretraining did: outperform both, the untrained encoder only, or neither.
 _IN_SHORT = {
     "both": "it is ahead of the untrained encoder and of the best simple method",
     "untrained": "it is ahead of the untrained encoder, and not of the best simple method",

@@ -1,4 +1,4 @@
-"""Tasks on a grid of patches: their base classes, and the rivals MAE, MP3 and DropPos."""
+"""Tasks on a grid of patches: their base classes, and the tasks MAE, MP3 and DropPos."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Recipe:
         Function of recordings and of ``exclude`` that separates the recordings of people of other
         corpora; for a corpus that contains them.
     overlap : str
-        Warning when such a corpus is read and nobody is excluded.
+        Warning when such a corpus is read and no subject is excluded.
 
     Examples
     --------

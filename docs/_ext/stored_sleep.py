@@ -54,7 +54,7 @@ def sleep_table(name: str) -> pd.DataFrame:
 
 
 def sleep_tests(name: str) -> pd.DataFrame:
-    """Compare PARS with its rivals; people, draws and pretrainings are random."""
+    """Compare PARS with the other methods; people, draws and pretrainings are random."""
     pars, rivals = ("PARS, frozen", NETWORKS) if name == "networks_deep" else ("PARS", RIVALS)
     tests = {}
     for n, of_n in sleep_scores(name).groupby("n_train_subjects"):

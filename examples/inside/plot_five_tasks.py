@@ -169,8 +169,8 @@ plt.show()
 # default, a token contains the power spectrum of its patch, so that a random encoder already tells
 # much about the stages; seconds of pretraining do not add to this. The ranges of the tasks overlap,
 # and the spread is over three seeds on the same six subjects. The loss does not rank the tasks
-# either: MAE has the lowest loss, by copying, and the lowest kappa. Band power is far ahead of all,
-# because the stages are simulated as frequency bands.
+# either: MAE has the lowest loss, by copying, and the lowest kappa. Band power scores far higher
+# than all, because the stages are simulated as frequency bands.
 #
 # :doc:`/results/index` has the same comparison with more subjects, longer training and fine-tuning.
 

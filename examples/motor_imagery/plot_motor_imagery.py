@@ -90,7 +90,7 @@ scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# ``small`` is ahead of scratch in nine of ten people. :doc:`/results/hands` has two encoders of
+# ``small`` outperforms scratch in nine of ten people. :doc:`/results/hands` has two encoders of
 # PARS with 20 scored subjects and three draws of labelled ones: .59 and .61, and .52 for scratch
 # and band power. Slow voltages, not in that table, have the highest mean here.
 

@@ -47,7 +47,7 @@ plt.show()
 # What it predicts
 # ----------------
 #
-# Shifts in windows of people whom it has not seen. After so short a training most windows are
+# Shifts in windows of held-out people. After so short a training most windows are
 # predicted hardly better than by zeros. Here is the one with the lowest loss, and the median of
 # all windows relative to that of zeros:
 
@@ -68,7 +68,7 @@ plt.show()
 # ---------------------------
 #
 # Stage 3 or stage 4, which are one stage, N3, today: a hard question. Logistic regression on frozen
-# features, of people whom neither the encoder nor the classifier has seen. The untrained encoder
+# features, of people held out from the encoder and the classifier. The untrained encoder
 # has the same size.
 
 methods = {

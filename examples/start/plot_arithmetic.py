@@ -147,10 +147,10 @@ plt.show()
 # left or right fist, where the gain is probably mostly due to slow voltages such as those of
 # the eyes (:doc:`/auto_examples/motor_imagery/plot_motor_imagery`). No gain is established on rest
 # or arithmetic, nor on imagined movement or rest: with twenty draws that of the spectral task is
-# below .01. All weights are fine-tuned here. The encoder ``small``, kept frozen, is ahead of
+# below .01. All weights are fine-tuned here. The encoder ``small``, kept frozen, outperforms
 # scratch on all three real questions (:doc:`/results/few_labels`). All encoders are small, and were
 # pretrained for minutes on 50 people at most; what a large one would do is not known. On simulated
-# nights band power is ahead with many labels, as the stages are made of bands.
+# nights band power scores higher with many labels, as the stages are made of bands.
 # :doc:`/results/index` has all numbers of labelled people, the tests, and the commands.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/arithmetic.png"
