@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
+from braindecode_pars._common import checks
 from braindecode_pars._common.checks import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -196,6 +197,8 @@ def make_methods(
     >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # as large as the encoder
     128
     """
+    for name in ("subject_centering", "smoothing", "equal_sizes"):
+        checks.boolean().check(name, locals()[name])
     names = list(dict.fromkeys(names))
     parameters = PARSClassifier().get_params()
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}

@@ -154,6 +154,7 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     >>> annotations.description.tolist(), annotations.duration.tolist()
     (['W', 'N1'], [60.0, 30.0])
     """
+    checks.boolean().check("merge", merge)
     rows = check_predictions(frame)
     rows = rows[[label is not None for label in rows["label"]]]
     stops = rows["onset"] + rows["duration"]

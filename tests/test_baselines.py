@@ -36,6 +36,12 @@ def test_every_method_by_name():
     assert methods["ShallowFBCSPNet"].network == "ShallowFBCSPNet"
 
 
+@pytest.mark.parametrize("argument", ["subject_centering", "smoothing", "equal_sizes"])
+def test_a_switch_is_no_text(argument):
+    with pytest.raises(TypeError, match=argument):
+        make_methods(["scratch"], **{argument: "no"})
+
+
 def test_all_methods_have_the_same_training_budget():
     names = ["pars", "scratch", "eegnet", "shallow"]
     methods = make_methods(names, finetune_epochs=7, finetune_lr=0.1)

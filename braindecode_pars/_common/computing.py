@@ -1,4 +1,4 @@
-"""One training: its device, its seed, and its net with the step."""
+"""One training: its device, its seed, its net with the step, and the number of parameters."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
-from braindecode_pars.cli.fitting import fit, study
+from braindecode_pars.cli.fitting import fit
+from braindecode_pars.cli.studying import study
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,
@@ -213,7 +214,7 @@ def store(
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
     kept = f"Finished recordings are kept in {path}; run the same command to resume."
     with report_failures(kept):
-        from braindecode_pars.cli.describing import find_corpora, make_store
+        from braindecode_pars.cli.storing import find_corpora, make_store
 
         source: Any = folders[0]
         settings = values(given.pop("settings", None), "--set")

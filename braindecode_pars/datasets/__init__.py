@@ -112,7 +112,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     >>> windows = datasets.load("my-bids", window_seconds=4)  # doctest: +SKIP
     >>> windows = datasets.load("tuab", "tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
     """
-    given = None if path is None or path == Path() else Path(path)
+    given = None if path is None else Path(path)
     source, folder_or_store = str(source), Path(source) if given is None else given
     read: Callable[..., BaseConcatDataset]
     if source in _WITHOUT_FOLDER:

@@ -36,7 +36,7 @@ SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator):
-    """An estimator with an encoder, given or pretrained; PARSClassifier has the parameters."""
+    """An estimator with an encoder, given or pretrained; for its parameters see PARSClassifier."""
 
     # The windows
     sfreq: float | None = None

@@ -55,11 +55,11 @@ EPOCHS, STEPS = 30, 60
 
 
 class FineTuningNet(computing.TrainingNet, NeuralNetClassifier):
-    """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
+    """The training of a network with labels of classes."""
 
 
 class RegressionNet(computing.TrainingNet, NeuralNetRegressor):
-    """A skorch regressor that raises an error on Ctrl-C and when the loss is not finite."""
+    """The training of a network with numbers as labels, which has one output."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return super().get_loss(y_pred[:, 0].to(y_true.dtype), y_true, *args, **kwargs)

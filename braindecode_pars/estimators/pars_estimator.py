@@ -275,7 +275,7 @@ class PARSEstimator(EncoderEstimator):
         self.encoder_card_ = cards.read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
         self.load_report_ = loaded.load_report
-        if "transitions" in described:
+        if "classes" in described:
             self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
@@ -649,7 +649,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
     _kind = model_files.REGRESSOR
 
-    # With scikit-learn's metadata routing, groups that are passed reach the predictions.
+    # scikit-learn's metadata routing may pass groups, which predictions of numbers ignore.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 
@@ -717,9 +717,11 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
         Parameters
         ----------
-        X, groups
+        X : windows
             As in :meth:`PARSClassifier.predict_proba
             <braindecode_pars.PARSClassifier.predict_proba>`.
+        groups : array-like | None
+            Ignored.
 
         Returns
         -------

@@ -25,7 +25,8 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
 
     unlabeled_label: Any
 
-    # With scikit-learn's metadata routing, groups that are passed reach the predictions.
+    # With scikit-learn's metadata routing, groups reach the predictions: FewLabelsClassifier uses
+    # them to centre by subject, and the other classifiers ignore them.
     __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012

@@ -138,6 +138,8 @@ RULES = {
 def check_estimator(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator, before windows are read or a net is trained.
 
+    The folder ``checkpoint_dir`` is created.
+
     Raises
     ------
     TypeError, ValueError

@@ -105,7 +105,8 @@ class FoldStore:
             wanted = as_read(_FORMAT | settings)
             if any(fold != file for fold in file.parent.glob("*.json")):
                 # Datasets and methods of the earlier and of this run, which must agree
-                before = read_json(file)
+                kept = read_json(file) if file.is_file() else {}
+                before = {group: {} for group in _GROWING} | kept
                 grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
                 again = {group: {n: grown[group][n] for n in before[group]} for group in _GROWING}
                 if found := changed_settings(before, {**wanted, **again}):
@@ -309,10 +310,13 @@ class _Walk:
 
 
 def _source_of(thing: Any) -> list[str]:
-    """Return the source of a class or function; of a class that was typed in, of its functions."""
+    """Return the source of a class or function; of what was typed in, the code of its functions."""
     try:
         return [inspect.getsource(thing)]
     except (OSError, TypeError):
+        if isinstance(thing, FunctionType):
+            code = thing.__code__
+            return [code.co_code.hex(), repr(code.co_names), repr(code.co_consts)]
         parts = vars(thing).values() if isinstance(thing, type) else ()
         functions = [part for part in parts if isinstance(part, FunctionType)]
         return [text for function in functions for text in _source_of(function)]

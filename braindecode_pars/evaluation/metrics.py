@@ -349,7 +349,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import summarize
-    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> same = dict(protocol="leave_one_subject_out", dataset="", n_train_subjects=1, seed=0)
     >>> scores = pd.DataFrame([
     ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
     ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
@@ -396,7 +396,7 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import score_table
-    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> same = dict(protocol="leave_one_subject_out", dataset="", n_train_subjects=1, seed=0)
     >>> scores = pd.DataFrame([
     ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
     ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),

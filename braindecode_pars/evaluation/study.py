@@ -202,6 +202,7 @@ def study(
     >>> print(found.answer)  # doctest: +SKIP
     >>> found.report("study.html")  # doctest: +SKIP
     """
+    study_plan.check_study(draws, tasks, out)
     check = data_check.check_data(windows_ds)
     if check.stops:
         return unanswered(check, dataset, out)

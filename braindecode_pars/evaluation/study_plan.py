@@ -175,9 +175,7 @@ def plan_study(
 
     The arguments are those of :func:`~braindecode_pars.evaluation.study`; ``check`` has no stops.
     """
-    checks.integer(2).check("draws", draws)
-    check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
-    folder = study_folder(out)
+    folder = check_study(draws, tasks, out)
     by_subject = check.by_subject
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
     folds = folds_of(corpus, by_subject=by_subject)
@@ -231,6 +229,15 @@ def plan_study(
         )
     named = dict(zip(names, found, strict=True))
     return Planned(windows_ds, corpus, check, folds, named, plan, folder, about)
+
+
+def check_study(draws: int, tasks: Sequence[str], out: str | Path | None) -> Path | None:
+    """Check the arguments of a study before the data are read, and return its folder."""
+    checks.integer(2).check("draws", draws)
+    check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
+    for task in tasks:
+        find_task(task)
+    return study_folder(out)
 
 
 def study_folder(out: str | Path | None) -> Path | None:

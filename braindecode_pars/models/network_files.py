@@ -244,7 +244,7 @@ def network_from_file(
     if config.pop("recenter", None) is not None:
         raise ValueError(
             f"The network in {model.source} subtracts the mean of each subject (recenter="
-            "'subject'), which this version cannot; load it with braindecode_pars 0.2.0."
+            "'subject'), which this version cannot; fit one with EuclideanAlignment instead."
         )
     given, expected = arguments.get("sfreq"), config.get("sfreq")
     checks.check_same_rate(given, expected, "The windows are", f"the model in {model.source}")

@@ -14,15 +14,7 @@ from numpy.typing import ArrayLike
 
 from braindecode_pars._common.checks import check_positive, check_probabilities
 from braindecode_pars._common.tables import PROBABILITY, SMOOTHED_LABEL, numbers_of
-from braindecode_pars.plotting.style import (
-    COLORS,
-    axes_for,
-    draw_legend,
-    remove_frame,
-    time_unit,
-    write_page,
-)
-from braindecode_pars.plotting.training_figures import (
+from braindecode_pars.plotting.class_figures import (
     ClassNames,
     area_styles,
     entries,
@@ -30,6 +22,14 @@ from braindecode_pars.plotting.training_figures import (
     is_unknown,
     label_list,
     names_by_label,
+)
+from braindecode_pars.plotting.style import (
+    COLORS,
+    axes_for,
+    draw_legend,
+    remove_frame,
+    time_unit,
+    write_page,
 )
 from braindecode_pars.predictions import check_predictions, smoothed, to_annotations, top_to_bottom
 

@@ -260,7 +260,9 @@ def fine_tuned_card(
 ) -> EncoderCard:
     """Return the card of an encoder after a fit on labels of further people."""
     subjects = unique_subjects(card.finetune_subjects, *people)
-    return replace(card, sfreq=sfreq, finetune_subjects=subjects)
+    # The number on a shared card is that of the earlier fine-tuning.
+    about = {name: value for name, value in card.about.items() if name != "n_finetune_subjects"}
+    return replace(card, sfreq=sfreq, finetune_subjects=subjects, about=about)
 
 
 def read_card(described: dict[str, Any]) -> EncoderCard:

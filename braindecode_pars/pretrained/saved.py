@@ -490,7 +490,6 @@ def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
         classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
         fitted["classes_"] = classes
         fitted["class_names_"] = names and dict(zip(classes.tolist(), names, strict=True))
-        fitted["transitions_"] = described["transitions"]
     return fitted
 
 

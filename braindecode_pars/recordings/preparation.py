@@ -6,7 +6,7 @@ Channels that are not used are remembered, and counted by kind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import mne
 import numpy as np
@@ -26,16 +26,6 @@ SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
-
-
-class Preparation(TypedDict, total=False):
-    """Arguments of the function ``prepare`` of a recipe."""
-
-    sfreq: float
-    low: float | None
-    high: float | None
-    mains: float | None
-    reference: str | None
 
 
 def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRaw:

@@ -7,6 +7,7 @@ without held-out splits, and without people that another corpus of the same stor
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -35,7 +36,7 @@ _UNLABELED = "unlabeled"
 class Recipe:
     """How a corpus is found, prepared and cut; ``datasets.RECIPES`` has one for each corpus.
 
-    Keyword arguments of the functions are the settings of the recipe. They have defaults.
+    Arguments of the functions with a default are the settings of the recipe.
 
     Attributes
     ----------
@@ -170,7 +171,7 @@ class Recipe:
             raise ValueError(f"{self.card['name']} shares no subjects with others to exclude.")
         if self.cut is not None:
             found = self._with_labels(found, are_requested=subjects is not None)
-        read = self.cut or (lambda one, **given: fixed_windows(self.prepare(one, **given)))
+        read = self.cut or partial(_unlabelled_windows, self.prepare)
         return read_corpus(
             found,
             partial(read, **cutting),
@@ -355,9 +356,17 @@ class Recipe:
         return labelled
 
 
+def _unlabelled_windows(
+    prepare: Callable[..., mne.io.BaseRaw], one: Recording, **given: Any
+) -> Any:
+    return fixed_windows(prepare(one, **given))
+
+
 def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a function of a recipe, with their defaults."""
-    return getattr(function, "__kwdefaults__", None) or {}
+    """Return the arguments of a function of a recipe that have defaults, but for its data."""
+    parameters = inspect.signature(function).parameters.values()
+    given = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {name: value for name, value in given.items() if name != "subjects"}
 
 
 @dataclass(frozen=True)

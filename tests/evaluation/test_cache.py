@@ -89,6 +89,9 @@ def test_settings_can_be_added_but_not_changed(tmp_path):
         FoldStore.open(tmp_path, **SETTINGS | {"methods": {"B": {"C": 5}}})
     with pytest.raises(ValueError, match=r"protocol .*'transfer'.*'compare'"):
         FoldStore.open(tmp_path, **SETTINGS | {"protocol": "transfer"})
+    (tmp_path / "cache/settings.json").write_text("{}")
+    with pytest.raises(ValueError, match="results of other settings"):
+        FoldStore.open(tmp_path, **SETTINGS)
 
 
 def test_file_names_are_readable_and_unique(tmp_path):
@@ -223,6 +226,13 @@ def test_a_description_has_no_memory_addresses():
     inner, again = (describe_estimator(FunctionTransformer(lambda x: lambda: x)) for _ in range(2))
     assert " at 0x" not in json.dumps([describe_estimator(clf), inner])
     assert inner == again != describe_estimator(FunctionTransformer(lambda x: -x))
+
+
+def test_typed_functions_without_a_source_are_told_apart():
+    twice, thrice, again = (
+        describe_estimator(FunctionTransformer(eval(f"lambda x: x * {n}"))) for n in (2, 3, 2)
+    )
+    assert twice == again != thrice
 
 
 @pytest.mark.parametrize("change", ["labels", "subjects", "samples"])

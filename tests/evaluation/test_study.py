@@ -567,6 +567,10 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
     assert "3" in found.answer
     assert len(found.scores) == 0
     assert found.report(tmp_path).is_file()
+    with pytest.raises(ValueError, match="draws"):  # also where there is no answer
+        study(windows, draws=1)
+    with pytest.raises(ValueError, match="parz"):
+        study(windows, tasks=["parz"])
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")

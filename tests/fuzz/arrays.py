@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
+import scipy.sparse
 import torch
 from hypothesis import strategies as st
 from skorch.helper import SliceDataset
 from torch.utils.data import Subset, TensorDataset
 
 from fuzz import small
-from fuzz.outcomes import Case
+from fuzz.outcomes import Case, refused
 
 
 class Labeled(torch.utils.data.Dataset):
@@ -66,6 +70,55 @@ SAME = {
 }
 
 
+def _with(index: tuple, value: float) -> Any:
+    def change(X: np.ndarray) -> np.ndarray:
+        X = X.copy()
+        X[index] = value
+        return X
+
+    return change
+
+
+#: Windows that cannot be used.
+UNUSABLE = {
+    "NaN": _with((3, 1, 7), np.nan),
+    "infinity": _with((0, 0, 0), np.inf),
+    "minus infinity in the last sample": _with((11, 1, 299), -np.inf),
+    "all NaN": lambda X: X * np.nan,
+    "beyond float32": lambda X: X.astype(float) * 1e300,
+    "a masked sample": lambda X: np.ma.masked_where(np.arange(X.size).reshape(X.shape) == 5, X),
+    "complex": lambda X: X + 1j,
+    "complex tensor": lambda X: torch.from_numpy(X + 1j),
+    "booleans": lambda X: X > 0,
+    "objects": lambda X: X.astype(object),
+    "strings": lambda X: X[:, :, :40].astype(str),
+    "bytes": lambda X: X[:, :, :40].astype("S"),
+    "dates": lambda X: X.astype("datetime64[s]"),
+    "a record": lambda X: np.zeros(12, dtype=[("a", "f4", (2, 300))]),
+    "one window without its axis": lambda X: X[0],
+    "one channel": lambda X: X[0, 0],
+    "a number": lambda X: X[0, 0, 0],
+    "four axes": lambda X: X[None],
+    "no channels": lambda X: X[:, :0],
+    "no samples": lambda X: X[:, :, :0],
+    "one sample": lambda X: X[:, :, :1],
+    "less than a patch": lambda X: X[:, :, :99],
+    "None": lambda X: None,
+    "text": lambda X: "windows.npy",
+    "a dict": lambda X: {"X": X},
+    "a set": lambda X: {1, 2, 3},
+    "a generator": lambda X: (window for window in X),
+    "a DataFrame": lambda X: pd.DataFrame(X[:, 0]),
+    "a sparse matrix": lambda X: scipy.sparse.csr_matrix(X[:, 0]),
+    "windows of two lengths": lambda X: [X[0], X[1, :, :200], *X[2:]],
+    "windows of two montages": lambda X: [X[0], X[1, :1], *X[2:]],
+    "windows and None": lambda X: [X[0], None, *X[2:]],
+    "strings in a list": lambda X: ["a", "b"],
+    "a torch module": lambda X: torch.nn.Linear(2, 2),
+    "a class": lambda X: np.ndarray,
+}
+
+
 @st.composite
 def forms(draw):
     """The same windows in another form give the same output, fitted or only predicted."""
@@ -89,6 +142,27 @@ def forms(draw):
         return small.differs(found, small.output(model, X))
 
     return Case(text, act, problem)
+
+
+@st.composite
+def unusable(draw):
+    """Windows that cannot be used are refused in fit and in predict."""
+    name = draw(st.sampled_from(sorted(small.MODELS)))
+    form, seed = draw(st.sampled_from(sorted(UNUSABLE))), draw(st.integers(0, 99))
+    fit = draw(st.booleans())
+    if name in ("network", "band power") and form == "less than a patch":
+        form = "one sample"
+    if name == "band power":
+        fit = False  # it has nothing to learn, so its fit does not read the windows
+
+    def act(folder):
+        given = UNUSABLE[form](small.signals(seed))
+        if fit:
+            return small.make(name, sfreq=small.SFREQ).fit(given, small.LABELS)
+        return small.output(small.fitted(name), given)
+
+    text = f"{name}.{'fit' if fit else 'predict_proba or transform'} of {form}, signals({seed})"
+    return Case(text, act, refused(form))
 
 
 @st.composite
@@ -140,4 +214,4 @@ def integers(draw):
     return Case(f"{name} of {dtype}, seed {seed}", act, problem)
 
 
-cases = st.one_of(forms(), forms(), related(), integers())
+cases = st.one_of(forms(), forms(), unusable(), unusable(), related(), integers())

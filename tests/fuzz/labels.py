@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import torch
 from hypothesis import strategies as st
 
 from fuzz import small
-from fuzz.outcomes import Case
+from fuzz.outcomes import Case, refused
 
 N = 12
 ZERO_ONE = small.LABELS
@@ -46,6 +48,33 @@ WITH_MINUS_ONE = {
     "-1, 0, 1 as objects": (np.arange(N) % 3 - 1).astype(object),
     "-1, 0, 1 in a Series": pd.Series(np.arange(N) % 3 - 1),
 }
+UNUSABLE = {
+    "None": None,
+    "one class": np.zeros(N, int),
+    "too few": ZERO_ONE[:-1],
+    "too many": np.append(ZERO_ONE, 0),
+    "none": [],
+    "continuous": np.linspace(0, 1, N),
+    "continuous objects": np.linspace(0, 1, N).astype(object),
+    "NaN": np.where(ZERO_ONE, np.nan, 0),
+    "None among strings": [None, "a"] * 6,
+    "strings and integers": ["a", 1] * 6,
+    "1 and '1'": [1, "1"] * 6,
+    "1, '1' and 0": [1, "1", 0] * 4,
+    "one-hot": np.eye(2)[ZERO_ONE],
+    "a DataFrame of two columns": pd.DataFrame({"a": ZERO_ONE, "b": ZERO_ONE}),
+    "one label": 1,
+    "text": "left",
+    "a dict": dict(enumerate(ZERO_ONE.tolist())),
+    "lists": [[0], [1, 2]] * 6,
+    "all -1": np.full(N, -1),
+    "-1 and 1": np.where(ZERO_ONE, 1, -1),
+    "-1 and 0": ZERO_ONE - 1,
+    "complex": ZERO_ONE + 1j,
+    "a set": {0, 1},
+    "a generator": (label for label in ZERO_ONE),
+}
+DATES = [datetime.date(2020, 1, 1 + i) for i in ZERO_ONE]
 
 GROUPS = {
     "None": None,
@@ -56,6 +85,16 @@ GROUPS = {
     "tensor": torch.arange(N) // 3,
     "Series": pd.Series(np.arange(N) // 3),
     "one group": np.zeros(N, int),
+}
+BAD_GROUPS = {
+    "too few": np.arange(3),
+    "too many": np.arange(13),
+    "a number": 3,
+    "text": "subject",
+    "NaN": np.where(np.arange(N) < 3, np.nan, 1.0),
+    "None among strings": np.array([None, "a", "b", "c"], dtype=object)[np.arange(N) // 3],
+    "two columns": np.zeros((N, 2)),
+    "lists": [[1]] * N,
 }
 
 
@@ -123,6 +162,24 @@ def minus_one(draw):
 
 
 @st.composite
+def unusable(draw):
+    name, kind = draw(classifiers), draw(st.sampled_from(sorted(UNUSABLE)))
+    return Case(
+        f"{name}.fit(y={kind})", lambda folder: _fit(name, UNUSABLE[kind]), refused(f"y = {kind}")
+    )
+
+
+@st.composite
+def bad_groups(draw):
+    name, kind = draw(classifiers), draw(st.sampled_from(sorted(BAD_GROUPS)))
+    return Case(
+        f"{name}.fit(groups={kind}, validation=0.34)",
+        lambda folder: _fit(name, ZERO_ONE, groups=BAD_GROUPS[kind], validation=0.34),
+        refused(f"groups = {kind}"),
+    )
+
+
+@st.composite
 def scored(draw):
     """``score`` counts windows whose label was predicted; a wrong length is refused."""
     name = draw(classifiers)
@@ -141,4 +198,4 @@ def scored(draw):
     return Case(f"{name}.score(signals({seed}), {n} labels)", act, problem)
 
 
-cases = st.one_of(renamed(), renamed(), minus_one(), scored())
+cases = st.one_of(renamed(), renamed(), minus_one(), unusable(), bad_groups(), scored())

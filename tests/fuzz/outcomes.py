@@ -61,6 +61,11 @@ class Case:
         return self.text
 
 
+def refused(why: str) -> Callable[[Any], str]:
+    """Return the oracle of a call that must not return."""
+    return lambda result: f"accepted: {why}"
+
+
 @dataclass
 class Totals:
     """Number of cases by area and outcome, and the cases that break the promise."""

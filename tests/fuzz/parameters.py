@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining, WarmupCosine
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation import LogBandPower, compare, leave_one_subject_out
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
@@ -156,6 +156,16 @@ def _store(folder, **arguments):
     return store.windows(100)[0]
 
 
+def _protocol(protocol: Callable) -> Callable[..., Any]:
+    def call(folder, **arguments):
+        model = small.make("network")
+        methods = {"a": model, "b": small.make("network", finetune_lr=0.1)}
+        defaults = dict(estimators=methods, windows_ds=small.dataset(2), verbose=0)
+        return protocol(**{**defaults, **arguments})["value"].to_numpy()
+
+    return call
+
+
 #: Name -> (call, arguments that it varies).
 CALLS: dict[str, tuple[Callable[..., Any], list[str]]] = {}
 
@@ -180,6 +190,17 @@ _add("WarmupCosine", _schedule, WarmupCosine)
 _add("Pretraining", _callback, Pretraining)
 _add("RunConfig", _config, RunConfig)
 _add("SignalStore.create", _store, SignalStore.create)
+
+#: Arguments of the protocols -> values that must be refused.
+PROTOCOL = {
+    "estimators": [None, [], {}, "pars", 3, {"a": 3}, {"a": None}, {3: None}],
+    "windows_ds": [None, [], "windows", 3, X],
+    "metrics": ["kapp", ["kapp"], [], [3], 3, [None]],
+    "seeds": [[], ["a"], [0.5], [-1], "0", [None], 3],
+    "test_subjects": [[], [99], ["0"], [[0]]],
+    "n_jobs": ["two", 0.5, 0],
+    "out": [3, 3.5, b"folder", True],
+}
 
 
 @st.composite
@@ -233,4 +254,17 @@ def equal(draw):
     return Case(f"{name}({argument}={other!r} instead of {one!r})", act, problem)
 
 
-cases = st.one_of(wrong(), wrong(), wrong(), equal())
+@st.composite
+def protocols(draw):
+    """Wrong arguments of the protocols."""
+    protocol = draw(st.sampled_from([leave_one_subject_out, compare]))
+    argument = draw(st.sampled_from(sorted(PROTOCOL)))
+    value = draw(st.sampled_from(PROTOCOL[argument]))
+    return Case(
+        f"{protocol.__name__}({argument}={str(value)[:60]})",
+        lambda folder: _protocol(protocol)(folder, **{argument: value}),
+        lambda result: f"{argument}={str(value)[:60]} was accepted",
+    )
+
+
+cases = st.one_of(wrong(), wrong(), wrong(), equal(), protocols())

@@ -16,7 +16,7 @@ from torch.utils.data import Subset
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
 from fuzz import small
-from fuzz.outcomes import FOLDER_PREFIX, Case
+from fuzz.outcomes import FOLDER_PREFIX, Case, refused
 
 models = st.sampled_from(sorted(small.MODELS))
 
@@ -298,7 +298,46 @@ def stores(draw):
     )
 
 
+@st.composite
+def refused_recordings(draw):
+    """What is no dataset of windows is refused."""
+    name = draw(models)
+    kind = draw(
+        st.sampled_from(
+            ["continuous", "a raw", "no recordings", "a path", "a store", "annotations"]
+        )
+    )
+
+    def act(folder):
+        given = {
+            "continuous": lambda: BaseConcatDataset([_raw_dataset()]),
+            "a raw": lambda: small.recording(0),
+            "no recordings": lambda: [],
+            "a path": lambda: folder,
+            "a store": _store,
+            "annotations": lambda: small.recording(0).annotations,
+        }[kind]()
+        if name == "band power":
+            return small.output(small.fitted(name), given)
+        if kind == "a store" and name == "embedder":
+            raise TypeError("not a case: an embedder pretrains on stores") from None
+        return small.make(name).fit(given, None)
+
+    def oracle(result):
+        return refused(kind)(result)
+
+    if kind == "a store" and name == "embedder":
+        kind = "a raw"
+    return Case(f"{name} on {kind}", act, oracle)
+
+
+def _raw_dataset():
+    from braindecode.datasets import RawDataset
+
+    return RawDataset(small.recording(0), {"subject": 0})
+
+
 cases = st.one_of(
     *(roads(), roads(), permuted(), other_channels(), other_channels(), montages()),
-    *(subjects(), stores()),
+    *(subjects(), stores(), refused_recordings()),
 )

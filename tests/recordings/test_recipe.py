@@ -75,6 +75,12 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     assert corpus.read.keywords == dict(sfreq=128)
     with pytest.raises(TypeError, match="Own has no setting seconds; its settings are level"):
         RECIPE.continuous(folder, seconds=1.5)
+
+    def louder(recording, level=1e-3):  # also an argument by position
+        return RECIPE.prepare(recording, level=level)
+
+    corpus = replace(RECIPE, prepare=louder).continuous(folder, level=1e-4)
+    np.testing.assert_allclose(corpus.read(corpus.recordings[0]).get_data().std(), 1e-4, rtol=0.1)
     with pytest.raises(ValueError, match="tmax=4"):  # before a file is opened
         RECIPES["physionet_mi"].labelled(tmp_path / "mi", tmin=5)
 
