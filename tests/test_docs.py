@@ -256,7 +256,7 @@ def test_a_method_without_some_number_of_subjects_has_an_empty_cell(monkeypatch)
 
 def test_differences_at_each_number_of_subjects(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_scores import differences
+    from stored_scores import tests_against
 
     rows = [
         dict(method=method, n_train_subjects=n, subject=subject, seed=seed, value=value)
@@ -268,7 +268,7 @@ def test_differences_at_each_number_of_subjects(monkeypatch):
         for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
-    found = differences(pd.DataFrame(rows).assign(**same), "scratch")
+    found = tests_against(pd.DataFrame(rows).assign(**same), "scratch")
     assert found[["method", "labelled subjects", "ahead in"]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]

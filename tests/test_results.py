@@ -117,9 +117,9 @@ def test_a_missing_encoder_needs_recordings(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
-    from stored_scores import differences, result_scores
+    from stored_scores import result_scores, tests_against
 
-    tests = differences(result_scores(name), "scratch")
+    tests = tests_against(result_scores(name), "scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
     gains = tests[encoders & tests["difference"].str.startswith("+")]
     found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labelled subjects"]]

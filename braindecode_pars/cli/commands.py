@@ -14,9 +14,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from braindecode_pars import runs
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
-from braindecode_pars.cli.fitting import fit
-from braindecode_pars.cli.studying import study
+from braindecode_pars.cli.fitting import fit, study
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,
@@ -27,8 +27,7 @@ from braindecode_pars.cli.terminal import (
     values,
     with_options,
 )
-from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs.config import LAPTOP
+from braindecode_pars.runs.config import LAPTOP, RunConfig
 
 log = logging.getLogger(__name__)
 
@@ -214,14 +213,14 @@ def store(
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
     kept = f"Finished recordings are kept in {path}; run the same command to resume."
     with report_failures(kept):
-        from braindecode_pars.cli.storing import find_corpora, make_store
+        from braindecode_pars.cli import describing
 
         source: Any = folders[0]
         settings = values(given.pop("settings", None), "--set")
         if recipe:
             corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = find_corpora(corpora, exclude or [], settings, labels=labels)
-        make_store(source, path, shares=values(share, "--share") or None, **given)
+            source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
+        describing.make_store(source, path, shares=values(share, "--share") or None, **given)
 
 
 @with_options(_KINDS, run_config, _DEFAULTS)
@@ -257,22 +256,21 @@ def plan(
             "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
         )
     with report_failures():
-        from braindecode_pars.cli.describing import show_plan
-        from braindecode_pars.runs import CorpusSize
-        from braindecode_pars.signal_store import SignalStore
+        from braindecode_pars.cli import describing
 
         config = run_config(given)
         seconds = max(config.lengths)
         if synthetic:
-            size = CorpusSize.of_store(_signals(sfreq))
+            size = runs.CorpusSize.of_store(_signals(sfreq))
         elif corpus is None:
-            size = CorpusSize.of_numbers(
+            size = runs.CorpusSize.of_numbers(
                 n_windows, sfreq=sfreq, window_seconds=seconds, n_chans=n_chans
             )
         else:
-            kept = SignalStore.open(corpus, verbose=0).select(exclude=config.exclude_subjects)
-            size = CorpusSize.of_store(kept.without_held_out(), seconds)
-        show_plan(size, config)
+            kept = describing.SignalStore.open(corpus, verbose=0)
+            kept = kept.select(exclude=config.exclude_subjects)
+            size = runs.CorpusSize.of_store(kept.without_held_out(), seconds)
+        describing.show_plan(size, config)
 
 
 @with_options(_KINDS, run_config, _DEFAULTS)
@@ -314,8 +312,6 @@ def pretrain(
     if sfreq is not None and not synthetic:
         raise typer.BadParameter("--sfreq is for --synthetic; a store has its own sampling rate.")
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
-        from braindecode_pars import runs
-
         config = run_config(given)
         data = _signals(sfreq) if store is None else store
         runs.pretrain(data, out, config, resume=resume)
@@ -432,16 +428,14 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     if audit and name is None:
         raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
     with report_failures():
-        from braindecode_pars.cli.describing import show_card, show_encoders
+        from braindecode_pars.cli import describing
 
         if name is None:
-            show_encoders()
+            describing.show_encoders()
         elif audit:
-            from braindecode_pars.cli.describing import show_audit
-
-            show_audit(name)
+            describing.show_audit(name)
         else:
-            show_card(name)
+            describing.show_card(name)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)

@@ -1,24 +1,167 @@
-"""Behind ``plan`` and ``encoders``: what a run takes, and the cards of packaged encoders."""
+"""Behind ``store``, ``plan`` and ``encoders``: what is stored, what a run takes, and cards."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from rich.filesize import decimal
 
-from braindecode_pars._common import computing, model_files
+from braindecode_pars import datasets, runs
+from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings import cutting, preprocessing
-from braindecode_pars.runs import CorpusSize, RunConfig, plan
+from braindecode_pars.recordings.recipe import without_left_out
+from braindecode_pars.signal_store import SignalStore
+
+#: Recipes of corpora that have the subjects of others.
+_OVERLAPPING = [name for name, one in datasets.RECIPES.items() if one.leave_out]
 
 
-def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
+def find_corpora(
+    folders: Iterable[tuple[str, str]],
+    exclude: list[Path],
+    settings: Mapping[str, Any],
+    *,
+    labels: bool,
+) -> list[Any]:
+    """Find the recordings of recipes, and print who is stored and who is left out.
+
+    Parameters
+    ----------
+    folders : iterable of (str, str)
+        Names of recipes and folders of their corpora.
+    exclude : list of Path
+        Folders of TUAB and TUSZ, whose subjects are left out of TUEG, and text files with a
+        subject in each line, who are left out of every corpus.
+    settings : mapping
+        Settings of recipes, by names such as ``physionet_mi.sfreq``.
+    labels : bool
+        Whether to find the labelled recordings of all splits, instead of those to pretrain on.
+
+    Returns
+    -------
+    list of ContinuousCorpus | list of LabelledCorpus
+        The recordings, which are not opened yet.
+
+    Raises
+    ------
+    ValueError
+        When a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
+        labels.
+    FileNotFoundError
+        When a folder or a file in ``exclude`` does not exist, or a folder has no recording of its
+        recipe.
+    """
+    folders = list(folders)
+    names = [name for name, _ in folders]
+    others = [path for path in exclude if path.is_dir()]
+    _check_recipes(names, others, settings)
+    texts = [path.read_text() for path in exclude if path not in others]
+    lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
+    found: list[Any] = []
+    for name, folder in folders:
+        recipe = datasets.RECIPES[name]
+        if not Path(folder).expanduser().is_dir():
+            raise FileNotFoundError(
+                f"--recipe {name}={Path(folder).expanduser()}: the folder does not exist. Nothing "
+                f"is downloaded; {recipe.card['name']} is at {recipe.card['address']}"
+            )
+        parts = [(key.partition("."), value) for key, value in settings.items()]
+        own = {key: value for (owner, _, key), value in parts if owner == name}
+        excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
+        found.append(
+            recipe.labelled(folder, **own)
+            if labels
+            else recipe.continuous(folder, exclude=excluded, **own)
+        )
+    corpora = found if labels else without_left_out(found)
+
+    # Who is stored, and people in the lists who are in none of the corpora.
+    for corpus in corpora:
+        show(corpus.summary)
+    absent = [] if labels else [x for x in found[0].absent if all(x in c.absent for c in corpora)]
+    if absent:
+        n_listed = len({subject for one in lists for subject in one})
+        show(
+            f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
+            f"{checks.listed(absent)}. If a name is misspelt, its subject is trained on."
+        )
+    return corpora
+
+
+def _check_recipes(names: list[str], folders: list[Path], settings: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in datasets.RECIPES:
+            raise ValueError(f"Unknown recipe {name!r}; known are {', '.join(datasets.RECIPES)}.")
+    for key in settings:
+        if key.partition(".")[0] not in names or "." not in key:
+            raise ValueError(
+                f"--set {key} is of no recipe of this command; write NAME.KEY=VALUE with one of "
+                f"{', '.join(names)}."
+            )
+    if folders and not set(names) & set(_OVERLAPPING):
+        raise ValueError(
+            f"--exclude {folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
+            "subjects of other corpora; pass a text file with a subject in each line."
+        )
+
+
+def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
+    """Store the recordings below a folder, or those of recipes, and print the content.
+
+    Parameters
+    ----------
+    source : Path | list of ContinuousCorpus | list of LabelledCorpus
+        Folder of recordings, or result of :func:`find_corpora`.
+    path : Path
+        Folder of the store.
+    **settings
+        Arguments of ``SignalStore.create``.
+    """
+    with warnings.catch_warnings():
+        # The command lists skipped recordings itself, below.
+        warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
+        finished = SignalStore.create(path, source, **settings)
+    table = finished.recordings
+    hours = table["n_times"].sum() / finished.sfreq / 3600
+    channels = sorted(table["ch_names"].map(len).unique())
+    show(
+        f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} subjects, "
+        f"{hours:.1f} hours, {'-'.join(map(str, dict.fromkeys((channels[0], channels[-1]))))} "
+        f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
+        f"{finished.n_bytes / 1e9:.2f} GB."
+    )
+    if finished.n_labelled_windows:
+        labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
+        show(
+            f"Labelled windows: {finished.n_labelled_windows:,}{labels and f' ({labels})'}; "
+            f"evaluate them with --dataset {finished.path}."
+        )
+    if finished.shares:
+        total = sum(finished.shares.values())
+        mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
+        show(f"Examples of pretraining: {mixture}.")
+    # Subjects, so that the user can see whether they were recognised.
+    subjects = list(map(str, finished.subjects))
+    show(f"Subjects: {checks.listed(subjects, most=12)}.")
+    if finished.skipped:
+        show(f"{len(finished.skipped)} recordings were skipped:")
+    for name, reason in finished.skipped.items():
+        show(f"  {name}: {reason}")
+
+
+# Runs and encoders -------------------------------------------------------------------------------
+
+
+def show_plan(corpus: runs.CorpusSize, config: runs.RunConfig) -> None:
     """Plan a run and print what it takes, one fact a line."""
-    planned = plan(corpus, config)
+    planned = runs.plan(corpus, config)
     hours, days = planned.hours, f" ({planned.hours / 24:,.3g} days)" if planned.hours >= 48 else ""
     time = f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
     time = f"{hours * 60:.2g} min" if hours < 1 else time
@@ -117,7 +260,16 @@ def show_audit(name: str) -> None:
     from braindecode_pars.evaluation import audits  # takes seconds
 
     if not stored:
-        audit = audits.audit_encoder({name: folder}, _sample(card.sfreq))
+        # At the sampling rate of the encoder
+        sample = datasets.mental_arithmetic(window_seconds=AUDIT_SECONDS)
+        for i, recording in enumerate(sample.datasets):
+            raw = recording.raw
+            raw.resample(card.sfreq or raw.info["sfreq"], verbose="error")
+            windows: Any = cutting.fixed_windows(raw, AUDIT_SECONDS)
+            windows.set_description(recording.description)
+            sample.datasets[i] = windows
+        windows = BaseConcatDataset(sample.datasets)
+        audit = audits.audit_encoder({name: folder}, windows)
         title = "The sample in the package, rest and mental arithmetic"
         text = recordings_text(title, audit, AUDIT_SECONDS)
         stored = [dict(recordings=text, table=audits.audit_table(audit))]
@@ -141,15 +293,3 @@ def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
     """Return a line that says on which recordings an audit was measured."""
     numbers = "{n_subjects} people, {n_signals} signals of {n_windows} windows"
     return f"{title}: {numbers.format(**audit.attrs)} of {seconds:g} s"
-
-
-def _sample(sfreq: float | None) -> BaseConcatDataset:
-    """Return the sample of recordings at the sampling rate of an encoder."""
-    sample = mental_arithmetic(window_seconds=AUDIT_SECONDS)
-    for i, recording in enumerate(sample.datasets):
-        raw = recording.raw
-        raw.resample(sfreq or raw.info["sfreq"], verbose="error")
-        windows: Any = cutting.fixed_windows(raw, AUDIT_SECONDS)
-        windows.set_description(recording.description)
-        sample.datasets[i] = windows
-    return BaseConcatDataset(sample.datasets)

@@ -144,7 +144,7 @@ def evaluate(
     out
         Folder for the results, and to resume from.
     """
-    _check_known("protocol", [protocol], PROTOCOLS)
+    _check_choice("protocol", [protocol], PROTOCOLS)
     given_here = given_options(context)
     for each in given_here:
         if not _takes(protocol, each):
@@ -153,8 +153,8 @@ def evaluate(
     needed = REQUIRED.get(protocol)
     if needed is not None and needed not in given_here:
         raise typer.BadParameter(f"{protocol} needs {needed}.")
-    _check_known("grid", [name for name in grid or () if "=" not in name], GRIDS)
-    _check_known("control", control or [], CONTROLS)
+    _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
+    _check_choice("control", control or [], CONTROLS)
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
@@ -163,7 +163,7 @@ def evaluate(
         classifier = report.classifier_settings(
             settings, published=published, dataset=dataset, pretrains=is_ablation
         )
-        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=report.title(dataset))
+        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=datasets.title(dataset))
         methods = {}
         if not is_ablation:
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
@@ -193,7 +193,7 @@ def _takes(protocol: str, option: str) -> bool:
     return option in PROTOCOLS[protocol] or not any(option in own for own in PROTOCOLS.values())
 
 
-def _check_known(what: str, names: list[str], known: Collection[str]) -> None:
+def _check_choice(what: str, names: list[str], choices: Collection[str]) -> None:
     for name in names:
-        if name not in known:
-            raise typer.BadParameter(f"Unknown {what} {name!r}; known are {', '.join(known)}.")
+        if name not in choices:
+            raise typer.BadParameter(f"Unknown {what} {name!r}; known are {', '.join(choices)}.")

@@ -14,20 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
-from matplotlib.axes import Axes
-from sklearn.base import BaseEstimator
 
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
-from braindecode_pars._common import files, model_files
-from braindecode_pars._common.subjects import in_corpus
-from braindecode_pars._common.tables import POOLED, SCORES
+from braindecode_pars._common import files, model_files, subjects, tables
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.evaluation import protocols, splitting
-from braindecode_pars.plotting.style import save_figure as save
-from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.index import is_store
 
-Draw = Callable[..., Axes]
 #: Methods without ``--method``. Those of controls train no network, and many draws take minutes.
 _DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
 _DEFAULT_OF = {
@@ -42,13 +34,11 @@ _FOLDS = 4
 
 def methods_of(
     protocol: str, names: list[str] | None, encoders: list[str] | None, settings: Mapping[str, Any]
-) -> dict[str, BaseEstimator]:
+) -> dict[str, Any]:
     """Return classifiers by method name; controls freeze a given encoder if probe is a method."""
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
-        model_files.model_folder(
-            encoder
-        )  # an unknown name ends the command before methods are built
+        model_files.model_folder(encoder)  # an unknown name ends the command here
     default = _DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT
     if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
         default = tuple(name for name in default if name != "pars")
@@ -87,20 +77,20 @@ def given_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list 
 
     A name may have the corpus in front, as in stores and cards: "tuab:aaaaaaab".
     """
-    known: dict[str, Any] = {}
+    by_text: dict[str, Any] = {}
     for recording in windows.datasets:
         subject = recording.description["subject"]
-        known[str(subject)] = subject
-        known[str(in_corpus(recording.description.get("corpus"), subject))] = subject
-    unknown = [name for name in names or () if name not in known]
+        by_text[str(subject)] = subject
+        by_text[str(subjects.in_corpus(recording.description.get("corpus"), subject))] = subject
+    unknown = [name for name in names or () if name not in by_text]
     if unknown:
-        raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(known)}.")
-    return [known[name] for name in names or ()] or None
+        raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(by_text)}.")
+    return [by_text[name] for name in names or ()] or None
 
 
 def run(
     protocol: str,
-    methods: Mapping[str, BaseEstimator],
+    methods: Mapping[str, Any],
     windows: BaseConcatDataset,
     *,
     out: Path,
@@ -130,7 +120,7 @@ def run(
 
 
 def show_controls(
-    methods: Mapping[str, BaseEstimator],
+    methods: Mapping[str, Any],
     windows: BaseConcatDataset,
     *,
     against: str | None,
@@ -153,7 +143,7 @@ def show_controls(
     show(sentences := evaluation.describe_controls(gains))
     files.replace_file(out / "gains.csv", gains.to_csv(index=False))
     files.replace_file(out / "gains.txt", sentences + "\n")
-    save(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
+    plotting.style.save_figure(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
     show(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
 
 
@@ -162,8 +152,9 @@ def default_against(methods: Iterable[str]) -> str:
     names = {name.removesuffix(baselines.CENTRED): name for name in methods}
     found = [names[name] for name in _AGAINST if name in names]
     if not found:
-        known = ", ".join(names.values())
-        raise ValueError(f"--against is missing: the method to compare with, of {known}.")
+        raise ValueError(
+            f"--against is missing: the method to compare with, of {', '.join(names.values())}."
+        )
     return found[0]
 
 
@@ -199,7 +190,7 @@ def show_ablation(
     # of a single setting as methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     axes.sort(key=lambda name: pd.api.types.is_numeric_dtype(scores[name]))
-    draw: Draw = plotting.subject_dots
+    draw: Callable[..., Any] = plotting.subject_dots
     if len(axes) == 2:
         draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
     _report(scores, out, draw)
@@ -208,15 +199,14 @@ def show_ablation(
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of the paper's table 1, and show their scores over seeds."""
     windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
-    n_encoders, n_fits = (
-        n_halves * len(protocols.PAPER_TASKS),
-        2 * n_halves * (len(protocols.PAPER_TASKS) + 2),
-    )
+    n_tasks = len(protocols.PAPER_TASKS)
+    n_encoders, n_fits = n_halves * n_tasks, 2 * n_halves * (n_tasks + 2)
     show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
     scores = evaluation.reproduce(windows, out, **arguments)
-    by = [name for name in SCORES if name not in ("subject", "value")]
-    means = scores.groupby(by, sort=False)["value"].mean().reset_index().assign(subject=POOLED)
-    table = evaluation.score_table(means, "seeds").droplevel(["dataset", "n_train_subjects"])
+    by = [name for name in tables.SCORES if name not in ("subject", "value")]
+    means = scores.groupby(by, sort=False)["value"].mean().reset_index()
+    pooled = means.assign(subject=tables.POOLED)
+    table = evaluation.score_table(pooled, "seeds").droplevel(["dataset", "n_train_subjects"])
     table["pretraining_loss"] = scores.groupby("method")["pretraining_loss"].mean()
     n = scores["subject"].nunique()
     about = f"mean over {n} held-out subjects, ± SD over seeds; loss relative to chance"
@@ -224,12 +214,14 @@ def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> 
     show(f"Written to {out}: scores.csv, and the encoders in reproduction/.")
 
 
-def _report(scores: pd.DataFrame, out: Path, draw: Draw) -> None:
+def _report(scores: pd.DataFrame, out: Path, draw: Callable[..., Any]) -> None:
     """Show the scores, over seeds if the test subjects are fixed, and draw the first metric."""
-    show_scores(scores, "seeds" if POOLED in scores["subject"].tolist() else "subjects")
+    show_scores(scores, "seeds" if tables.POOLED in scores["subject"].tolist() else "subjects")
     metric = scores["metric"].iloc[0]
     label = "Cohen's kappa" if metric == "kappa" else None
-    save(draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150)
+    plotting.style.save_figure(
+        draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150
+    )
     show(f"Written to {out}: scores.csv, {metric}.png, cache/.")
 
 
@@ -280,7 +272,7 @@ def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> No
 
 
 def show_costs(
-    methods: Mapping[str, BaseEstimator],
+    methods: Mapping[str, Any],
     windows: BaseConcatDataset,
     scores: pd.DataFrame,
     out: Path,
@@ -298,34 +290,27 @@ def show_costs(
     out : Path
         Folder of the results.
     """
-    subjects = windows.description["subject"].astype(str)
-    split = windows.description.get("split", pd.Series("", subjects.index))
+    people = windows.description["subject"].astype(str)
+    split = windows.description.get("split", pd.Series("", people.index))
     # Either one subject is held out at a time, or all test subjects are.
     tested = scores["subject"].astype(str)
-    is_in_turn = POOLED not in tested.to_numpy()
-    is_tested = subjects.isin(tested.iloc[:1] if is_in_turn else tested)
+    is_in_turn = tables.POOLED not in tested.to_numpy()
+    is_tested = people.isin(tested.iloc[:1] if is_in_turn else tested)
     is_tested |= (split == "test") & (not is_in_turn)
     # As in the protocols, fixed validation subjects come beside the training subjects.
     fixed = {name: splitting.validates_by_split(estimator) for name, estimator in methods.items()}
     is_valid = (split == "valid") & ~is_tested & any(fixed.values())
-    chosen = subjects[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
-    tables = []
+    chosen = people[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
+    costs = []
     for name, estimator in methods.items():
-        is_used = (subjects.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
+        is_used = (people.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
-        tables.append(evaluation.cost_table({name: estimator}, BaseConcatDataset(used)))
-    costs = pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
-    written = costs.assign(dataset=scores["dataset"].iloc[0])
+        costs.append(evaluation.cost_table({name: estimator}, BaseConcatDataset(used)))
+    table = pd.concat(costs, ignore_index=True).assign(n_train_subjects=len(chosen))
+    written = table.assign(dataset=scores["dataset"].iloc[0])
     files.replace_file(out / "costs.csv", written.to_csv(index=False))
-    print_frame(costs, "cost of one fit")
+    print_frame(table, "cost of one fit")
     show(f"Written to {out / 'costs.csv'}.")
-
-
-def title(dataset: str) -> str:
-    """Return the name of a corpus in tables and figures."""
-    if (recipe := recipe_of(dataset)) in datasets.RECIPES:
-        return datasets.RECIPES[recipe].card["name"]
-    return Path(dataset).resolve().stem if Path(dataset).exists() else dataset
 
 
 def classifier_settings(
@@ -346,13 +331,6 @@ def classifier_settings(
     """
     settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
     settings.pop("pretext", None)  # is the method's
-    if published and recipe_of(dataset) == "eesm17":
+    if published and datasets.recipe_of(dataset) == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
     return settings | values(options, "--set")
-
-
-def recipe_of(dataset: str) -> str:
-    """Return the recipe of a store that was made of one corpus; another name as it is."""
-    of_store = is_store(dataset)
-    corpora = set(SignalStore.open(dataset, verbose=0).recordings["corpus"]) if of_store else set()
-    return corpora.pop() if len(corpora) == 1 and corpora <= datasets.RECIPES.keys() else dataset

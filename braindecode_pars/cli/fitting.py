@@ -1,30 +1,21 @@
-"""``braindecode-pars fit``: a classifier of own labelled recordings, for ``predict``."""
+"""``fit`` and ``study``: what can be done with own labelled recordings."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import sys
 import time
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from braindecode_pars._common.checks import names_file
-from braindecode_pars.cli.terminal import (
-    JOBS,
-    SETTINGS,
-    print_frame,
-    report_failures,
-    show,
-    values,
-    with_options,
-)
-
-if TYPE_CHECKING:
-    from braindecode.datasets import BaseConcatDataset
-
+from braindecode_pars.cli import terminal
 
 METHODS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint", "scratch")
 
@@ -73,17 +64,17 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
 #: Types of the options of reading, and of training.
 READING: dict[str, Any] = {
     **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
-    **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
+    **dict(n_jobs=terminal.JOBS, classes=Annotated[list[str], typer.Option("--class")]),
     "channels": Annotated[list[str], typer.Option("--channel")],
 }
 _TRAINING: dict[str, Any] = dict(
-    settings=SETTINGS,
+    settings=terminal.SETTINGS,
     random_state=Annotated[int, typer.Option("--seed")],
     device=str,
 )
 
 
-@with_options(READING | _TRAINING, reading_of)
+@terminal.with_options(READING | _TRAINING, reading_of)
 def fit(
     folder: str,
     *,
@@ -133,9 +124,9 @@ def fit(
     method = "few-labels" if few_labels else method or "pars"
     if not few_labels and method not in METHODS and not names_file(method):
         raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
-    with report_failures("Nothing was written."):
+    with terminal.report_failures("Nothing was written."):
         chosen = {name: given.pop(name) for name in _TRAINING if name in given}
-        chosen |= values(chosen.pop("settings", None), "--set")
+        chosen |= terminal.values(chosen.pop("settings", None), "--set")
         _fit(folder, out, encoder, method, reading_of(given), chosen, overwrite=overwrite)
 
 
@@ -150,13 +141,11 @@ def _fit(
     overwrite: bool,
 ) -> None:
     """Read, train, save, and print what was done and what to do next."""
-    from braindecode_pars import FewLabelsClassifier, PARSClassifier, datasets
-    from braindecode_pars._common.model_files import check_may_save, kinds_in
-    from braindecode_pars.baselines import make_methods
-    from braindecode_pars.estimators.windows_estimator import check_estimator
-    from braindecode_pars.signal_store.index import is_store
+    from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, datasets
+    from braindecode_pars._common import model_files
+    from braindecode_pars.estimators import windows_estimator
 
-    is_folder = Path(folder).is_dir() and not is_store(folder)
+    is_folder = Path(folder).is_dir() and not datasets.is_store(folder)
     if not is_folder and "channels" in reading:  # of windows that are cut already
         settings = {**settings, "channels": reading.pop("channels")}
     clf: FewLabelsClassifier | PARSClassifier
@@ -166,12 +155,12 @@ def _fit(
     elif encoder:
         clf = PARSClassifier(encoder=encoder, **arguments)
     else:
-        (clf,) = make_methods([method], **arguments).values()
+        (clf,) = baselines.make_methods([method], **arguments).values()
     # Before hours of reading and training.
-    check_estimator(clf)
+    windows_estimator.check_estimator(clf)
     kind, place = type(clf).__name__, out.expanduser()
-    check_may_save(place, kind)
-    if kinds_in(place) and not overwrite:
+    model_files.check_may_save(place, kind)
+    if model_files.kinds_in(place) and not overwrite:
         raise ValueError(
             f"{out} contains a saved {kind}; pass another folder, or --overwrite to replace it."
         )
@@ -183,12 +172,12 @@ def _fit(
     clf.fit(windows)
     minutes = n_subjects * (time.perf_counter() - began) / 60
     clf.save(out)
-    show(
+    terminal.show(
         f"Written to {out}: a classifier, trained on all of the above. Predict other recordings:\n"
         f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
     )
     if n_subjects == 1:
-        show(
+        terminal.show(
             "All windows are of one subject, so that nothing can tell how good it is on other "
             "people. Label recordings of more people."
         )
@@ -199,7 +188,7 @@ def _fit(
     if method == "few-labels":  # every method is given what this one was
         settings = {name: value for name, value in settings.items() if name != "recenter"}
         settings |= {"subject_centering": True} if clf.recenter_ else {}
-    show(
+    terminal.show(
         "How good it is on people that it has not seen is not known yet: scores of the recordings "
         f"above say nothing about it. Hold out each of the {n_subjects} subjects in turn, in about "
         f"{max(minutes, 1):.0f} min here:\n"
@@ -220,34 +209,155 @@ def as_encoder(encoder: str) -> dict[str, Any]:
     return found if card.sfreq is None else found | {"sfreq": card.sfreq}
 
 
-def _describe(folder: str, windows: BaseConcatDataset) -> int:
+def _describe(folder: str, windows: Any) -> int:
     """Print what was read, and return the number of subjects."""
     import pandas as pd
 
-    from braindecode_pars.evaluation.data_check import check_origin
-    from braindecode_pars.windows.door import as_windows
-    from braindecode_pars.windows.labels import names_of_classes
+    from braindecode_pars.evaluation import data_check
+    from braindecode_pars.windows import door, labels
 
-    read = as_windows(windows)
+    read = door.as_windows(windows)
     table = pd.DataFrame({"class": read.labels, "subject": read.groups})
     n_subjects = table["subject"].nunique()
     n_chans, n_times = windows[0][0].shape
-    show(
+    terminal.show(
         f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; {len(read)} "
         f"windows of {n_times / read.sfreq:g} s, {n_chans} channels at {read.sfreq:g} Hz."
     )
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
-    names = names_of_classes(counts.index.to_numpy(), read.label_names) or {}
-    print_frame(counts.rename(index=names).reset_index())
-    for finding in check_origin(windows):
-        show(f"Warning: {finding.text}")
+    names = labels.names_of_classes(counts.index.to_numpy(), read.label_names) or {}
+    terminal.print_frame(counts.rename(index=names).reset_index())
+    for finding in data_check.check_origin(windows):
+        terminal.show(f"Warning: {finding.text}")
     return n_subjects
 
 
 def _options(name: str, given: Mapping[str, Any]) -> str:
     """Return values as options KEY=VALUE of a shell."""
     texts = {
-        k: v if isinstance(v, str) and values([f"{k}={v}"], name)[k] == v else json.dumps(v)
+        k: v
+        if isinstance(v, str) and terminal.values([f"{k}={v}"], name)[k] == v
+        else json.dumps(v)
         for k, v in given.items()
     }
     return "".join(f"{name} {shlex.quote(f'{key}={text}')} " for key, text in texts.items())
+
+
+@terminal.with_options(READING, reading_of)
+def study(
+    folder: str,
+    *,
+    out: Path,
+    encoder: list[str] | None = None,
+    task: list[str] | None = None,
+    draws: int = 6,
+    plan_only: bool = False,
+    given: dict[str, Any],
+) -> None:
+    """Find out whether pretraining helps on labelled recordings, and write a report.
+
+    An interrupted study goes on with the same command. --class and --channel may be repeated.
+
+    Options
+    -------
+    folder : FOLDER
+        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
+        mental_arithmetic are samples in the package.
+    out : STUDY
+        Folder of the study.
+    encoder : NAME=FOLDER
+        Encoder to compare instead of small and noise.
+    task
+        Pretext task to pretrain with on the people who are not tested. Default: pars and features.
+    draws
+        Draws of labelled people; networks have a quarter of them.
+    plan_only
+        Look, plan and stop.
+    """
+    kept = f"What is finished is kept in {out}; run the same command to go on."
+    with terminal.report_failures(kept):
+        import pandas as pd
+
+        from braindecode_pars import datasets
+        from braindecode_pars.evaluation import data_check, study_plan, study_report
+        from braindecode_pars.evaluation.study import run_study, unanswered
+
+        tasks = task or study_plan.TASKS
+        study_plan.check_study(draws, tasks, out)
+        reading = reading_of(given)
+        encoders = dict(terminal.pairs(encoder, "--encoder", "NAME=FOLDER")) or None
+        if Path(folder).is_dir() and not datasets.is_store(folder):
+            first = next(iter((encoders or {"small": "small"}).values()))
+            # What cannot be used is left out, and listed in the report.
+            reading = {"on_error": "warn"} | as_encoder(first) | reading
+        else:
+            reading.pop("n_jobs", None)  # what is stored is not read in parallel
+        with warnings.catch_warnings(record=True) as caught:
+            windows = datasets.load(folder, **reading)
+        for each in caught:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        terminal.show("Looking at the recordings, and timing each method on a few windows.")
+        name = datasets.title(folder).replace("_", " ")
+        check = data_check.check_data(windows)
+        about = dict(
+            command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
+            warnings=[str(each.message) for each in caught],
+        )
+        terminal.print_frame(pd.DataFrame(check.facts.items()), "found", 2, header=False)
+        if len(check.classes):
+            terminal.print_frame(check.classes)
+        for finding in check.findings:
+            terminal.show(f"{finding.kind.capitalize()}: {finding.text}")
+        if check.stops:
+            found = replace(unanswered(check, name, out), about=about)
+            terminal.show(f"{found.answer}\nWritten to {found.report(out)}.")
+            return
+        compared: dict[str, Any] = dict(encoders=encoders, tasks=tasks, draws=draws)
+        planned = study_plan.plan_study(windows, check, dataset=name, out=out, **compared)
+        short = study_report.short_name
+        _show_plan(planned, planned.plan.assign(method=planned.plan["method"].map(short)))
+        if plan_only:
+            terminal.show("Nothing was run. Leave --plan-only out to run it.")
+            return
+        planned = replace(planned, about=planned.about | about)
+        found = run_study(planned, n_jobs=given.get("n_jobs"))
+        if len(found.scores):
+            levels = found.levels.assign(mean=found.levels["mean"].map("{:.3f}".format))
+            order = found.plan["method"][found.plan["left_out"] == ""]
+            wide = levels.pivot(index="method", columns="n_train_subjects", values="mean")
+            shown = wide.loc[order].fillna("").rename(short).add_suffix(" people").reset_index()
+            metric = found.metric.replace("_", " ")
+            terminal.print_frame(shown, f"mean {metric} by number of labelled people")
+        if found.people is not None:
+            people = found.people.assign(method=found.people["method"].map(short))
+            terminal.print_frame(people, "by person")
+        _show_left_out(found.plan.assign(method=found.plan["method"].map(short)))
+        terminal.show("\n".join([f"\n{found.answer}", *found.doubts]))
+        terminal.show(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
+        if found.about.get("model"):
+            terminal.show(
+                f"{found.about['model']}, trained on all labelled people, predicts others:\n"
+                f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
+                "--out predictions"
+            )
+
+
+def _show_plan(planned: Any, table: Any) -> None:
+    runs = table[table["left_out"] == ""].drop(columns=["given", "left_out"])
+    runs = runs.assign(
+        people=[", ".join(map(str, people)) for people in runs["people"]],
+        minutes=["< 0.1" if m < 0.1 else f"{m:.1f}".replace("nan", "-") for m in runs["minutes"]],
+    )
+    terminal.print_frame(runs, "plan", 2)
+    _show_left_out(table)
+    for sentence in planned.about["left_out"]:
+        terminal.show(sentence)
+    terminal.show(
+        f"About {table['minutes'].sum():.0f} minutes here, and the controls. Gains of "
+        f"{planned.detectable:.3f} can be found if scores vary as in rest or arithmetic."
+    )
+
+
+def _show_left_out(table: Any) -> None:
+    for _, row in table[table["left_out"] != ""].iterrows():
+        terminal.show(f"Left out: {row['method']}: {row['left_out'].rstrip('.')}.")

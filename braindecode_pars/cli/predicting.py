@@ -17,30 +17,16 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, __version__, plotting
-from braindecode_pars._common import checks, model_files, subjects, tables, training
-from braindecode_pars._common.files import (
-    as_read,
-    changed_settings,
-    check_may_write,
-    checksum_of_file,
-    locked,
-    plain,
-    read_checked,
-    replace_file,
-    write_checked,
-    written_aside,
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    __version__,
+    plotting,
+    predictions,
 )
+from braindecode_pars._common import checks, files, model_files, subjects, tables, training
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.estimators.predict_raw import check_transitions
-from braindecode_pars.plotting.style import save_figure
-from braindecode_pars.predictions import (
-    are_stages,
-    has_bids_entities,
-    sleep_statistics,
-    smoothed,
-    to_bids_events,
-)
 from braindecode_pars.recordings import readers, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
@@ -82,7 +68,7 @@ def predict_recordings(
     if options["smooth"]:
         check_transitions(clf)
     weights = model_files.model_folder(model) / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
-    settings = dict(model=checksum_of_file(weights), **options, version=__version__)
+    settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
@@ -95,7 +81,7 @@ def predict_recordings(
         finally:  # also after Ctrl-C
             bar.close()
             table = summary_table(out, problems)
-            replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
+            files.replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
     show_summary(table)
     if kept := len(found) - len(todo):
         show(f"{kept} of {len(found)} recordings had been predicted before.")
@@ -161,10 +147,12 @@ def prediction_folder(folder: Path) -> Iterator[None]:
         When it cannot be written, or another process writes into it.
     """
     mark = folder / _MARK
-    check_may_write(folder, "predictions", is_ours=_content(mark) is not None)
-    with locked(folder, f"{folder} is used by another process; wait, or pass another folder."):
+    files.check_may_write(folder, "predictions", is_ours=_content(mark) is not None)
+    with files.locked(
+        folder, f"{folder} is used by another process; wait, or pass another folder."
+    ):
         if not mark.exists():
-            write_checked(mark, {"command": "braindecode-pars predict"})
+            files.write_checked(mark, {"command": "braindecode-pars predict"})
         yield
 
 
@@ -200,7 +188,7 @@ class Results:
         name = self.path.name
         # Events are a derivative of BIDS if the recording has such a name.
         stem = re.sub(r"_(i?eeg|meg)$", "", name)
-        if has_bids_entities(stem):
+        if predictions.has_bids_entities(stem):
             stem = f"{stem}_desc-predicted"
         else:
             stem = f"of-{name}" if name.startswith("sub-") else name
@@ -231,16 +219,14 @@ class Results:
         if record is not None and "row" not in record:  # killed while the files were moved
             return False
         is_whole = record is not None and len(there) == len(self.files)
-        changes = changed_settings(record.get("of", {}), state) if record else []
+        changes = files.changed_settings(record.get("of", {}), state) if record else []
         if is_whole and not changes:
             return True
         if there and not overwrite:
-            known = f"of {record['recording']}" if record else "of an unknown recording"
-            why = (
-                checks.listed(changes, most=3) or "its record or one of its other files is missing"
-            )
+            of = record["recording"] if record else "an unknown recording"
+            why = checks.listed(changes, most=3) or "its record or another of its files is missing"
             raise ValueError(
-                f"{there[0]} exists and is {known}, predicted otherwise ({why}); pass another "
+                f"{there[0]} exists and is of {of}, predicted otherwise ({why}); pass another "
                 "folder, or --overwrite to replace it."
             )
         return False
@@ -248,8 +234,8 @@ class Results:
     def state(self) -> dict[str, Any]:
         """Return all that the results depend on: settings, and sizes and times of the files."""
         states = {file.name: file.stat() for file in search.files_beside(self.recording)}
-        files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
-        return as_read({**self.settings, "files": files})
+        sizes = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
+        return files.as_read({**self.settings, "files": sizes})
 
     def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
         """Write all results of predictions, or none.
@@ -264,36 +250,36 @@ class Results:
             :meth:`state` before the recording was read. If it is copied meanwhile, the results are
             then those of an earlier state, and not finished.
         """
-        with written_aside(self.path.parent) as aside:
+        with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}
             frame.round(6).to_csv(new["table"], index=False)
-            to_bids_events(_final(frame), new["events"])
+            predictions.to_bids_events(_final(frame), new["events"])
             _draw(_final(frame), new["figure"])
             plotting.night_page(frame, new["page"])
             record = {"recording": str(self.recording), "of": state}
             findings = frame.attrs.get("findings", {})
-            write_checked(
+            files.write_checked(
                 new["record"], {**record, "findings": findings, "row": summary_row(frame)}
             )
             # If the process is killed while files are moved, this record tells whose they are.
-            write_checked(self.files["record"], record)
+            files.write_checked(self.files["record"], record)
 
 
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the smoothed predictions where there are any, else the predictions."""
-    return smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
+    return predictions.smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
 
 
 def _draw(frame: pd.DataFrame, file: Path) -> None:
     axes = plotting.hypnodensity(frame)
     axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
-    save_figure(axes[0], file, dpi=120)
+    plotting.style.save_figure(axes[0], file, dpi=120)
 
 
 def _content(record: Path) -> dict[str, Any] | None:
     """Return the content of a record; None if there is none, or it is damaged."""
     try:
-        return read_checked(record)
+        return files.read_checked(record)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
@@ -324,11 +310,11 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
         "windows": len(frame),
         "windows_not_predicted": int(frame["label"].isna().sum()),
         **{f"{_MINUTES}{name}": float(minutes.get(name, 0)) for name in classes},
-        **(sleep_statistics(frame) if are_stages(classes) else {}),
+        **(predictions.sleep_statistics(frame) if predictions.are_stages(classes) else {}),
         "n_findings": len(findings),
         "findings": ", ".join(findings),
     }
-    return {name: plain(value) for name, value in row.items()}
+    return {name: files.plain(value) for name, value in row.items()}
 
 
 def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
@@ -387,11 +373,13 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
         alone = {path: Path(subjects.without_ending(path.name))}
-        files = readers.recordings_below(path) if path.is_dir() else []
-        if path.is_dir() and not files:
+        found_here = readers.recordings_below(path) if path.is_dir() else []
+        if path.is_dir() and not found_here:
             ends = ", ".join(readers.ENDINGS)
             raise ValueError(f"{path} contains no recording; expected files that end with {ends}.")
-        below = {f: f.relative_to(path).with_name(subjects.without_ending(f.name)) for f in files}
+        below = {
+            f: f.relative_to(path).with_name(subjects.without_ending(f.name)) for f in found_here
+        }
         for file, target in (below or alone).items():
             found.setdefault(file.absolute(), target)
     seen: dict[Path, Path] = {}

@@ -11,7 +11,6 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -79,9 +78,9 @@ JOBS = Annotated[int, typer.Option("--jobs")]
 
 
 def with_options(
-    kinds: Mapping[str, Any] = MappingProxyType({}),
+    kinds: Mapping[str, Any] | None = None,
     source: Callable[..., Any] | None = None,
-    defaults: Mapping[str, str] = MappingProxyType({}),
+    defaults: Mapping[str, str] | None = None,
 ) -> Callable[[Command], Command]:
     """Make a command of a function; the help of arguments and options is in its docstring.
 
@@ -91,11 +90,11 @@ def with_options(
 
     Parameters
     ----------
-    kinds : mapping of str to type
+    kinds : mapping of str to type | None
         Types of further options that are no text.
     source : callable | None
         Function whose docstring has further options too.
-    defaults : mapping of str to str
+    defaults : mapping of str to str | None
         Default values of further options, to be shown.
     """
 
@@ -106,8 +105,8 @@ def with_options(
         further = [name for name in texts if name not in own]
         parameters = [parameter for parameter in own.values() if parameter.name != "given"]
         for name in further:
-            hints[name] = kinds.get(name, str)
-            texts[name]["show_default"] = defaults.get(name, False)
+            hints[name] = (kinds or {}).get(name, str)
+            texts[name]["show_default"] = (defaults or {}).get(name, False)
             parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None))
 
         @functools.wraps(command)

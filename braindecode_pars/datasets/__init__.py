@@ -151,3 +151,17 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
 def _labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
     return SignalStore.open(path).select(subjects).labelled_windows()
+
+
+def recipe_of(source: str) -> str:
+    """Return the recipe of a store that was made of one corpus; another source as it is."""
+    of_store = is_store(source)
+    corpora = set(SignalStore.open(source, verbose=0).recordings["corpus"]) if of_store else set()
+    return corpora.pop() if len(corpora) == 1 and corpora <= RECIPES.keys() else source
+
+
+def title(source: str) -> str:
+    """Return the name of a source in tables and figures."""
+    if (recipe := recipe_of(source)) in RECIPES:
+        return RECIPES[recipe].card["name"]
+    return Path(source).resolve().stem if Path(source).exists() else source

@@ -15,14 +15,11 @@ from typing import Any
 
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, files, tables, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
-from braindecode_pars.estimators.encoder_start import encoder_start
+from braindecode_pars.estimators import embedder, encoder_start, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
-from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
 
 #: Number of validation subjects that the paper scores its ablations on.
 N_VALIDATION = 200
@@ -42,7 +39,7 @@ GRIDS: dict[str, dict[str, Any]] = {
 
 def ablation(
     estimator: BaseEstimator,
-    windows_ds: Dataset,
+    windows_ds: Any,
     grid: Mapping[str, Any],
     *,
     cv: Any = None,
@@ -141,14 +138,9 @@ def ablation(
     """
     # Check the arguments before anything is trained.
     named = settings_of(grid)
-    check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
+    splitting.check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
     checks.optional(checks.integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
-
-    def split(corpus: Corpus) -> splitting.Split:
-        if cv is None and test_subjects is None:
-            return _default_split(corpus, estimators)
-        return splitting.split_by(cv, corpus, test_subjects)
 
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
@@ -156,7 +148,7 @@ def ablation(
         "ablation",
         estimators,
         {dataset: windows_ds},
-        split,
+        partial(_split, cv=cv, test_subjects=test_subjects, estimators=estimators),
         protocols.Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
         None if n_train_subjects is None else [n_train_subjects],
         varied={
@@ -167,11 +159,18 @@ def ablation(
     )
 
 
-def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> splitting.Split:
-    """Test on the validation subjects, at most 200 of them; without any, on the test subjects."""
+def _split(
+    corpus: splitting.Corpus,
+    cv: Any,
+    test_subjects: Sequence | None,
+    estimators: Mapping[str, BaseEstimator],
+) -> splitting.Split:
+    """Test on the validation subjects, at most 200 of them, where nothing else is asked for."""
+    if cv is not None or test_subjects is not None:
+        return splitting.split_by(cv, corpus, test_subjects)
     is_valid = corpus.splits == "valid"
     labeled = corpus.subjects_of(is_valid & corpus.labeled)
-    if not labeled:
+    if not labeled:  # a corpus without validation subjects is tested on its test subjects
         return splitting.given_split(corpus)
     for name, estimator in estimators.items():
         if splitting.validates_by_split(estimator):
@@ -179,9 +178,11 @@ def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> s
                 f"{name} has validation='split', but split 'valid' is what an ablation tests on; "
                 "pass test_subjects, or a share such as validation=0.2."
             )
-    tested = in_order(splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
+    drawn = splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0)
     # Validation subjects that were not drawn are not trained on either.
-    return splitting.given_split(corpus, tested, left_out=corpus.subjects_of(is_valid))
+    return splitting.given_split(
+        corpus, splitting.in_order(drawn), left_out=corpus.subjects_of(is_valid)
+    )
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -259,12 +260,12 @@ def pretrains(estimator: BaseEstimator) -> bool:
 
 
 def share_encoders(
-    folds: Sequence[Fold],
-    corpora: Mapping[str, Corpus],
+    folds: Sequence[splitting.Fold],
+    corpora: Mapping[str, splitting.Corpus],
     store: cache.FoldStore | None,
     *,
     verbose: int = 1,
-) -> list[Fold]:
+) -> list[splitting.Fold]:
     """Pretrain one encoder for each method and set of test subjects, and give it to its folds.
 
     Parameters
@@ -295,7 +296,7 @@ def share_encoders(
     # A task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
-            start = encoder_start(unfitted, corpora[fold.dataset].X)
+            start = encoder_start.encoder_start(unfitted, corpora[fold.dataset].X)
             start.make_task(PatchEncoder(**start.sizes))
     shared = list(folds)
     for group in training.ProgressBar(
@@ -311,7 +312,7 @@ def share_encoders(
     return shared
 
 
-def _encoder(fold: Fold, corpus: Corpus, store: cache.FoldStore | None) -> Any:
+def _encoder(fold: splitting.Fold, corpus: splitting.Corpus, store: cache.FoldStore | None) -> Any:
     """Return the encoder of a fold, saved or pretrained."""
     folder = None if store is None else store.encoder_of(fold)
     if folder is not None and folder.is_dir():
@@ -320,5 +321,5 @@ def _encoder(fold: Fold, corpus: Corpus, store: cache.FoldStore | None) -> Any:
             return str(folder)
     if not len(fold.pretrain):
         raise ValueError("There is no window to pretrain on; all are of split 'test'.")
-    fitted = cache.with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
+    fitted = splitting.with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
     return fitted if folder is None else str(fitted.save(folder))

@@ -7,7 +7,6 @@ over time. They are tested on other subjects than those they were fitted on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +18,12 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroup
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars._common import checks, computing
-from braindecode_pars._common.subjects import in_corpus
+from braindecode_pars._common import checks, computing, subjects
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSEmbedder, linear_probe, window_features
-from braindecode_pars.evaluation.splitting import leak_sentences, seen_before
+from braindecode_pars.evaluation import folds
 from braindecode_pars.pretext.features import BANDS
-from braindecode_pars.windows import door, picking
-from braindecode_pars.windows.table import Montage, Windows, is_name
+from braindecode_pars.windows import Windows, door, picking, table
 
 #: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
 PROPERTIES = {
@@ -222,16 +219,17 @@ def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
     if len(set(windows.column("subject").tolist())) < 2:
         raise ValueError("All windows are of one subject; an audit needs two, to hold out one.")
     samples, chosen = [], []
-    for window in chain.from_iterable(windows.batches(64)):
-        chosen.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
-        samples.append(window[chosen[-1]])
+    for batch in windows.batches(64):
+        for window in batch:
+            chosen.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
+            samples.append(window[chosen[-1]])
     of_window = np.repeat(np.arange(len(windows)), list(map(len, chosen)))
     channels = np.concatenate(chosen)
     if windows.chs_info:
         channels = np.array([ch["ch_name"] for ch in windows.chs_info])[channels]
     # A channel without a name: names would be matched with those of the other rows.
     signals = windows.take(of_window)
-    signals = signals.with_montages([Montage() for _ in signals.montages])
+    signals = signals.with_montages([table.Montage() for _ in signals.montages])
     return _Signals(signals.read_by(np.concatenate(samples)[:, None]), of_window, channels)
 
 
@@ -248,8 +246,8 @@ def _features(
 
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
     named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
-    people = {subject: in_corpus(corpus, subject) for corpus, subject in named}
-    for sentence in leak_sentences([name], [seen_before(embedder, people)]):
+    people = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in named}
+    for sentence in folds.leak_sentences([name], [folds.seen_before(embedder, people)]):
         checks.warn_user(sentence)
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
@@ -262,29 +260,28 @@ def _features(
 def _questions(signals: _Signals) -> Iterator[tuple[str, _Question]]:
     """Yield what is told apart; subjects first, and the others where several subjects have each."""
     windows = signals.windows
-    subjects = pd.factorize(windows.groups)[0]
-    blocks, held_out = _blocks(subjects, windows.table["recording"].to_numpy(), signals.of_window)
-    yield "subject", _Question(subjects, list(PredefinedSplit(blocks).split()), held_out)
+    people = pd.factorize(windows.groups)[0]
+    blocks, held_out = _blocks(people, windows.table["recording"].to_numpy(), signals.of_window)
+    yield "subject", _Question(people, list(PredefinedSplit(blocks).split()), held_out)
     for name, labels in (
         ("session", windows.column("session")),
         ("channel", signals.channels),
         ("corpus", windows.column("corpus")),
     ):
         codes = pd.factorize(labels)[0]
-        least = pd.Series(subjects).groupby(codes).nunique().min()
-        if is_name(labels).all() and codes.max() > 0 and least > 1:
+        least = pd.Series(people).groupby(codes).nunique().min()
+        if table.is_name(labels).all() and codes.max() > 0 and least > 1:
             splitter = StratifiedGroupKFold(min(_FOLDS, int(least)))
-            folds = list(splitter.split(codes, codes, subjects))
-            yield name, _Question(codes, folds, "subjects")
+            yield name, _Question(codes, list(splitter.split(codes, codes, people)), "subjects")
 
 
 def _blocks(
     subjects: np.ndarray, recordings: np.ndarray, windows: np.ndarray
 ) -> tuple[np.ndarray, str]:
     """Return the number of the fold in which each row is tested, within its subject."""
-    table = pd.DataFrame(dict(recording=recordings, window=windows))
+    places = pd.DataFrame(dict(recording=recordings, window=windows))
     # Recordings and windows are numbered within each subject.
-    own = table.groupby(subjects).transform(lambda column: pd.factorize(column)[0])
+    own = places.groupby(subjects).transform(lambda column: pd.factorize(column)[0])
     n_own = own.groupby(subjects).max().add(1)
     least = int(n_own["recording"].min())
     if least > 1:
@@ -298,9 +295,9 @@ def _read(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each property, and for each question."""
     values = properties.to_numpy()
-    subjects = questions["subject"].labels
-    folds = GroupKFold(min(_FOLDS, subjects.max() + 1)).split(X, groups=subjects)
-    scores = [_r2(X[train], values[train], X[test], values[test]) for train, test in folds]
+    people = questions["subject"].labels
+    parts = GroupKFold(min(_FOLDS, people.max() + 1)).split(X, groups=people)
+    scores = [_r2(X[train], values[train], X[test], values[test]) for train, test in parts]
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
     for name, (y, own, held_out) in questions.items():

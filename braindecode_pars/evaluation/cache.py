@@ -24,27 +24,13 @@ from typing import Any
 
 import braindecode
 import numpy as np
-import sklearn
+import sklearn.base
 import torch
-from sklearn.base import BaseEstimator, clone
-from torch import nn
 
 import braindecode_pars
-from braindecode_pars._common import checks, tables
-from braindecode_pars._common.files import (
-    as_read,
-    changed_settings,
-    check_may_write,
-    checksum_of,
-    checksum_of_file,
-    locked,
-    read_json,
-    replace_file,
-    to_json,
-)
-from braindecode_pars._common.model_files import model_folder
-from braindecode_pars.evaluation.corpus import Corpus, Fold
-from braindecode_pars.pretext.base import find_task
+from braindecode_pars._common import checks, files, model_files, tables
+from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
+from braindecode_pars.pretext import base
 
 _FORMAT = {"format": "braindecode_pars scores", "version": 3}
 #: Settings to which a later run may add entries.
@@ -99,24 +85,24 @@ class FoldStore:
         # A killed process leaves an empty cache, and the cache of finished scores may be deleted.
         table, header = folder / "scores.csv", ",".join(tables.SCORES)
         is_ours = file.is_file() or (table.is_file() and table.read_text().startswith(header))
-        check_may_write(folder, "an evaluation", is_ours=is_ours, beside=("cache",))
+        files.check_may_write(folder, "an evaluation", is_ours=is_ours, beside=("cache",))
         # Another process may add its methods at the same moment.
-        with locked(folder, f"{folder} is locked by another process.", wait=60):
-            wanted = as_read(_FORMAT | settings)
+        with files.locked(folder, f"{folder} is locked by another process.", wait=60):
+            wanted = files.as_read(_FORMAT | settings)
             if any(fold != file for fold in file.parent.glob("*.json")):
                 # Datasets and methods of the earlier and of this run, which must agree
-                kept = read_json(file) if file.is_file() else {}
+                kept = files.read_json(file) if file.is_file() else {}
                 before = {group: {} for group in _GROWING} | kept
                 grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
                 again = {group: {n: grown[group][n] for n in before[group]} for group in _GROWING}
-                if found := changed_settings(before, {**wanted, **again}):
+                if found := files.changed_settings(before, {**wanted, **again}):
                     raise ValueError(
                         f"{file.parent} contains results of other settings or data: "
                         f"{'; '.join(found[:3])}. Use another folder, or restore them to resume "
                         "this one."
                     )
                 wanted |= grown
-            replace_file(file, to_json(wanted))
+            files.replace_file(file, files.to_json(wanted))
         return cls(folder, settings)
 
     def file_of(self, fold: Fold) -> Path:
@@ -150,10 +136,10 @@ _PACKAGES = (braindecode_pars, braindecode, torch, sklearn)
 #: Like a seed, the state of these does not count.
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator, torch.Generator)
 #: Attributes of every torch module that do not change what it computes.
-_OF_EVERY_MODULE = vars(nn.Module()).keys() - {"_parameters", "_buffers", "_modules"}
+_OF_EVERY_MODULE = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers", "_modules"}
 
 
-def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
+def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     """Describe everything about an estimator that its predictions depend on.
 
     Returns
@@ -165,10 +151,13 @@ def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
     """
     walk = _Walk()
     # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
-    described = walk.describe(with_seed(clone(estimator), 0))
-    # The builds of one version for CPU and GPU are one version.
-    versions = {package.__name__: package.__version__.split("+")[0] for package in _PACKAGES}
-    return {**described, "versions": versions, "sources": walk.sources}
+    described = walk.describe(with_seed(sklearn.base.clone(estimator), 0))
+    return {**described, "versions": versions(), "sources": walk.sources}
+
+
+def versions() -> dict[str, str]:
+    """Return the version of each package that counts; builds for CPU and GPU are one version."""
+    return {package.__name__: package.__version__.split("+")[0] for package in _PACKAGES}
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
@@ -261,7 +250,7 @@ class _Walk:
             return kind
         if hasattr(value, "get_params"):
             return {"class": kind, **self._parameters(value)}
-        if isinstance(value, nn.Module):  # also one that cannot be pickled
+        if isinstance(value, torch.nn.Module):  # also one that cannot be pickled
             state: Any = {k: v for k, v in vars(value).items() if k not in _OF_EVERY_MODULE}
         else:
             try:
@@ -292,14 +281,21 @@ class _Walk:
         for name in {"encoder", "weights"} & params.keys():
             if isinstance(params[name], str | Path):
                 params[name] = _saved_encoder(params[name])
-        if own := _own_tasks(params.get("pretext"), params.get("pretext_params")):
+        # Tasks of the user that are given by name or file, also as parts of a sum
+        settings = params.get("pretext_params")
+        parts = settings.get("tasks") if isinstance(settings, Mapping) else None
+        own: list[type] = []
+        for name in (params.get("pretext"), *(parts if isinstance(parts, Mapping) else ())):
+            with suppress(ValueError):  # the fit will say so
+                own += [base.find_task(name)] if isinstance(name, str) else []
+        if own := [each for each in own if is_own(each.__module__)]:
             params["own_tasks"] = own  # their source counts
             if checks.names_file(params["pretext"]):
                 params["pretext"] = own[0]  # wherever the file is
         learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
         net = getattr(estimator, "net_", estimator)
         module = getattr(net, "module_", getattr(estimator, "encoder_", None))
-        if isinstance(module, nn.Module):
+        if isinstance(module, torch.nn.Module):
             # The vote also has classifiers on the features of its encoder.
             kept = ("classes_", "views_", "tangent_space_", "recenter_")
             of_vote = {name: learned[name] for name in kept if name in learned}
@@ -322,26 +318,16 @@ def _source_of(thing: Any) -> list[str]:
         return [text for function in functions for text in _source_of(function)]
 
 
-def _own_tasks(pretext: Any, params: Any) -> list[type]:
-    """Return the tasks of the user that are given by name or file, also as parts of a sum."""
-    parts = params.get("tasks") if isinstance(params, Mapping) else None
-    found = []
-    for name in (pretext, *(parts if isinstance(parts, Mapping) else ())):
-        with suppress(ValueError):  # the fit will say so
-            found += [find_task(name)] if isinstance(name, str) else []
-    return [task for task in found if is_own(task.__module__)]
-
-
 def _saved_encoder(encoder: str | Path) -> str:
     """Describe a saved encoder, or weights, by the content, not by the place."""
     if Path(encoder).expanduser().is_file():
-        return f"{Path(encoder).name} {checksum_of_file(Path(encoder).expanduser())}"
+        return f"{Path(encoder).name} {files.checksum_of_file(Path(encoder).expanduser())}"
     try:
-        folder = model_folder(encoder)
+        folder = model_files.model_folder(encoder)
     except (FileNotFoundError, ImportError):
         return str(encoder)  # the fit will say so
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    content = digest([(str(f.relative_to(folder)), checksum_of_file(f)) for f in files])
+    found = sorted(file for file in folder.rglob("*") if file.is_file())
+    content = digest([(str(f.relative_to(folder)), files.checksum_of_file(f)) for f in found])
     return f"{Path(encoder).name} {content}"
 
 
@@ -366,34 +352,7 @@ def digest_array(array: np.ndarray | torch.Tensor) -> str:
     if isinstance(array, torch.Tensor):
         # As bytes, because NumPy has no bfloat16.
         content = array.detach().cpu().to_dense().contiguous().reshape(-1).view(torch.uint8)
-        return f"{array.dtype}{tuple(array.shape)} {checksum_of(content.numpy())}"
+        return f"{array.dtype}{tuple(array.shape)} {files.checksum_of(content.numpy())}"
     if array.dtype.hasobject:
         return f"{array.dtype}{array.shape} {digest(array.tolist())}"
-    return f"{array.dtype}{array.shape} {checksum_of(np.ascontiguousarray(array))}"
-
-
-def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters of this name of an estimator and its parts, such as ``svc__C``.
-
-    Those of an estimator that is passed as ``encoder`` do not count, because it is fitted already.
-    """
-    return {
-        full: value
-        for full, value in estimator.get_params().items()
-        if full.split("__")[-1] == name and "encoder" not in full.split("__")[:-1]
-    }
-
-
-def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
-    """Set every ``random_state`` among the parameters of an estimator, in place.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from braindecode_pars.evaluation.cache import with_seed
-    >>> with_seed(LogisticRegression(), 3)
-    LogisticRegression(random_state=3)
-    """
-    names = parameters_called("random_state", estimator)
-    estimator.set_params(**dict.fromkeys(names, int(seed)))  # FrozenEstimator returns None
-    return estimator
+    return f"{array.dtype}{array.shape} {files.checksum_of(np.ascontiguousarray(array))}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from torch.utils.data import Dataset
 
-from braindecode_pars._common import checks, files
-from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
+from braindecode_pars._common import checks, files, tables
 from braindecode_pars.evaluation import (
     changed_signals,
     paired_tests,
@@ -23,9 +20,7 @@ from braindecode_pars.evaluation import (
     random_effects,
     splitting,
 )
-from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
-from braindecode_pars.windows.once import features_computed_once
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, once
 
 #: Names of the controls; all but "labels" change signals.
 CONTROLS = (*changed_signals.CHANGES, "labels")
@@ -36,7 +31,7 @@ UNCHANGED = "none"
 # One name of the module, the function and an argument: the argument is a list of controls.
 def controls(
     estimators: Mapping[str, BaseEstimator],
-    windows_ds: Dataset,
+    windows_ds: Any,
     *,
     controls: Sequence[str] = CONTROLS,
     n_train_subjects: Sequence[int] | None = None,
@@ -159,10 +154,10 @@ def controls(
     0  absolute  amplitude          24        2
     """
     # Check the arguments before anything is computed
-    check_list("controls", controls, checks.choice(*CONTROLS))
+    splitting.check_list("controls", controls, checks.choice(*CONTROLS))
     checks.positive().check("edge", edge)
     checks.positive().check("patch_seconds", patch_seconds)
-    check_arguments(estimators, metrics, seeds, n_jobs, out)
+    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
     if len(estimators) < 2:
         only = ", ".join(estimators)
         raise ValueError(f"The gain of a method is over another one, but there is only {only}.")
@@ -176,13 +171,13 @@ def controls(
     if n_train_subjects is not None:
         protocol, settings["n_train_subjects"] = protocols.label_efficiency, n_train_subjects
 
-    tables: list[pd.DataFrame] = []
+    scored: list[pd.DataFrame] = []
     notes: dict[str, str] = {}
     for control in (UNCHANGED, *controls):
         changed: Any = windows_ds
         if control != UNCHANGED:
             try:
-                corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+                corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
                 changed = _changed(control, corpus, edge, patch_seconds)
             except ValueError as error:
                 checks.warn_user(f"The control {control!r} is left out: {error}")
@@ -198,18 +193,18 @@ def controls(
                     note += " ends"
                 notes[control] = note
         folder = None if out is None else out / control
-        with features_computed_once():
+        with once.features_computed_once():
             scores = protocol(estimators, changed, out=folder, **settings)
-        tables.append(scores.assign(control=control))
-    scores = pd.concat(tables, ignore_index=True)
-    scores.attrs = {**tables[0].attrs, "notes": notes}
-    scores.attrs["undefined"] = [each for table in tables for each in table.attrs["undefined"]]
+        scored.append(scores.assign(control=control))
+    scores = pd.concat(scored, ignore_index=True)
+    scores.attrs = {**scored[0].attrs, "notes": notes}
+    scores.attrs["undefined"] = [each for table in scored for each in table.attrs["undefined"]]
     if out is not None:
         files.replace_file(out / "scores.csv", scores.to_csv(index=False))
     return scores
 
 
-def _changed(control: str, corpus: Corpus, edge: float, patch_seconds: float) -> Windows:
+def _changed(control: str, corpus: splitting.Corpus, edge: float, patch_seconds: float) -> Windows:
     """Return the windows of a control, with changed samples in memory, or with other labels."""
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:
@@ -297,9 +292,9 @@ def control_gains(
       method control   gain  without  share
     0   PARS    slow  0.052    0.002  0.038
     """
-    check_table(scores, "scores", [*SCORES, "control"])
+    tables.check_table(scores, "scores", [*tables.SCORES, "control"])
     metric = scores["metric"].iloc[0] if metric is None else metric
-    rows = of_metric(scores, metric, SCORES)
+    rows = tables.of_metric(scores, metric, tables.SCORES)
     for column, wanted in (("method", against), ("control", UNCHANGED)):
         if wanted not in rows[column].tolist():
             found = ", ".join(map(str, dict.fromkeys(rows[column])))
@@ -318,7 +313,7 @@ def control_gains(
 def _rows(
     rows: pd.DataFrame, scores: pd.DataFrame, metric: str, against: str
 ) -> Iterator[dict[str, Any]]:
-    rows = rows[rows["subject"] != POOLED]
+    rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation may differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
     smallest = rows.groupby("dataset", dropna=False)["n_train_subjects"].transform("min")
@@ -327,31 +322,31 @@ def _rows(
     methods = list(dict.fromkeys(rows["method"]))
     # The name "" of a dataset is NaN in a file that was read.
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False, dropna=False):
-        chance = chance_level(scores, metric, dataset)
-        test = partial(_tested, n_train=int(n), averages=in_folds[group.index].any())
+        chance = tables.chance_level(scores, metric, dataset)
+        averages = in_folds[group.index].any()
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
         for method, control in product(methods, controls):
             if method != against or control == "labels":
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                yield key | _measured(values, key, chance, test)
-
-
-def _tested(values: np.ndarray, n_train: int, averages: bool) -> random_effects.MeanTest:
-    """Test the mean of values of subjects and draws as ``paired_tests`` does."""
-    if averages or min(values.shape) < 2:
-        return random_effects.corrected_mean(values.mean(axis=1), n_train)
-    return random_effects.crossed_mean(values)
+                yield key | _measured(values, key, chance, averages)
 
 
 def _measured(
     values: pd.DataFrame,
     key: Mapping[str, Any],
     chance: float | None,
-    test: Callable[[np.ndarray], random_effects.MeanTest],
+    averages: bool,
 ) -> dict[str, Any]:
     """Return the numbers of one row; ``values`` has subjects as rows."""
+
+    def test(each: np.ndarray) -> random_effects.MeanTest:
+        """Test the mean of values of subjects and draws as ``paired_tests`` does."""
+        if averages or min(each.shape) < 2:
+            return random_effects.corrected_mean(each.mean(axis=1), int(key["n_train_subjects"]))
+        return random_effects.crossed_mean(each)
+
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]
     gains = unchanged[method] - unchanged[against], changed[method] - changed[against]
@@ -423,13 +418,13 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ...          share=1.0),
     ... ])
     >>> print(describe_controls(gains))
-    With 4 training subjects, PARS is ahead of scratch by +0.040 (0.020 to 0.060). The gain is not \
+    With 4 training subjects, PARS outperforms scratch by +0.040 (0.020 to 0.060). The gain is not \
 there without slow voltages (+0.003, -0.010 to 0.020). It remains without the order \
 of patches (+0.041, 0.020 to 0.060).
     Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does not tell \
 which.
     """
-    check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
+    tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
     signals = gains[gains["control"] != "labels"]
     paragraphs, others, removing = [], [], set()
     for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
@@ -456,7 +451,7 @@ def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) ->
     first = rows.iloc[0]
     where = f"On {first['dataset']}, with" if names_dataset else "With"
     text = (
-        f"{where} {first['n_train_subjects']:g} training subjects, {first['method']} is ahead of "
+        f"{where} {first['n_train_subjects']:g} training subjects, {first['method']} outperforms "
         f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
     )
     for kind, verb in _VERBS.items():

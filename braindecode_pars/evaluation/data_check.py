@@ -15,15 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2_contingency
-from scipy.stats.contingency import association
+from scipy.stats import contingency
 from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.labels import names_of_classes
-from braindecode_pars.windows.table import Windows, is_name
+from braindecode_pars.windows import Windows, door, labels, table
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
 _FEWEST_OF_A_CLASS, _FEWEST = 4, 6
@@ -151,7 +148,7 @@ def check_data(windows_ds: Any) -> DataCheck:
     >>> [finding.text[:48] for finding in check.findings]
     ['In all 24 subjects, the recordings come in the s']
     """
-    windows = as_windows(windows_ds)
+    windows = door.as_windows(windows_ds)
     windows.check_not_empty()
     recordings = _recordings(windows, windows_ds)
     labelled = _labelled(windows, recordings)
@@ -197,7 +194,7 @@ def check_origin(windows_ds: Any) -> list[Finding]:
     >>> check_origin(datasets.mental_arithmetic())
     []
     """
-    windows = as_windows(windows_ds)
+    windows = door.as_windows(windows_ds)
     recordings = _recordings(windows, windows_ds)
     return [*_classes_that_follow_a_property(recordings, _labelled(windows, recordings))]
 
@@ -207,22 +204,22 @@ def check_origin(windows_ds: Any) -> list[Finding]:
 
 def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     """Return what is known of each recording, None where it is unknown."""
-    table = windows.recordings
-    known = is_name(table["subject"].to_numpy())
+    rows = windows.recordings
+    has_name = table.is_name(rows["subject"].to_numpy())
     parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
     parts = [part for part in parts if len(part)]  # as in the table of Windows
-    parts = parts if len(parts) == len(table) else [None] * len(table)
+    parts = parts if len(parts) == len(rows) else [None] * len(rows)
     told = [getattr(part, "description", None) for part in parts]
     infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
     found = pd.DataFrame(
         {
-            "subject": table["subject"].astype(object).where(known, None),
-            "corpus": table["corpus"],
-            "channels": [", ".join(sorted(each.names)) or None for each in table["channels"]],
+            "subject": rows["subject"].astype(object).where(has_name, None),
+            "corpus": rows["corpus"],
+            "channels": [", ".join(sorted(each.names)) or None for each in rows["channels"]],
             "date": [info.get("meas_date") for info in infos],
             **{name: [None if d is None else d.get(name) for d in told] for name in _DESCRIBED},
         },
-        index=table.index,
+        index=rows.index,
         dtype=object,
     )
     numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(found["subject"])]
@@ -232,21 +229,17 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
 
 def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
     """Return the labelled windows, with their recording, subject, class and position."""
-    labels = pd.Series(windows.y, range(len(windows)), dtype=object)
+    given = pd.Series(windows.y, range(len(windows)), dtype=object)
     if -1 not in (windows.label_names or {}).values():
-        labels = labels.mask(labels == -1)
-    labels = labels.dropna()
-    classes = np.array(sorted(set(labels), key=lambda one: (str(type(one)), one)), object)
-    names = names_of_classes(classes, windows.label_names) or {}
+        given = given.mask(given == -1)
+    given = given.dropna()
+    classes = np.array(sorted(set(given), key=lambda one: (str(type(one)), one)), object)
+    names = labels.names_of_classes(classes, windows.label_names) or {}
     texts = [str(names.get(label, label)) for label in classes]
-    table = windows.table[["recording", "start"]].iloc[labels.index]
-    return table.assign(
-        **{
-            "window": labels.index,
-            "class": pd.Categorical(labels, classes).rename_categories(texts),
-        },
-        subject=recordings["subject"].reindex(table["recording"]).to_numpy(),
-    )
+    found = windows.table[["recording", "start"]].iloc[given.index]
+    found = found.assign(subject=recordings["subject"].reindex(found["recording"]).to_numpy())
+    of_class = pd.Categorical(given, classes).rename_categories(texts)
+    return found.assign(**{"window": given.index, "class": of_class})
 
 
 def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
@@ -370,9 +363,14 @@ def _classes_that_follow_a_property(
         counts = pd.crosstab(table["value"], table["class"])
         if counts.shape[1] < 2:
             continue
-        strength = association(counts, method="cramer")
-        p = chi2_contingency(counts, correction=False).pvalue
-        shown = listed([_classes_of(value, row) for value, row in counts.iterrows()], most=4)
+        strength = contingency.association(counts, method="cramer")
+        p = contingency.chi2_contingency(counts, correction=False).pvalue
+        texts = []
+        for value, row in counts.iterrows():
+            name = _shown(value) if len(_shown(value)) <= 40 else f"{_shown(value)[:37]}..."
+            own = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
+            texts.append(f"{name} has {own}")
+        shown = listed(texts, most=4)
         separate = ((counts > 0).sum(axis=1) == 1).all() and p < 0.05
         is_used = column != "recorded_channels"
         if separate and is_used:
@@ -392,13 +390,6 @@ def _classes_that_follow_a_property(
                 f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
                 f"{why} Compare the classes within one {what} too."
             )
-
-
-def _classes_of(value: Any, counts: pd.Series) -> str:
-    """Return a value of a property with the numbers of subjects of each class."""
-    shown = _shown(value)
-    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-    return f"{shown} has {', '.join(f'{n} of {name!r}' for name, n in counts.items() if n)}"
 
 
 def _copies(data: _Data) -> Iterator[Finding]:

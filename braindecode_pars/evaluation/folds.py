@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from braindecode_pars._common import checks, computing, tables
-from braindecode_pars._common.files import as_read, read_checked, replace_file, write_checked
-from braindecode_pars._common.training import ProgressBar
+from braindecode_pars._common import checks, computing, files, subjects, tables, training
+from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation import cache, splitting
-from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.evaluation.metrics import (
     checked_labels,
     labels_and_probabilities,
@@ -33,7 +31,8 @@ from braindecode_pars.evaluation.metrics import (
     score_rows,
     undefined_sentence,
 )
-from braindecode_pars.pretext.base import know_tasks, own_tasks
+from braindecode_pars.evaluation.splitting import Corpus, Fold
+from braindecode_pars.pretext import base
 from braindecode_pars.windows.labels import AUTO
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
@@ -183,18 +182,18 @@ def run_folds(
         store = cache.FoldStore.open(
             out, protocol=folds[0].protocol, datasets=datasets, methods=methods
         )
-    files = [None if store is None else store.file_of(fold) for fold in folds]
-    results = _read_finished(folds, files, metrics)
+    places = [None if store is None else store.file_of(fold) for fold in folds]
+    results = _read_finished(folds, places, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    warned = splitting.warn_of_leaks(folds, splitting.seen_by_given(folds, corpora, estimators))
+    warned = warn_of_leaks(folds, seen_by_given(folds, corpora, estimators))
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
         prepared = prepare([folds[i] for i in missing], corpora, store)
         for i, fold in zip(missing, prepared, strict=True):
             folds[i] = fold
-    bar = ProgressBar(
+    bar = training.ProgressBar(
         total=len(folds),
         initial=len(results),
         desc=folds[0].protocol.replace("_", " "),
@@ -204,11 +203,11 @@ def run_folds(
     found: list[list[tuple]] = []
     try:
         with bar:
-            for i, result, of_fold in _finished(missing, folds, corpora, files, n_jobs, bar):
+            for i, result, of_fold in _finished(missing, folds, corpora, places, n_jobs, bar):
                 results[i] = _scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
-                if (file := files[i]) is not None and not file.exists():
-                    write_checked(file, result)
+                if (file := places[i]) is not None and not file.exists():
+                    files.write_checked(file, result)
                 bar.update()
                 found.append(of_fold)
     except FoldError as error:
@@ -228,25 +227,25 @@ def run_folds(
         if "undefined" in row
     ]
     if store is not None:
-        replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
+        files.replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := scores.attrs["undefined"]:
         checks.warn_user(undefined_sentence(undefined))
-    splitting.warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
+    warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
     return scores
 
 
 def _read_finished(
-    folds: Sequence[Fold], files: Sequence[Path | None], metrics: Sequence[str]
+    folds: Sequence[Fold], places: Sequence[Path | None], metrics: Sequence[str]
 ) -> dict[int, dict[str, Any]]:
     """Return the scores of each saved fold by its number; damaged files are removed."""
     results = {}
     refused = []
-    for i, file in enumerate(files):
+    for i, file in enumerate(places):
         if file is not None and file.exists():
             try:
-                result = read_checked(file)
-                if result["key"] != as_read(folds[i].key):
+                result = files.read_checked(file)
+                if result["key"] != files.as_read(folds[i].key):
                     raise ValueError(f"{file} has the result of another fold.")
                 results[i] = _scored(folds[i], result, metrics)
             except ValueError as error:
@@ -261,9 +260,9 @@ def _finished(
     missing: Sequence[int],
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
-    files: Sequence[Path | None],
+    places: Sequence[Path | None],
     n_jobs: int | None,
-    bar: ProgressBar,
+    bar: training.ProgressBar,
 ) -> Iterator[tuple[int, dict[str, Any], list[tuple]]]:
     """Run the missing folds; yield the number, result and warnings of each finished fold."""
     given_jobs = {} if n_jobs is None else {"n_jobs": n_jobs}
@@ -274,13 +273,13 @@ def _finished(
     one_by_one = n_parallel == 1 or backend.supports_return_generator
     return_as = "generator_unordered" if one_by_one else "list"
     parallel = Parallel(**given_jobs, batch_size=1, return_as=return_as)
-    tasks_here = own_tasks()
+    tasks_here = base.own_tasks()
 
     def tasks() -> Iterator[Any]:
         for i in missing:
             bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
             corpus = corpora[folds[i].dataset]
-            yield delayed(_run)(i, folds[i], corpus, files[i], n_parallel, tasks_here)
+            yield delayed(_run)(i, folds[i], corpus, places[i], n_parallel, tasks_here)
 
     yield from parallel(tasks())
 
@@ -301,25 +300,27 @@ def _run(
             n_threads = torch.get_num_threads()
             after.callback(torch.set_num_threads, n_threads)
             torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
-            know_tasks(tasks)
+            base.know_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once([found])  # they may explain it
         raise FoldError.of(fold, error, fold.method) from error
     if file is not None and file.parent.is_dir():
-        write_checked(file, result)
+        files.write_checked(file, result)
     return i, result, found
 
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     """Return the result of a fold as numbers and text that can be saved as JSON."""
-    estimator = cache.with_seed(clone(fold.estimator), fold.seed)
+    estimator = splitting.with_seed(clone(fold.estimator), fold.seed)
     _replace_auto("device", device, estimator)
     _replace_auto("unlabeled_label", corpus.unlabeled_label, estimator)
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
-    if corpus.unlabeled_label not in cache.parameters_called("unlabeled_label", estimator).values():
+    own_labels = splitting.parameters_called("unlabeled_label", estimator).values()
+    if corpus.unlabeled_label not in own_labels:
         train = train[corpus.labeled[train]]
-    with _torch_seed(estimator, fold.seed):
+    # For estimators without a random_state, such as skorch's nets
+    with computing.seeded(fold.seed, _device_of(estimator)):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
     predicted = checked_labels(predicted, "predicted")
@@ -335,7 +336,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     # All labels become text unless JSON can represent every one.
     if not all(isinstance(label, (bool, int, float, str)) for each in labels for label in each):
         labels = [list(map(str, each)) for each in labels]
-    seen = splitting.seen_before(fitted, corpus.people_of(fold.test_subjects))
+    seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
     return {
         "key": fold.key,
         "true": labels[0],
@@ -348,24 +349,20 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
 
 def _replace_auto(name: str, value: Any, estimator: BaseEstimator) -> None:
     """Give every parameter of this name that is "auto" another value, in place."""
-    given = cache.parameters_called(name, estimator)
+    given = splitting.parameters_called(name, estimator)
     autos = [full for full, old in given.items() if isinstance(old, str) and old == AUTO]
     estimator.set_params(**dict.fromkeys(autos, value))
 
 
-def _torch_seed(estimator: BaseEstimator, seed: int) -> AbstractContextManager[None]:
-    """Seed torch for estimators without a ``random_state``, such as skorch's nets.
-
-    The device is that of the estimator.
-    """
+def _device_of(estimator: BaseEstimator) -> Any:
+    """Return where an estimator computes: its first device that is not the CPU, if it has one."""
     devices = []
-    for value in cache.parameters_called("device", estimator).values():
+    for value in splitting.parameters_called("device", estimator).values():
         # Not every parameter of this name is for torch; the fit complains if it should have been.
         with suppress(ValueError):
             devices.append(computing.find_device(value))
     devices = devices or [computing.find_device(AUTO)]
-    device = next((device for device in devices if device.type != "cpu"), devices[0])
-    return computing.seeded(int(seed), device)
+    return next((device for device in devices if device.type != "cpu"), "cpu")
 
 
 def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
@@ -410,3 +407,101 @@ def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
     for (text, *where), *others in kinds.values():
         number = f"In {1 + len(others)} of {len(of_folds)} folds: " if len(of_folds) > 1 else ""
         warnings.warn_explicit(number + text, *where)
+
+
+# Test subjects that an encoder has seen -----------------------------------------------------------
+
+
+def warn_of_leaks(
+    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
+) -> list[str]:
+    """Warn of test subjects that encoders have seen, each method once; return the sentences."""
+    sentences = leak_sentences([fold.method for fold in folds], seen)
+    for sentence in sentences:
+        if sentence not in warned:
+            checks.warn_user(sentence)
+    return sentences
+
+
+def seen_by_given(
+    folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
+) -> list[dict[str, Any]]:
+    """Return the test subjects of each fold on the cards of the encoders that it is given."""
+    cards: dict[str, list[Any]] = {}
+    for method, estimator in estimators.items():
+        parts = [estimator, *estimator.get_params().values()]
+        given = [part._given_card() for part in parts if hasattr(part, "_given_card")]
+        cards[method] = [card for card in given if card is not None]
+    people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
+    seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
+    return [{"subjects": names, "unknown": False} for names in seen]
+
+
+def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
+    """Return the test subjects on some cards; ``people`` has their names with the corpus."""
+    seen = subjects.SubjectKeys(subject for card in cards for subject in card.seen_subjects)
+    return [str(subject) for subject, person in people.items() if person in seen]
+
+
+def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
+    """Find the test subjects that the encoders inside a fitted estimator were trained on.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted estimator.
+    people : mapping
+        Names of the test subjects, with and without their corpus.
+
+    Returns
+    -------
+    dict
+        Entry ``subjects``: these test subjects. Entry ``unknown``: whether the training subjects
+        of an encoder are unknown.
+    """
+    parts = list(_estimators_in(fitted))
+    cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
+    unknown = any(None in (card.subjects, card.finetune_subjects) for card in cards)
+    for part in parts:  # a skorch net may have a network that was trained before ...
+        module = getattr(part, "module", None)
+        unknown |= isinstance(module, torch.nn.Module) and hasattr(module, "encoder")
+        for _, callback in getattr(part, "callbacks_", ()):  # ... or pretrain on further windows
+            further = getattr(callback, "unlabeled", None)
+            unknown |= further is not None and not isinstance(further, SyntheticSignals)
+    return {"subjects": seen_by(cards, people), "unknown": unknown}
+
+
+def leak_sentences(methods: Sequence[str], seen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warnings of each method, from the result of :func:`seen_before` for each fit."""
+    sentences = []
+    for method in dict.fromkeys(methods):
+        of_method = [one for name, one in zip(methods, seen, strict=True) if name == method]
+        if any(one["unknown"] for one in of_method):
+            sentences.append(
+                f"The training subjects of the encoder of {method} are unknown; they may include "
+                "test subjects."
+            )
+        if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
+            sentences.append(
+                f"{method} was pretrained on windows of test subjects {', '.join(leaked)}; their "
+                "scores are not held-out scores. If they are other people of the same names, give "
+                "the recordings 'corpus' in their descriptions: the name on the encoder's card, if "
+                "it is the same corpus."
+            )
+    return sentences
+
+
+def _estimators_in(fitted: Any) -> Iterator[Any]:
+    """Yield an estimator and all estimators inside it, as in pipelines and searches."""
+    yield fitted
+    # Pipeline, FeatureUnion, ColumnTransformer, CalibratedClassifierCV; then searches and ensembles
+    inner = [part for _, part in getattr(fitted, "steps", [])]
+    inner += [part for _, part in getattr(fitted, "transformer_list", [])]
+    inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
+    inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
+    one = ("best_estimator_", "estimator_", "transformer_")
+    inner += [getattr(fitted, name, None) for name in one]
+    inner += list(getattr(fitted, "estimators_", []))
+    for part in inner:
+        if part is not None:
+            yield from _estimators_in(part)

@@ -9,46 +9,39 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike
 from scipy.stats import spearmanr
-from sklearn.base import BaseEstimator
 from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.pipeline import Pipeline
-from torch import Tensor
-from torchmetrics.functional.classification import (
-    binary_auroc,
-    binary_average_precision,
-    multiclass_accuracy,
-    multiclass_cohen_kappa,
-    multiclass_f1_score,
-    multiclass_recall,
-)
+from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
-from braindecode_pars.windows.labels import check_class_labels
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, labels
 
 
-def _balanced_accuracy(predicted: Tensor, true: Tensor, num_classes: int) -> Tensor:
+def _balanced_accuracy(
+    predicted: torch.Tensor, true: torch.Tensor, num_classes: int
+) -> torch.Tensor:
     """Mean recall of the classes that occur among the true labels."""
     # torchmetrics' own mean counts the recall of an absent class as 0.
-    recall = multiclass_recall(predicted, true, num_classes=num_classes, average="none")
+    recall = classification.multiclass_recall(
+        predicted, true, num_classes=num_classes, average="none"
+    )
     return recall[true.unique()].mean()
 
 
 #: Metrics of predicted labels; each takes predicted and true class numbers.
-_OF_LABELS: dict[str, Callable[..., Tensor]] = {
-    "kappa": multiclass_cohen_kappa,
+_OF_LABELS: dict[str, Callable[..., torch.Tensor]] = {
+    "kappa": classification.multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
-    "accuracy": partial(multiclass_accuracy, average="micro"),
-    "f1": partial(multiclass_f1_score, average="macro"),
-    "f1_weighted": partial(multiclass_f1_score, average="weighted"),
+    "accuracy": partial(classification.multiclass_accuracy, average="micro"),
+    "f1": partial(classification.multiclass_f1_score, average="macro"),
+    "f1_weighted": partial(classification.multiclass_f1_score, average="weighted"),
 }
 #: Metrics of the probability of one class, and whether it is the true one.
-_OF_PROBABILITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "auroc": binary_auroc,
-    "average_precision": binary_average_precision,
+_OF_PROBABILITIES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "auroc": classification.binary_auroc,
+    "average_precision": classification.binary_average_precision,
 }
 
 #: Names of the metrics that need the probability of each class.
@@ -104,7 +97,7 @@ def score_predictions(
     y_pred: Sequence | np.ndarray,
     metric: str,
     *,
-    probabilities: ArrayLike | None = None,
+    probabilities: Any = None,
     classes: Sequence | None = None,
 ) -> float:
     """Score predicted labels, or predicted probabilities.
@@ -168,7 +161,22 @@ def score_predictions(
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
     if metric in PROBABILITY_METRICS:
-        return _score_probabilities(y_true, metric, probabilities, classes)
+        if probabilities is None or classes is None:
+            raise ValueError(f"{metric} needs probabilities= of predict_proba, and classes=.")
+        values, needed = np.asarray(probabilities), (len(y_true), len(classes))
+        if values.shape != needed:
+            raise ValueError(f"The probabilities have shape {values.shape}, not {needed}.")
+        checks.check_probabilities(values)
+        if undefined_because(y_true, metric, classes):
+            return float("nan")
+        # torchmetrics takes values outside of [0, 1] for logits, also 1 plus a rounding error.
+        columns = torch.as_tensor(values).clamp(0, 1)
+        code_of = {label: code for code, label in enumerate(classes)}
+        numbers = torch.tensor([code_of[label] for label in y_true.tolist()])
+        # One class against the others; of two, the curve of the first follows from the second.
+        chosen = [1] if len(classes) == 2 else numbers.unique().tolist()
+        one = [_OF_PROBABILITIES[metric](columns[:, c], (numbers == c).long()) for c in chosen]
+        return torch.stack(one).mean().item()
     if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
         raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
     if undefined_because(y_true, metric):
@@ -180,7 +188,7 @@ def score_predictions(
     return _OF_LABELS[metric](predicted, true, num_classes=len(found) + 1).item()
 
 
-def checked_labels(labels: Any, which: str) -> np.ndarray:
+def checked_labels(given: Any, which: str) -> np.ndarray:
     """Return true or predicted labels as an array, shape (n_windows,).
 
     Raises
@@ -188,43 +196,21 @@ def checked_labels(labels: Any, which: str) -> np.ndarray:
     ValueError
         When they have another shape, when one is missing, or when they are no classes.
     """
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
-        raise ValueError(f"The {which} labels have shape {labels.shape}; pass one for each window.")
-    missing = pd.isna(labels)
+    found = np.asarray(given)
+    if found.ndim != 1:
+        raise ValueError(f"The {which} labels have shape {found.shape}; pass one for each window.")
+    missing = pd.isna(found)
     if missing.any():
         row = missing.argmax()
         raise ValueError(
-            f"{missing.sum()} {which} labels are missing, such as {labels[row]} in row {row}; "
+            f"{missing.sum()} {which} labels are missing, such as {found[row]} in row {row}; "
             "leave these windows out."
         )
-    check_class_labels(labels)
-    return labels
+    labels.check_class_labels(found)
+    return found
 
 
-def _score_probabilities(
-    y_true: np.ndarray, metric: str, probabilities: Any, classes: Sequence | None
-) -> float:
-    if probabilities is None or classes is None:
-        raise ValueError(f"{metric} needs probabilities= of predict_proba, and classes=.")
-    values = np.asarray(probabilities)
-    if values.shape != (len(y_true), len(classes)):
-        needed = (len(y_true), len(classes))
-        raise ValueError(f"The probabilities have shape {values.shape}, not {needed}.")
-    checks.check_probabilities(values)
-    # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
-    columns = torch.as_tensor(values).clamp(0, 1)
-    if undefined_because(y_true, metric, classes):
-        return float("nan")
-    code_of = {label: code for code, label in enumerate(classes)}
-    true = torch.tensor([code_of[label] for label in y_true.tolist()])
-    # One class against the others; the curve of the first of two follows from that of the second.
-    codes = [1] if len(classes) == 2 else true.unique().tolist()
-    of_class = _OF_PROBABILITIES[metric]
-    return torch.stack([of_class(columns[:, c], (true == c).long()) for c in codes]).mean().item()
-
-
-def regression_scores(y_true: ArrayLike, y_pred: ArrayLike, subjects: Any) -> dict[str, float]:
+def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, float]:
     """Score predicted numbers, over windows and over subjects.
 
     The protocols score one held-out subject at a time, whose age does not vary. So predict each
@@ -489,7 +475,7 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
 
 
 def saved_probabilities(
-    fitted: BaseEstimator, probabilities: np.ndarray | None, n_windows: int
+    fitted: Any, probabilities: np.ndarray | None, n_windows: int
 ) -> tuple[list, dict[str, Any]]:
     """Return predicted probabilities as numbers that can be saved as JSON.
 

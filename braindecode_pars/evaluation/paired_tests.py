@@ -14,14 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import (
-    check_parameters,
-    check_positive,
-    choice,
-    integer,
-)
-from braindecode_pars._common.tables import POOLED, PRETRAINING_SEED, SCORES, of_metric
-from braindecode_pars.evaluation import corpus, metrics, random_effects
+from braindecode_pars._common import checks, tables
+from braindecode_pars.evaluation import metrics, random_effects, splitting
 
 #: Protocols whose seeds draw no training subjects: each fold trains on all others.
 CROSS_VALIDATION = ("compare", "leave_one_subject_out")
@@ -142,9 +136,18 @@ def paired_tests(
       method_a  n_subjects  n_draws  wins     test
     0     PARS           6        4     6  two-way
     """
-    check_parameters(locals(), dict(test=choice("auto", "two-way", "corrected")), "paired_tests")
+    checks.check_parameters(
+        locals(), dict(test=checks.choice("auto", "two-way", "corrected")), "paired_tests"
+    )
+    scores = tables.of_metric(scores, metric, tables.SCORES)
+    numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
+    parts = [scores]
+    if numbers.nunique().max() > 1:  # else all belong together: folds may differ in size
+        parts = [part for _, part in scores.groupby("n_train_subjects")]
+        parts = [part for part in parts if part["method"].nunique() > 1]
+        parts = [part for part in parts if against in (None, *part["method"])] or [scores]
     rows = []
-    for part in _by_number(of_metric(scores, metric, SCORES), against):
+    for part in parts:
         chosen, pairs = pairs_of(part, metric, against)
         n_train = int(chosen["n_train_subjects"].min())
         draws = not chosen["protocol"].isin(CROSS_VALIDATION).any()
@@ -156,25 +159,12 @@ def paired_tests(
     return tests
 
 
-def _by_number(rows: pd.DataFrame, against: str | None) -> list[pd.DataFrame]:
-    """Return the rows of each number of training subjects that has methods to compare.
-
-    Where no subject has several numbers, all rows belong together: folds may differ in size.
-    """
-    numbers = rows.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
-    if numbers.nunique().max() == 1:
-        return [rows]
-    parts = [part for _, part in rows.groupby("n_train_subjects")]
-    compared = [part for part in parts if part["method"].nunique() > 1]
-    return [part for part in compared if against in (None, *part["method"])] or [rows]
-
-
 def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
-    chosen = of_metric(scores, metric, SCORES)
-    chosen = chosen[chosen["subject"] != POOLED]
+    chosen = tables.of_metric(scores, metric, tables.SCORES)
+    chosen = chosen[chosen["subject"] != tables.POOLED]
     means = metrics.by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))
     found = ", ".join(map(str, methods)) or "none"
@@ -205,33 +195,31 @@ class Differences(NamedTuple):
 
 
 def differences_of(chosen: pd.DataFrame, a: str, b: str) -> Differences:
-    cells = [_by_pretraining(chosen[chosen["method"] == method]) for method in (a, b)]
+    # A table of subjects by seeds for each method and pretraining; the key is None without one.
+    cells: list[dict[float | None, pd.DataFrame]] = []
+    keys = ["dataset", "subject", "seed"]
+    for method in (a, b):
+        rows = chosen[chosen["method"] == method]
+        if tables.PRETRAINING_SEED not in rows:
+            rows = rows.assign(**{tables.PRETRAINING_SEED: np.nan})
+        parts = rows.groupby(tables.PRETRAINING_SEED, dropna=False)
+        means = {key: part.groupby(keys, dropna=False)["value"].mean() for key, part in parts}
+        cells.append({None if pd.isna(key) else key: one.unstack() for key, one in means.items()})
     subjects = chosen.set_index(["dataset", "subject"]).index.unique()
-    tables = []
+    found = []
     for key in dict.fromkeys([*cells[0], *cells[1]]):
         if all(key in each or None in each for each in cells):
             of_a, of_b = (each[key if key in each else None] for each in cells)
-            tables.append((of_a - of_b).reindex(subjects).dropna(axis="columns", how="all"))
-    every = dict.fromkeys(seed for table in tables for seed in table)
-    seeds = [seed for seed in every if all(seed in table for table in tables)]
+            found.append((of_a - of_b).reindex(subjects).dropna(axis="columns", how="all"))
+    every = dict.fromkeys(seed for table in found for seed in table)
+    seeds = [seed for seed in every if all(seed in table for table in found)]
     if not seeds:
         return Differences(np.empty((0, 0, 0)), False, len(subjects))
-    values = np.stack([table[seeds].to_numpy() for table in tables], axis=2)
+    values = np.stack([table[seeds].to_numpy() for table in found], axis=2)
     complete = np.isfinite(values).all(axis=2)  # subjects by draws
     n_draws = complete.sum(axis=1)
     nested = len(seeds) > 1 and n_draws.max() == 1
     return Differences(values[n_draws == (1 if nested else len(seeds))], nested, len(subjects))
-
-
-def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
-    """Return a table of subjects by seeds for each pretraining; the key is None without one."""
-    if PRETRAINING_SEED not in rows:
-        rows = rows.assign(**{PRETRAINING_SEED: np.nan})
-    keys = ["dataset", "subject", "seed"]
-    return {
-        None if pd.isna(key) else key: part.groupby(keys, dropna=False)["value"].mean().unstack()
-        for key, part in rows.groupby(PRETRAINING_SEED, dropna=False)
-    }
 
 
 def _test(
@@ -246,20 +234,14 @@ def _test(
             "tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    if len(means) < 2:
-        found, kind = (
-            random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan),
-            "none",
-        )
-    elif test == "corrected" or n_draws == 1:
-        found, kind = random_effects.corrected_mean(means, n_train), "corrected"
+    kind = "three-way" if values.shape[2] > 1 else "two-way"
+    if len(means) < 2 or test == "corrected" or n_draws == 1:
+        found = random_effects.corrected_mean(means, n_train)
+        kind = "none" if len(means) < 2 else "corrected"
     elif nested:
         found, kind = random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
     else:
-        found, kind = (
-            random_effects.crossed_mean(values),
-            "three-way" if values.shape[2] > 1 else "two-way",
-        )
+        found = random_effects.crossed_mean(values)
     return dict(
         method_a=pair[0],
         method_b=pair[1],
@@ -312,12 +294,30 @@ def describe_differences(tests: pd.DataFrame) -> str:
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
     several = numbers.nunique() > 1
-    tests = tests.assign(at=[f" with {n} labelled people" for n in numbers] if several else "")
-    significant = tests["p_holm"] < 0.05  # False for NaN
-    sentences = [_significant(pair, in_metric) for _, pair in tests[significant].iterrows()]
-    if pairs := [_not_significant(pair) for _, pair in tests[~significant].iterrows()]:
+    sentences, others = [], []
+    for _, pair in tests.iterrows():
+        at = f" with {pair['n_train_subjects']} labelled people" if several else ""
+        p = f"p = {pair['p_holm']:.2g}"
+        if pair["p_holm"] < 0.05:  # False for NaN
+            sign = -1 if pair["mean_difference"] < 0 else 1
+            better, worse = [pair["method_a"], pair["method_b"]][::sign]
+            low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
+            sentences.append(
+                f"{better} is better than {worse}{in_metric}{at} by "
+                f"{abs(pair['mean_difference']):.3f} (95 % interval {low:.3f} to {high:.3f}, {p}; "
+                f"{pair['method_a']} ahead in {pair['wins']} of {pair['n_subjects']} subjects)."
+            )
+            continue
+        found = "not tested"
+        if not math.isnan(pair["p_holm"]):
+            low, high = f"{pair['ci_low']:+.3f}", f"{pair['ci_high']:+.3f}"
+            found = f"{pair['mean_difference']:+.3f}, 95 % interval {low} to {high}, {p}"
+            if not math.isnan(pair["detectable"]):  # undefined where all differ by the same
+                found += f", detectable {pair['detectable']:.3f}"
+        others.append(f"{pair['method_a']} and {pair['method_b']}{at} ({found})")
+    if others:
         sentences.append(
-            f"Not established{in_metric}: {'; '.join(pairs)}. Detectable is the difference that "
+            f"Not established{in_metric}: {'; '.join(others)}. Detectable is the difference that "
             "would have been found with a probability of 80 %. That no difference was found does "
             "not show that there is none."
         )
@@ -342,30 +342,6 @@ _TESTS = {
     "corrected": "The t-test over subjects allows for training subjects in common.",
     "none": "A test needs two subjects with defined scores of both methods in the same seeds.",
 }
-
-
-def _significant(pair: pd.Series, in_metric: str) -> str:
-    sign = -1 if pair["mean_difference"] < 0 else 1
-    better, worse = [pair["method_a"], pair["method_b"]][::sign]
-    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
-    return (
-        f"{better} is better than {worse}{in_metric}{pair['at']} by "
-        f"{abs(pair['mean_difference']):.3f} (95 % interval {low:.3f} to {high:.3f}, "
-        f"p = {pair['p_holm']:.2g}; {pair['method_a']} ahead in {pair['wins']} of "
-        f"{pair['n_subjects']} subjects)."
-    )
-
-
-def _not_significant(pair: pd.Series) -> str:
-    names = f"{pair['method_a']} and {pair['method_b']}{pair['at']}"
-    if math.isnan(pair["p_holm"]):
-        return f"{names} (not tested)"
-    detectable = pair["detectable"]  # not defined where all subjects differ by the same
-    return (
-        f"{names} ({pair['mean_difference']:+.3f}, 95 % interval {pair['ci_low']:+.3f} to "
-        f"{pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}"
-        f"{'' if math.isnan(detectable) else f', detectable {detectable:.3f}'})"
-    )
 
 
 def power(
@@ -429,10 +405,10 @@ def power(
     0          12        4        0.08
     1          12       16        0.05
     """
-    check_positive(difference=difference)
+    checks.check_positive(difference=difference)
     for name, numbers in (("n_subjects", n_subjects), ("n_draws", n_draws)):
         if numbers is not None:
-            corpus.check_list(name, numbers, integer(2))
+            splitting.check_list(name, numbers, checks.integer(2))
     chosen, pairs = pairs_of(scores, metric, against)
     rows = []
     for pair in pairs:

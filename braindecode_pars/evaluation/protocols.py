@@ -10,21 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, files, training
-from braindecode_pars.estimators import PARSClassifier
-from braindecode_pars.estimators.costs import check_equal_sizes
-from braindecode_pars.evaluation.cache import describe_corpus, digest
-from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
-from braindecode_pars.evaluation.folds import Prepare, run_folds
-from braindecode_pars.evaluation.splitting import Split, make_folds, one_subject_out, split_by
+from braindecode_pars.estimators import PARSClassifier, costs
+from braindecode_pars.evaluation import cache, folds, splitting
 from braindecode_pars.pretrained import load_encoder
 
 #: Pretext tasks of table 1, in its order.
@@ -33,7 +27,7 @@ PAPER_TASKS = {"MAE": "mae", "MP3": "mp3", "DropPos": "droppos", "PARS": "pars"}
 
 def leave_one_subject_out(
     estimators: Mapping[str, BaseEstimator],
-    windows_ds: Dataset,
+    windows_ds: Any,
     *,
     cv: Any = None,
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
@@ -146,7 +140,7 @@ def leave_one_subject_out(
     'Not established in kappa: band power and chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    split = one_subject_out if cv is None else partial(split_by, cv)
+    split = splitting.one_subject_out if cv is None else partial(splitting.split_by, cv)
     split = partial(split, test_subjects=test_subjects)
     name = "leave_one_subject_out" if cv is None else "compare"
     return run_protocol(name, estimators, {dataset: windows_ds}, split, shared)
@@ -157,7 +151,7 @@ compare = leave_one_subject_out
 
 def label_efficiency(
     estimators: Mapping[str, BaseEstimator],
-    windows_ds: Dataset,
+    windows_ds: Any,
     *,
     n_train_subjects: Sequence[int],
     cv: Any = None,
@@ -250,8 +244,9 @@ def label_efficiency(
     0                 1  2
     1                 3  2
     """
-    check_list("n_train_subjects", n_train_subjects, checks.integer(1))
-    split = partial(split_by, cv, test_subjects=test_subjects, train_subjects=train_subjects)
+    splitting.check_list("n_train_subjects", n_train_subjects, checks.integer(1))
+    subjects: Any = dict(test_subjects=test_subjects, train_subjects=train_subjects)
+    split = partial(splitting.split_by, cv, **subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     data, numbers = {dataset: windows_ds}, list(n_train_subjects)
     return run_protocol("label_efficiency", estimators, data, split, shared, numbers)
@@ -259,7 +254,7 @@ def label_efficiency(
 
 def transfer(
     estimators: Mapping[str, BaseEstimator],
-    datasets: Mapping[str, Dataset],
+    datasets: Mapping[str, Any],
     *,
     cv: Mapping[str, Any] | None = None,
     test_subjects: Mapping[str, Sequence] | None = None,
@@ -339,28 +334,19 @@ def transfer(
             "datasets must be a dict of names and windows datasets with at least one entry, got a "
             f"{type(datasets).__name__}."
         )
-    cvs = _by_dataset("cv", cv, datasets)
-    tested = _by_dataset("test_subjects", test_subjects, datasets)
+    is_by_name = checks.optional(checks.instance("a dict with the names of datasets", Mapping))
+    for argument, given in (("cv", cv), ("test_subjects", test_subjects)):
+        is_by_name.check(argument, given)
+        if unknown := [name for name in given or () if name not in datasets]:
+            names = ", ".join(datasets)
+            raise ValueError(f"{argument} has the unknown dataset {unknown[0]!r}; use {names}.")
 
-    def split(corpus: Corpus) -> Split:
-        return split_by(cvs.get(corpus.name), corpus, tested.get(corpus.name))
+    def split(corpus: splitting.Corpus) -> splitting.Split:
+        chosen = [(by_name or {}).get(corpus.name) for by_name in (cv, test_subjects)]
+        return splitting.split_by(chosen[0], corpus, chosen[1])
 
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol("transfer", estimators, datasets, split, shared)
-
-
-def _by_dataset(
-    argument: str, given: Mapping[str, Any] | None, datasets: Mapping[str, Dataset]
-) -> Mapping[str, Any]:
-    """Check an argument with one entry per dataset; None becomes an empty dict."""
-    checks.instance("a dict with the names of datasets, or None", Mapping, NoneType).check(
-        argument, given
-    )
-    if unknown := [name for name in given or () if name not in datasets]:
-        raise ValueError(
-            f"{argument} has the unknown dataset {unknown[0]!r}; known are {', '.join(datasets)}."
-        )
-    return given or {}
 
 
 class Shared(NamedTuple):
@@ -378,12 +364,12 @@ class Shared(NamedTuple):
 def run_protocol(
     protocol: str,
     estimators: Mapping[str, BaseEstimator],
-    datasets: Mapping[str, Dataset],
-    split: Callable[[Corpus], Split],
+    datasets: Mapping[str, Any],
+    split: Callable[[splitting.Corpus], splitting.Split],
     shared: Shared,
     n_train_subjects: Sequence[int] | None = None,
     varied: Mapping[str, dict[str, Any]] | None = None,
-    prepare: Prepare | None = None,
+    prepare: folds.Prepare | None = None,
 ) -> pd.DataFrame:
     """Split each dataset by itself, train and score.
 
@@ -392,16 +378,16 @@ def run_protocol(
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
-    check_arguments(estimators, metrics, seeds, n_jobs, out)
-    corpora, folds, sizes = {}, [], {}
+    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
+    corpora, each, sizes = {}, [], {}
     for name, windows_ds in datasets.items():
-        corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
-        if differing := check_equal_sizes(estimators, corpus.X, equal_sizes):
+        corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
+        if differing := costs.check_equal_sizes(estimators, corpus.X, equal_sizes):
             sizes[name] = differing
         varying = seeds, n_train_subjects, varied
-        folds += make_folds(protocol, estimators, corpus, split(corpus), *varying)
-    scores = run_folds(
-        folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
+        each += splitting.make_folds(protocol, estimators, corpus, split(corpus), *varying)
+    scores = folds.run_folds(
+        each, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )
     scores.attrs["n_classes"] = {
         name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
@@ -415,7 +401,7 @@ def run_protocol(
 
 
 def reproduce(
-    windows_ds: Dataset,
+    windows_ds: Any,
     out: str | Path,
     *,
     epochs: int = 50,
@@ -468,7 +454,7 @@ def reproduce(
     >>> from braindecode_pars.evaluation import reproduce
     >>> scores = reproduce(datasets.sleep(), "table-1")  # doctest: +SKIP
     """
-    corpus = Corpus.of(windows_ds, "", "auto")
+    corpus = splitting.Corpus.of(windows_ds, "", "auto")
     people, place = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(people) < 4 or 3 * len(people) // 4 < n_train_subjects:
         raise ValueError(
@@ -477,8 +463,8 @@ def reproduce(
         )
     files.check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
     settings = {"verbose": 0, **settings}
-    content = describe_corpus(corpus), epochs, sorted(settings.items())
-    cache = place / "reproduction" / digest(*content)
+    content = cache.describe_corpus(corpus), epochs, sorted(settings.items())
+    kept = place / "reproduction" / cache.digest(*content)
 
     tables = []
     for seed, half in product(map(int, seeds), (0, 1)):
@@ -491,7 +477,7 @@ def reproduce(
         for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
-            folder = cache / f"{task}-{run}"
+            folder = kept / f"{task}-{run}"
             if not (folder / "encoder.json").exists():
                 given = dict(pretrain_epochs=epochs, random_state=seed, **settings)
                 with checks.quiet():  # of losses, which are in the table
@@ -502,7 +488,7 @@ def reproduce(
         tests = [corpus.rows_of(part) for part in (unseen[::2], unseen[1::2])]
         cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
         design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])
-        design |= dict(metrics=["kappa", "balanced_accuracy"], out=cache / run, verbose=verbose)
+        design |= dict(metrics=["kappa", "balanced_accuracy"], out=kept / run, verbose=verbose)
         scores = label_efficiency(methods, windows_ds, **design)
         tables.append(scores.assign(pretraining_loss=scores["method"].map(losses)))
     found = pd.concat(tables, ignore_index=True)

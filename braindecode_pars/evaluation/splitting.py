@@ -1,27 +1,294 @@
-"""Who is trained on and who is tested: folds, and test subjects that an encoder has seen."""
+"""The windows of a dataset with labels and subjects, and who of them is trained on and tested."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from numbers import Integral
-from types import NoneType
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
-from torch import nn
 
-from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.evaluation.cache import parameters_called
-from braindecode_pars.evaluation.corpus import Corpus, Fold, check_subjects, in_order
+from braindecode_pars._common import checks, tables
+from braindecode_pars._common.subjects import normalized, warn_of_similar_names
+from braindecode_pars.evaluation.metrics import METRICS
+from braindecode_pars.windows import as_sklearn, labels, table
 from braindecode_pars.windows.held_out import SPLIT, are_validation
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The windows of a dataset with their labels and subjects.
+
+    Attributes
+    ----------
+    name : str
+        Value of the column ``dataset``.
+    X : Windows, shape (n_windows,)
+        The windows; none is read yet.
+    y, groups : ndarray, shape (n_windows,)
+        Labels and subjects.
+    labeled : ndarray of bool, shape (n_windows,)
+        Whether a window has a label.
+    unlabeled_label : hashable | None
+        Label of unlabelled windows; None when every window is labelled.
+    splits : ndarray, shape (n_windows,)
+        Entry ``split`` of the description of each window's recording; None where there is none.
+    people : dict
+        Name of each subject with the corpus in front, where that is known.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation.splitting import Corpus
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus.subjects, corpus.rows_of([2]).tolist()
+    ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
+    """
+
+    name: str
+    X: table.Windows
+    y: np.ndarray
+    groups: np.ndarray
+    labeled: np.ndarray
+    unlabeled_label: Any
+    splits: np.ndarray
+    people: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, windows_ds: Any, name: str, unlabeled_label: Any) -> Corpus:
+        """Make a corpus from a windows dataset.
+
+        Parameters
+        ----------
+        windows_ds : BaseConcatDataset
+            Labelled windows with ``subject`` in the descriptions.
+        name : str
+            Value of the column ``dataset``.
+        unlabeled_label : hashable | None
+            Label of unlabelled windows. ``"auto"`` means -1, with a warning when there are such
+            windows. With None every window is labelled.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        ValueError
+            When labels or subjects are missing, when labels are not classes or cannot be told from
+            the label of unlabelled windows, or when a subject is called "all".
+
+        Warns
+        -----
+        UserWarning
+            When two names of subjects may be those of one person, and with ``"auto"`` when windows
+            are taken as unlabelled.
+        """
+        X, y, groups = as_sklearn(windows_ds)
+        if tables.POOLED in groups.tolist():
+            raise ValueError(
+                f"Rename the subject {tables.POOLED!r}, the name of rows over all subjects."
+            )
+        warn_of_similar_names(groups.tolist())
+        labels.check_class_labels(y)
+        unlabeled, label = labels.find_unlabeled(y, unlabeled_label)
+        named = groups if X.people is None else X.people
+        people = dict(zip(groups.tolist(), named.tolist(), strict=True))
+        splits = np.full(len(y), None) if X.splits is None else X.splits
+        return cls(name, X, y, groups, ~unlabeled, label, splits, people)
+
+    @property
+    def subjects(self) -> list:
+        """All subjects, sorted."""
+        return in_order(self.groups.tolist())
+
+    def subjects_of(self, windows: np.ndarray) -> list:
+        """Return the subjects of some windows, by indices or a mask, sorted."""
+        return in_order(self.groups[windows].tolist())
+
+    def people_of(self, subjects: Iterable) -> dict[Any, Any]:
+        """Return the name of each of these subjects with the corpus in front."""
+        return {subject: self.people.get(subject, subject) for subject in subjects}
+
+    def rows_of(self, subjects: Iterable) -> np.ndarray:
+        """Return the indices of the windows of these subjects, in the order of the dataset."""
+        wanted = set(subjects)
+        return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fit with its training and test windows.
+
+    Attributes
+    ----------
+    protocol, dataset, method : str
+        Values of the columns of these names.
+    n_train_subjects : int
+        Number of labelled training subjects. It includes the validation subjects that the estimator
+        splits off them, but not those of ``valid``.
+    seed : int
+        Seed of every ``random_state`` and of torch's random state.
+    estimator : estimator
+        Unfitted estimator. A clone with this seed is fitted.
+    train, test : ndarray of int
+        Indices of the training and test windows.
+    test_subjects : list
+        Subjects of the test windows, in the order of the rows.
+    valid : ndarray of int
+        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
+        given together with the training windows.
+    pretrain : ndarray of int
+        Indices of the windows that a pretraining for several folds may use: the training windows
+        before subjects are drawn, without those of validation subjects and of split "test".
+    pooled : bool
+        Whether the scores get a row over all test windows together.
+    varied : dict
+        Additional columns and their values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from braindecode_pars.evaluation.splitting import Fold
+    >>> fold = Fold(
+    ...     protocol="leave_one_subject_out",
+    ...     dataset="nights",
+    ...     method="chance",
+    ...     n_train_subjects=2,
+    ...     seed=0,
+    ...     estimator=DummyClassifier(),
+    ...     train=np.arange(48),
+    ...     test=np.arange(48, 72),
+    ...     test_subjects=[3],
+    ... )
+    >>> print(fold)
+    chance on nights, subject 3, 2 training subjects, seed 0
+    """
+
+    protocol: str
+    dataset: str
+    method: str
+    n_train_subjects: int
+    seed: int
+    estimator: BaseEstimator
+    train: np.ndarray
+    test: np.ndarray
+    test_subjects: list
+    valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    pooled: bool = False
+    varied: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Any:
+        """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
+        if self.pooled:
+            return tables.POOLED
+        several = len(self.test_subjects) > 1
+        return ", ".join(map(str, self.test_subjects)) if several else self.test_subjects[0]
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Values of all columns except ``metric`` and ``value``."""
+        return {name: getattr(self, name) for name in tables.SCORES[:-2]} | self.varied
+
+    def __str__(self) -> str:
+        where = f"{self.method} on {self.dataset}" if self.dataset else self.method
+        subject = "" if self.subject == tables.POOLED else f", subject {self.subject}"
+        return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
+
+
+def check_arguments(
+    estimators: Mapping[str, BaseEstimator],
+    metrics: Sequence[str],
+    seeds: Sequence[int],
+    n_jobs: int | None,
+    out: str | Path | None,
+) -> None:
+    """Check the arguments that all protocols share.
+
+    Raises
+    ------
+    TypeError
+        When the estimators are not a mapping of names to classifiers, or another argument has a
+        wrong type.
+    ValueError
+        When there are no estimators, metrics or seeds, one is given twice or is unknown, or
+        ``n_jobs`` is 0.
+    """
+    if not isinstance(estimators, Mapping):
+        raise TypeError(f"estimators must be a dict of names, not a {type(estimators).__name__}.")
+    check_list("estimators", list(estimators), checks.instance("names of methods as text", str))
+    for method, estimator in estimators.items():
+        missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
+        if missing or isinstance(estimator, type):
+            raise TypeError(f"{method} must be a scikit-learn classifier, got {estimator!r}.")
+        if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
+            to_use = "cross_val_predict of scikit-learn and evaluation.regression_scores"
+            raise TypeError(f"{method} is a regressor, but protocols score classes; use {to_use}.")
+    check_list("metrics", metrics, checks.choice(*METRICS))
+    check_list("seeds", seeds, checks.integer(0))
+    is_number = checks.Rule(
+        "a number of processes, or -1 for all cores", (int, np.integer), lambda n: n != 0
+    )
+    checks.optional(is_number).check("n_jobs", n_jobs)
+    checks.optional(checks.instance("the path of a folder", str, Path)).check("out", out)
+
+
+def check_list(name: str, given: Collection, rule: checks.Rule) -> None:
+    """Check that an argument is a list of different values that a rule accepts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is not a list, is empty, or has a wrong value or one value twice.
+    """
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise TypeError(f"{name} must be a list, got {given!r}.")
+    if len(given) == 0:
+        raise ValueError(f"{name} is empty; there would be nothing to report.")
+    for value in given:
+        rule.check(name, value)
+    if len(set(given)) < len(given):
+        raise ValueError(f"{name} has an entry twice: {', '.join(map(str, given))}.")
+
+
+def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
+    """Return the requested subjects as a list.
+
+    Raises
+    ------
+    ValueError
+        When there are none, one is given twice, or one is not in the data.
+    """
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise ValueError(f"{name} is {asked!r}; give a list of subjects.")
+    asked, there = [normalized(subject) for subject in asked], list(there)
+    if absent := [repr(subject) for subject in asked if subject not in there]:
+        names = checks.listed(list(map(repr, there)), most=20)
+        raise ValueError(
+            f"{name} has {checks.listed(absent)}, but the data have the subjects {names}."
+        )
+    if not asked or len(set(asked)) < len(asked):
+        raise ValueError(f"{name} must have a subject, and each once; got {asked}.")
+    return asked
+
+
+def in_order(subjects: Iterable) -> list:
+    """Return every subject once, sorted; by text where they are of several types."""
+    unique = list(dict.fromkeys(subjects))
+    try:
+        return sorted(unique)
+    except TypeError:
+        return sorted(unique, key=str)
 
 
 class Split(NamedTuple):
@@ -134,24 +401,17 @@ def split_by(
     Raises
     ------
     ValueError
-        When a cross-validator and subjects are given, and in the cases of :func:`given_split`.
-    TypeError
-        When ``cv`` is not a cross-validator, an integer or an iterable of pairs.
+        When a cross-validator and subjects are given, ``cv`` is not a cross-validator, an integer
+        or an iterable of pairs, and in the cases of :func:`given_split`.
     """
     if cv is None:
         return given_split(corpus, test_subjects, train_subjects)
     if test_subjects is not None or train_subjects is not None:
         given = "train_subjects" if test_subjects is None else "test_subjects"
         raise ValueError(f"cv and {given} both choose the subjects; pass one of them.")
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         cv = GroupKFold(int(cv))
-    try:
-        return Split(check_cv(cv), corpus.subjects)
-    except ValueError as error:
-        raise TypeError(
-            f"cv is a {type(cv).__name__}; pass a cross-validator of scikit-learn, a number of "
-            "folds, or pairs of training and test indices."
-        ) from error
+    return Split(check_cv(cv), corpus.subjects)
 
 
 def draw_subjects(
@@ -243,10 +503,11 @@ def make_folds(
         if any(fixed.values()):
             # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
             # without any label, are in neither part.
-            known = train[corpus.labeled[train]]
-            is_valid = are_validation(corpus.splits[known], corpus.groups[known], len(known))
+            labelled = train[corpus.labeled[train]]
+            splits, people = corpus.splits[labelled], corpus.groups[labelled]
+            is_valid = are_validation(splits, people, len(labelled))
             unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
-            train, valid = np.setdiff1d(train, unused), known[is_valid]
+            train, valid = np.setdiff1d(train, unused), labelled[is_valid]
         trained_on, tested_on = map(corpus.subjects_of, (train, test))
         # Only labelled windows are tested; only labelled subjects are drawn for training.
         allowed = labeled if split.train is None else labeled.intersection(split.train)
@@ -314,109 +575,28 @@ def validates_by_split(estimator: BaseEstimator) -> bool:
     return any(isinstance(value, str) and value == SPLIT for value in values)
 
 
-# Test subjects that an encoder has seen -----------------------------------------------------------
+def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the parameters of this name of an estimator and its parts, such as ``svc__C``.
 
-
-def warn_of_leaks(
-    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
-) -> list[str]:
-    """Warn of test subjects that encoders have seen, each method once; return the sentences."""
-    sentences = leak_sentences([fold.method for fold in folds], seen)
-    for sentence in sentences:
-        if sentence not in warned:
-            warn_user(sentence)
-    return sentences
-
-
-def seen_by_given(
-    folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
-) -> list[dict[str, Any]]:
-    """Return the test subjects of each fold on the cards of the encoders that it is given."""
-    cards: dict[str, list[Any]] = {}
-    for method, estimator in estimators.items():
-        parts = [estimator, *estimator.get_params().values()]
-        given = [part._given_card() for part in parts if hasattr(part, "_given_card")]
-        cards[method] = [card for card in given if card is not None]
-    people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
-    seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
-    return [{"subjects": subjects, "unknown": False} for subjects in seen]
-
-
-def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
-    """Return the test subjects on some cards; ``people`` has their names with the corpus."""
-    seen = SubjectKeys(subject for card in cards for subject in card.seen_subjects)
-    return [str(subject) for subject, person in people.items() if person in seen]
-
-
-def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
-    """Find the test subjects that the encoders inside a fitted estimator were trained on.
-
-    Parameters
-    ----------
-    fitted : estimator
-        Fitted estimator.
-    people : mapping
-        Names of the test subjects, with and without their corpus.
-
-    Returns
-    -------
-    dict
-        Entry ``subjects``: these test subjects. Entry ``unknown``: whether the training subjects
-        of an encoder are unknown.
+    Those of an estimator that is passed as ``encoder`` do not count, because it is fitted already.
     """
-    parts = list(_parts_of(fitted))
-    cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
     return {
-        "subjects": seen_by(cards, people),
-        "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards)
-        or any(map(_has_unknown_encoder, parts)),
+        full: value
+        for full, value in estimator.get_params().items()
+        if full.split("__")[-1] == name and "encoder" not in full.split("__")[:-1]
     }
 
 
-def _has_unknown_encoder(part: Any) -> bool:
-    """Whether a skorch net has an encoder that may have seen other subjects than those of its fit.
+def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
+    """Set every ``random_state`` among the parameters of an estimator, in place.
 
-    Its network is an instance, which may have been trained before, or a callback pretrains it on
-    further windows.
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from braindecode_pars.evaluation.splitting import with_seed
+    >>> with_seed(LogisticRegression(), 3)
+    LogisticRegression(random_state=3)
     """
-    module = getattr(part, "module", None)
-    given = isinstance(module, nn.Module) and hasattr(module, "encoder")
-    callbacks = [callback for _, callback in getattr(part, "callbacks_", ())]
-    further = [getattr(callback, "unlabeled", None) for callback in callbacks]
-    return given or any(not isinstance(one, SyntheticSignals | NoneType) for one in further)
-
-
-def leak_sentences(methods: Sequence[str], seen: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the warnings of each method, from the result of :func:`seen_before` for each fit."""
-    sentences = []
-    for method in dict.fromkeys(methods):
-        of_method = [one for name, one in zip(methods, seen, strict=True) if name == method]
-        if any(one["unknown"] for one in of_method):
-            sentences.append(
-                f"The training subjects of the encoder of {method} are unknown; they may include "
-                "test subjects."
-            )
-        if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
-            sentences.append(
-                f"{method} was pretrained on windows of test subjects {', '.join(leaked)}; their "
-                "scores are not held-out scores. If they are other people of the same names, give "
-                "the recordings 'corpus' in their descriptions: the name on the encoder's card, if "
-                "it is the same corpus."
-            )
-    return sentences
-
-
-def _parts_of(fitted: Any) -> Iterator[Any]:
-    """Yield an estimator and all estimators inside it, as in pipelines and searches."""
-    yield fitted
-    # Pipeline, FeatureUnion, ColumnTransformer, CalibratedClassifierCV; then searches and ensembles
-    inner = [part for _, part in getattr(fitted, "steps", [])]
-    inner += [part for _, part in getattr(fitted, "transformer_list", [])]
-    inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
-    inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    one = ("best_estimator_", "estimator_", "transformer_")
-    inner += [getattr(fitted, name, None) for name in one]
-    inner += list(getattr(fitted, "estimators_", []))
-    for part in inner:
-        if part is not None:
-            yield from _parts_of(part)
+    names = parameters_called("random_state", estimator)
+    estimator.set_params(**dict.fromkeys(names, int(seed)))  # FrozenEstimator returns None
+    return estimator

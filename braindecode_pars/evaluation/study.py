@@ -10,28 +10,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import Dataset
 
-from braindecode_pars._common import checks, files
-from braindecode_pars._common.tables import SCORES
+from braindecode_pars._common import checks, files, tables
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
-from braindecode_pars.estimators.window_features import LogBandPower
-from braindecode_pars.evaluation import data_check, protocols, study_answer, study_plan
-from braindecode_pars.evaluation.audits import R2, audit_encoder
+from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier, window_features
+from braindecode_pars.evaluation import (
+    audits,
+    data_check,
+    folds,
+    protocols,
+    splitting,
+    study_plan,
+    study_report,
+)
 from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.folds import FoldError, collected
-from braindecode_pars.windows.labels import names_of_classes
-from braindecode_pars.windows.once import features_computed_once
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, labels, once
 
 #: Draws of the controls: each is a comparison of its own.
 CONTROL_DRAWS = 4
@@ -124,13 +124,11 @@ class Study:
         Path
             The file.
         """
-        from braindecode_pars.evaluation.study_report import write_report  # draws figures
-
-        return write_report(self, path)
+        return study_report.write_report(self, path)
 
 
 def study(
-    windows_ds: Dataset,
+    windows_ds: Any,
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
     encoders: Mapping[str, Any] | None = None,
@@ -220,7 +218,7 @@ def unanswered(check: data_check.DataCheck, dataset: str, out: str | Path | None
         files.replace_file(
             folder / "study.json", files.to_json(study_plan.FORMAT | {"answer": answer})
         )
-    return Study(dataset, study_answer.METRIC, check, answer=answer)
+    return Study(dataset, study_plan.METRIC, check, answer=answer)
 
 
 def run_study(planned: study_plan.Planned, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
@@ -246,17 +244,17 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
     for name, why in failed.items():
         plan.loc[plan["method"] == name, "left_out"] = f"failed ({why})"
     planned = replace(planned, plan=plan)
-    found = Study(corpus.name, study_answer.METRIC, check, plan=plan, scores=scores)
+    found = Study(corpus.name, study_plan.METRIC, check, plan=plan, scores=scores)
     if scores.empty:
         answer = f"There is no answer. Every method failed: {next(iter(failed.values()))}."
         levels = pd.DataFrame(columns=["method", "n_train_subjects", "mean"])
         return replace(found, scores=pd.DataFrame(), levels=levels, answer=answer)
-    rows = study_answer.weighted(scores, corpus) if check.by_subject else scores
+    rows = study_report.weighted(scores, corpus) if check.by_subject else scores
     chance = 1 / len(set(corpus.y[corpus.labeled].tolist()))
-    levels, tests = study_answer.judged(rows, planned.methods, chance)
+    levels, tests = study_report.judged(rows, planned.methods, chance)
     largest = levels[levels["n_train_subjects"] == levels["n_train_subjects"].max()]
     best = str(largest.loc[largest["mean"].idxmax(), "method"])
-    answer = study_answer.answer_of(levels, tests, chance)
+    answer = study_report.answer_of(levels, tests, chance)
     if failed:
         answer += f" Failed, and without a score: {checks.listed(list(failed))}."
     left, doubts = _doubt(planned, levels, tests, verbose)
@@ -268,8 +266,8 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
     if not check.by_subject:
         return found
     classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
-    decisions = study_answer.decisions_of(_results(planned), classes)
-    people = study_answer.scores_of_people(decisions, classes)
+    decisions = study_report.decisions_of(_results(planned), classes)
+    people = study_report.scores_of_people(decisions, classes)
     first = people.iloc[0]
     answer = (
         f"{answer} By person, with the mean probability of the windows, {first['method']} decides "
@@ -280,16 +278,10 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
     return replace(found, answer=answer, people=people, decided=_with_names(decided, corpus))
 
 
-class _Group(NamedTuple):
-    """Methods that are scored together, in all folds or with the encoder of fold ``k``."""
-
-    methods: list[study_plan.Method]
-    k: int | None
-    place: Path
-
-
-def _groups(planned: study_plan.Planned) -> Iterator[_Group]:
-    """Yield methods of one kind together, and in each fold those of its encoder."""
+def _groups(
+    planned: study_plan.Planned,
+) -> Iterator[tuple[list[study_plan.Method], int | None, Path]]:
+    """Yield methods that are scored together, their fold or None for all, and their folder."""
     assert planned.folder is not None
     groups: dict[tuple, list[study_plan.Method]] = {}
     for method in (planned.methods[name] for name in planned.runs.index):
@@ -298,14 +290,14 @@ def _groups(planned: study_plan.Planned) -> Iterator[_Group]:
     for (kind, task), group in groups.items():
         for k in [None] if task is None else range(len(planned.folds)):
             parts = [kind] if k is None else [kind, task.replace("/", "-"), str(k)]
-            yield _Group(group, k, planned.folder / "-".join(parts))
+            yield group, k, planned.folder / "-".join(parts)
 
 
 def _options(planned: study_plan.Planned, k: int | None, verbose: int) -> dict[str, Any]:
     """Return the arguments of protocols for all folds, or for one."""
-    corpus, folds = planned.corpus, planned.folds
+    corpus, parts = planned.corpus, planned.folds
     how: dict[str, Any] = dict(dataset=corpus.name, unlabeled_label=corpus.unlabeled_label)
-    how |= dict(cv=folds if k is None else [folds[k]], metrics=[study_answer.METRIC])
+    how |= dict(cv=parts if k is None else [parts[k]], metrics=[study_plan.METRIC])
     return how | dict(equal_sizes=False, verbose=verbose)
 
 
@@ -313,23 +305,23 @@ def _scores(
     planned: study_plan.Planned, n_jobs: int | None, verbose: int
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Score every method; return also why methods failed."""
-    tables: list[pd.DataFrame] = [pd.DataFrame(columns=SCORES)]
+    found: list[pd.DataFrame] = [pd.DataFrame(columns=tables.SCORES)]
     failed: dict[str, str] = {}
     for group, k, place in _groups(planned):
         people, draws = planned.runs.loc[group[0].name, ["people", "draws"]]
         how = _options(planned, k, verbose) | dict(n_train_subjects=people, seeds=range(draws))
         # Processes would not share features, most of the work of the others.
         how |= dict(out=place, n_jobs=n_jobs if group[0].trains else None)
-        with features_computed_once():
+        with once.features_computed_once():
             while left := [m for m in group if m.name not in failed]:
                 try:
                     estimators = {m.name: _with_own(planned, m, k) for m in left}
-                    tables.append(protocols.label_efficiency(estimators, planned.windows_ds, **how))
+                    found.append(protocols.label_efficiency(estimators, planned.windows_ds, **how))
                     break
-                except FoldError as error:
+                except folds.FoldError as error:
                     names = [m.name for m in left if error.method in (m.name, None)]
                     failed |= dict.fromkeys(names, error.reason)
-    scores = pd.concat(tables, ignore_index=True).astype({"value": float})
+    scores = pd.concat(found, ignore_index=True).astype({"value": float})
     return scores[~scores["method"].isin(list(failed))].reset_index(drop=True), failed
 
 
@@ -340,15 +332,15 @@ def _with_own(
     if method.own is None:
         return method.estimator
     assert planned.folder is not None
-    X, folds = planned.corpus.X, planned.folds
+    X = planned.corpus.X
     name = f"{planned.about['digest']}-{method.own.replace('/', '-')}"
     folder = planned.folder / "encoders" / f"{name}-{'all' if k is None else f'fold-{k}'}"
     if not (folder / "encoder.json").exists():
-        train = np.arange(len(X)) if k is None else folds[k][0]
+        train = np.arange(len(X)) if k is None else planned.folds[k][0]
         try:
             study_plan.own_encoder(method.own, len(train)).fit(X[train]).save(folder)
         except Exception as error:
-            raise FoldError.of(f"The pretraining with {method.own}", error) from error
+            raise folds.FoldError.of(f"The pretraining with {method.own}", error) from error
     parts = method.estimator.get_params()
     name = next(key for key in parts if key.rpartition("__")[2] == "encoder")
     return clone(method.estimator).set_params(**{name: str(folder)})
@@ -366,7 +358,7 @@ def _doubt(
     methods, runs = planned.methods, planned.runs
     largest = runs["people"].map(max).max()
     of_largest = tests["n_train_subjects"] == largest
-    helped = tests[study_answer.ahead(tests) & (tests["question"] == "pretraining") & of_largest][
+    helped = tests[study_report.ahead(tests) & (tests["question"] == "pretraining") & of_largest][
         "method_a"
     ]
     names = [name for name in helped if not methods[name].trains]
@@ -384,44 +376,45 @@ def _doubt(
     means = means[[methods[name].kind == "simple" for name in means.index]]
     if len(means) and means.max() > chance + TOO_GOOD * (1 - chance):
         guess = study_plan.Method(
-            study_answer.CHANCE, make_pipeline(LogBandPower(), DummyClassifier()), "simple"
+            study_plan.CHANCE,
+            make_pipeline(window_features.LogBandPower(), DummyClassifier()),
+            "simple",
         )
-        groups[study_answer.CHANCE] = [methods[str(means.idxmax())], guess]
+        groups[study_plan.CHANCE] = [methods[str(means.idxmax())], guess]
     gains: list[pd.DataFrame] = []
     warned: list[tuple] = []
     for against, group in groups.items():
-        folds = range(len(planned.folds)) if any(m.own for m in group) else [None]
+        numbers = range(len(planned.folds)) if any(m.own for m in group) else [None]
         name = against.replace(",", "").replace(" ", "-")
         seeds = range(min(CONTROL_DRAWS, runs["draws"][group[0].name]))
         found = []
         try:
-            for k in folds:
+            for k in numbers:
                 how = _options(planned, k, verbose) | dict(n_train_subjects=[largest], seeds=seeds)
                 how["out"] = planned.folder / "controls" / (name if k is None else f"{name}-{k}")
                 estimators = {m.name: _with_own(planned, m, k) for m in group}
-                with collected(warned):  # that a control is not possible is in the report
+                with folds.collected(warned):  # that a control is not possible is in the report
                     found.append(controls(estimators, planned.windows_ds, **how))
-        except FoldError as error:
+        except folds.FoldError as error:
             sentences.append(f"The controls of gains over {against} failed: {error.reason}.")
             continue
         joined = pd.concat(found, ignore_index=True)
         joined = (
-            study_answer.weighted(joined, planned.corpus) if planned.check.by_subject else joined
+            study_report.weighted(joined, planned.corpus) if planned.check.by_subject else joined
         )
-        joined.loc[joined["method"] == study_answer.CHANCE, "value"] = chance
+        joined.loc[joined["method"] == study_plan.CHANCE, "value"] = chance
         joined.attrs = found[0].attrs
         gains.append(control_gains(joined, against=against))
     if not gains:
         return None, sentences
-    encoders = {
-        name.removesuffix(CENTRED): study_plan.embedder_in(_with_own(planned, methods[name], 0))[
-            1
-        ].encoder
-        for name in names
-    }
+    encoders = {}
+    for name in names:
+        params = _with_own(planned, methods[name], 0).get_params().items()
+        of_method = (value for key, value in params if key.rpartition("__")[2] == "encoder")
+        encoders[name.removesuffix(CENTRED)] = next(of_method)
     sentences += [*map(describe_controls, gains), *_audited(encoders, planned.corpus.X)]
     table = pd.concat(gains, ignore_index=True)
-    table.attrs = {"metric": study_answer.METRIC}
+    table.attrs = {"metric": study_plan.METRIC}
     return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
 
 
@@ -429,8 +422,8 @@ def _audited(encoders: Mapping[str, Any], windows: Windows) -> Iterator[str]:
     """Say what the features of each encoder hold more of than before its pretraining."""
     if not encoders:
         return
-    audits = audit_encoder(encoders, windows, n_windows=AUDIT_WINDOWS)
-    for name, rows in audits[audits["measure"] == R2].groupby("encoder", sort=False):
+    table = audits.audit_encoder(encoders, windows, n_windows=AUDIT_WINDOWS)
+    for name, rows in table[table["measure"] == audits.R2].groupby("encoder", sort=False):
         wide = rows.pivot(index="property", columns="features", values="value")
         before = wide[["tokens", "random encoder"]].max(axis=1)
         most = (wide["encoder"] - before).nlargest(3).index
@@ -444,8 +437,8 @@ def _audited(encoders: Mapping[str, Any], windows: Windows) -> Iterator[str]:
 def _results(planned: study_plan.Planned) -> Iterator[dict[str, Any]]:
     """Yield the predictions of each method with most labelled people, fold by fold."""
     runs = planned.runs
-    for group in _groups(planned):
-        for file in sorted(group.place.glob("cache/*_*.json")):
+    for *_, place in _groups(planned):
+        for file in sorted(place.glob("cache/*_*.json")):
             key = (result := files.read_checked(file))["key"]
             name, n, seed = (key[k] for k in ("method", "n_train_subjects", "seed"))
             # A folder may have further draws, of an earlier plan, and methods that failed.
@@ -453,10 +446,10 @@ def _results(planned: study_plan.Planned) -> Iterator[dict[str, Any]]:
                 yield result
 
 
-def _with_names(table: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def _with_names(table: pd.DataFrame, corpus: splitting.Corpus) -> pd.DataFrame:
     """Return a table of classes with their names."""
-    labels = np.unique(corpus.y[corpus.labeled])
-    names = names_of_classes(labels, corpus.X.label_names) or {}
+    found = np.unique(corpus.y[corpus.labeled])
+    names = labels.names_of_classes(found, corpus.X.label_names) or {}
     names = {str(label): str(name) for label, name in names.items()}
     return table.map(lambda label: names.get(str(label), str(label)))
 
@@ -472,8 +465,8 @@ def _saved(planned: study_plan.Planned, found: Study) -> Study:
         given = corpus.X[corpus.labeled], corpus.y[corpus.labeled]
         clone(_with_own(planned, methods[name], None)).fit(*given).save(folder / "model")
     found = replace(found, about=found.about | {"model": name})
-    tables = dict(scores=found.scores, tests=found.tests, levels=found.levels)
-    for name, table in (tables | dict(gains=found.controls, people=found.people)).items():
+    written = dict(scores=found.scores, tests=found.tests, levels=found.levels)
+    for name, table in (written | dict(gains=found.controls, people=found.people)).items():
         if table is not None:
             files.replace_file(folder / f"{name}.csv", table.to_csv(index=False))
     content = dict(answer=found.answer, best=found.best, doubts=found.doubts, about=found.about)
@@ -498,7 +491,7 @@ def _said_once(told: list[str]) -> Iterator[None]:
     before = log.handlers, log.propagate
     log.handlers, log.propagate = [keeper], False
     try:
-        with collected(warned):
+        with folds.collected(warned):
             yield
     finally:
         log.handlers, log.propagate = before

@@ -9,21 +9,16 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import sklearn
-import torch
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
-from torch.utils.data import Dataset
 
-import braindecode_pars
-from braindecode_pars._common import channel_names, checks, computing, files, training
-from braindecode_pars._common.model_files import packaged_names
+from braindecode_pars import pretrained
+from braindecode_pars._common import channel_names, checks, files, model_files, subjects, training
 from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.estimators import (
     LinearProbe,
@@ -35,11 +30,8 @@ from braindecode_pars.estimators import (
     window_features,
 )
 from braindecode_pars.evaluation import cache, data_check, random_effects, splitting
-from braindecode_pars.evaluation.corpus import Corpus, check_list
-from braindecode_pars.pretext.base import find_task
-from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.windows.once import features_computed_once
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.pretext import base
+from braindecode_pars.windows import Windows, once
 
 #: Tasks of the encoders that are pretrained within each fold, where none are given.
 TASKS = ("pars", "features")
@@ -77,7 +69,8 @@ TYPICAL = {(0,): 0.0077, (1,): 0.0, (0, 1): 0.0249}
 
 #: Seconds of a window from which the encoder of sleep takes part.
 SLEEP_SECONDS = 20
-FORMAT = {"study": 1}
+#: The format of ``study.json``, what is scored, and the name of guesses in tables of levels.
+FORMAT, METRIC, CHANCE = {"study": 1}, "balanced_accuracy", "chance level"
 
 
 class Method(NamedTuple):
@@ -136,8 +129,8 @@ class Planned:
         What the report names: versions, seeds, digest of the data.
     """
 
-    windows_ds: Dataset
-    corpus: Corpus
+    windows_ds: Any
+    corpus: splitting.Corpus
     check: data_check.DataCheck
     folds: list[tuple[np.ndarray, np.ndarray]]
     methods: dict[str, Method]
@@ -158,7 +151,7 @@ class Planned:
 
 
 def plan_study(
-    windows_ds: Dataset,
+    windows_ds: Any,
     check: data_check.DataCheck,
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
@@ -177,14 +170,14 @@ def plan_study(
     """
     folder = check_study(draws, tasks, out)
     by_subject = check.by_subject
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
     folds = folds_of(corpus, by_subject=by_subject)
     people = list(n_train_subjects or numbers_of_people(corpus, folds, by_subject=by_subject))
-    check_list("n_train_subjects", people, checks.integer(1))
+    splitting.check_list("n_train_subjects", people, checks.integer(1))
     for train, _ in folds:  # raises if there are fewer
         splitting.draw_subjects(corpus.subjects_of(train[corpus.labeled[train]]), max(people), 0)
     # Methods, and why others are left out
-    known, reasons = _usable(_default_encoders(corpus) if encoders is None else encoders, corpus)
+    usable, reasons = _usable(_default_encoders(corpus) if encoders is None else encoders, corpus)
     n_people = len(corpus.subjects_of(corpus.labeled))
     n_drawn = int(corpus.labeled.sum()) * people_of_networks(people) // n_people
     cannot = unusable(len(corpus.X[0]), n_drawn)
@@ -196,18 +189,17 @@ def plan_study(
         why = "every subject has one class, which would be lost" if by_subject else needs
         reasons.append(f"Nothing was centred by subject: {why}.")
     given: dict[str, Any] = dict(tasks=tasks, n_drawn=n_drawn, centred=centred)
-    found = study_methods(known, corpus.X, **given, further=methods or {})
+    found = study_methods(usable, corpus.X, **given, further=methods or {})
     names = [method.name for method in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(
             f"Two methods are called {checks.listed(twice)}; give one of them another name."
         )
     # The plan, that of a study that was interrupted where there is one
-    packages = (braindecode_pars, torch, sklearn)
     about: dict[str, Any] = dict(
         digest=cache.digest(cache.describe_corpus(corpus)),
-        versions={package.__name__: package.__version__ for package in packages},
-        date=str(date.today()),
+        versions=cache.versions(),
+        date=time.strftime("%Y-%m-%d"),
         seeds="draws 0, 1, ...; folds and own pretraining 0",
         bounds=BOUNDS,
         left_out=reasons,
@@ -234,9 +226,9 @@ def plan_study(
 def check_study(draws: int, tasks: Sequence[str], out: str | Path | None) -> Path | None:
     """Check the arguments of a study before the data are read, and return its folder."""
     checks.integer(2).check("draws", draws)
-    check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
+    splitting.check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
     for task in tasks:
-        find_task(task)
+        base.find_task(task)
     return study_folder(out)
 
 
@@ -249,21 +241,24 @@ def study_folder(out: str | Path | None) -> Path | None:
     return folder
 
 
-def _default_encoders(corpus: Corpus) -> dict[str, str]:
+def _default_encoders(corpus: splitting.Corpus) -> dict[str, str]:
     """Return names of encoders in the package, that of sleep for windows as long as in scoring."""
     is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
-    of_sleep = [name for name in packaged_names() if name == "pars-sleep" and is_sleep]
+    of_sleep = [name for name in model_files.packaged_names() if name == "pars-sleep" and is_sleep]
     return {name: name for name in ("small", "noise", *of_sleep)}
 
 
-def _usable(encoders: Mapping[str, Any], corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
+def _usable(
+    encoders: Mapping[str, Any], corpus: splitting.Corpus
+) -> tuple[dict[str, Any], list[str]]:
     """Return encoders that fit the windows and know none of the people, and why not the others."""
     usable, reasons = {}, []
     for name, encoder in encoders.items():
-        card = load_encoder(encoder).card
+        card = pretrained.load_encoder(encoder).card
         # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
         is_known = corpus.X.recordings["corpus"].notna().any()
-        seen = splitting.seen_by([card], corpus.people) if is_known else []
+        before = subjects.SubjectKeys(card.seen_subjects if is_known else ())
+        seen = [person for person in corpus.people.values() if person in before]
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"The encoder {name} was left out: it needs {card.sfreq:g} Hz, and the windows "
@@ -307,7 +302,7 @@ def study_methods(
     """
     found: list[Method] = []
     for by_subject in (False, True) if centred else (False,):
-        found += _on_features(encoders, windows, tasks, CENTRED if by_subject else "", by_subject)
+        found += _on_features(encoders, windows, tasks, by_subject)
     found += _networks(tasks[0], len(windows[0]), n_drawn)
     return [*found, *(Method(name, each, "simple") for name, each in further.items())]
 
@@ -324,12 +319,9 @@ def unusable(n_chans: int, n_drawn: int = 0) -> dict[str, str]:
 
 
 def _on_features(
-    encoders: Mapping[str, Any],
-    windows: Windows,
-    tasks: Sequence[str],
-    mark: str,
-    by_subject: bool,
+    encoders: Mapping[str, Any], windows: Windows, tasks: Sequence[str], by_subject: bool
 ) -> list[Method]:
+    mark = CENTRED if by_subject else ""
     how: dict[str, Any] = dict(subject_centering=by_subject, C=linear_probe.DEFAULT_C)
     given = "unlabelled windows of the test subject" if by_subject else ""
     also = f"; {given}" if given else ""
@@ -338,10 +330,10 @@ def _on_features(
     channels = channels_of_slow_voltages(windows) if windows.chs_info else None
     slow = _probe(window_features.SlowVoltages(channels=channels), by_subject, classifier="lda")
     found.append(Method(f"slow voltages{mark}", slow, "simple", given=given))
-    twins: dict[int, str] = {}
+    twins: dict[str, str] = {}
     for name, encoder in encoders.items():
-        loaded = load_encoder(encoder)
-        size = computing.n_parameters(loaded.encoder)
+        loaded = pretrained.load_encoder(encoder)
+        size = str(loaded.encoder.config)
         names = ["probe", "random-encoder"]
         probe, untrained, *_ = make_methods(names, encoder={name: encoder}, **how).values()
         if size not in twins:
@@ -376,7 +368,7 @@ def shown_task(task: str) -> str:
     ValueError
         When the task is unknown.
     """
-    name = find_task(task).__name__
+    name = base.find_task(task).__name__
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
 
 
@@ -385,12 +377,6 @@ def own_encoder(task: str, n_windows: int) -> PARSEmbedder:
     seen = _OF_FEATURES if task == "features" else _OWN_WINDOWS
     epochs = max(1, round(seen / n_windows))
     return PARSEmbedder(task, pretrain_epochs=epochs, random_state=0, verbose=0)
-
-
-def embedder_in(probe: LinearProbe) -> tuple[str, PARSEmbedder]:
-    """Return the embedder of a probe, and the name of this parameter."""
-    found = probe.get_params().items()
-    return next((name, part) for name, part in found if isinstance(part, PARSEmbedder))
 
 
 def _probe(features: TransformerMixin, by_subject: bool, **how: Any) -> LinearProbe:
@@ -427,7 +413,7 @@ def _networks(task: str, n_chans: int, n_drawn: int) -> list[Method]:
     return [method._replace(trains=True) for method in found]
 
 
-def folds_of(corpus: Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Divide the labelled subjects into folds; unlabelled windows are in every training set."""
     labelled = np.flatnonzero(corpus.labeled)
     subjects, codes = np.unique(corpus.groups[labelled].astype(str), return_inverse=True)
@@ -442,7 +428,9 @@ def folds_of(corpus: Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.n
     return folds
 
 
-def numbers_of_people(corpus: Corpus, folds: Sequence[tuple], *, by_subject: bool) -> list[int]:
+def numbers_of_people(
+    corpus: splitting.Corpus, folds: Sequence[tuple], *, by_subject: bool
+) -> list[int]:
     """Return 2, 4, 8, 16, ... as far as the training subjects of every fold reach."""
     most = min(len(corpus.subjects_of(train[corpus.labeled[train]])) for train, _ in folds)
     n_classes = len(set(corpus.y[corpus.labeled].tolist()))
@@ -456,7 +444,7 @@ def people_of_networks(people: Sequence[int]) -> int:
 
 
 def make_plan(
-    corpus: Corpus,
+    corpus: splitting.Corpus,
     methods: Sequence[Method],
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     people: Sequence[int],
@@ -484,12 +472,12 @@ def make_plan(
                 found = (0.0, 0.0, plain[2]) if plain else None
                 if time.perf_counter() - begin > _LONGEST:
                     found = (math.nan,) * 3
-                once, features, fit = found or _seconds_of(method, corpus, folds[0], max(numbers))
-            timed[method.name] = once, features, fit
+                own, features, fit = found or _seconds_of(method, corpus, folds[0], max(numbers))
+            timed[method.name] = own, features, fit
             # An untrained encoder is another one in each draw, and an own one in each fold.
             n_encoders = {"untrained": n_draws, "pretrained": len(folds) if method.own else 1}
             fits = len(folds) * n_draws * sum(numbers) / max(numbers)
-            seconds = once * len(folds) + features * n_encoders.get(method.kind, 1) + fit * fits
+            seconds = own * len(folds) + features * n_encoders.get(method.kind, 1) + fit * fits
             minutes = seconds / 60
         except Exception as error:  # such as windows too short
             numbers, n_draws, why = [], 0, str(error)
@@ -503,7 +491,7 @@ def make_plan(
 
 
 def _seconds_of(
-    method: Method, corpus: Corpus, fold: tuple[np.ndarray, np.ndarray], n: int
+    method: Method, corpus: splitting.Corpus, fold: tuple[np.ndarray, np.ndarray], n: int
 ) -> tuple[float, float, float]:
     """Return the seconds of a pretraining, of the features of all windows, and of a fit on them.
 
@@ -518,29 +506,29 @@ def _seconds_of(
     shuffled = np.random.default_rng(0).permutation(drawn)
     turns = pd.Series(corpus.y[shuffled]).groupby(corpus.y[shuffled]).cumcount()
     drawn = shuffled[np.argsort(turns, kind="stable")]
-    X, y, estimator = corpus.X, corpus.y, cache.with_seed(clone(method.estimator), 0)
+    X, y, estimator = corpus.X, corpus.y, splitting.with_seed(clone(method.estimator), 0)
     if method.trains:
         steps = math.ceil(len(drawn) / estimator.finetune_batch_size)
         epochs = estimator.finetune_epochs or training.default_epochs(
             fine_tuning.EPOCHS, fine_tuning.STEPS, steps, ""
         )
         return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
-    once = 0.0
+    own = 0.0
     if method.own:
         encoder = own_encoder(method.own, len(train))
         assert encoder.pretrain_epochs is not None
-        once = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
+        own = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
     rows, points = drawn[:_FIRST], []
     while True:
         few = X[rows], y[rows]
-        with features_computed_once():
+        with once.features_computed_once():
             first, again = (_timed(_fit_and_predict, estimator, *few) for _ in range(2))
         points.append((len(rows), first - again, again))
         if len(rows) == len(drawn) or (first > _LONG and len(points) > 1):
             break
         rows = drawn[: 4 * len(rows)]
     sizes, features, fits = (list(map(float, column[-2:])) for column in zip(*points, strict=True))
-    return once, _extended(sizes, features, len(y)), _extended(sizes, fits, len(drawn))
+    return own, _extended(sizes, features, len(y)), _extended(sizes, fits, len(drawn))
 
 
 def _extended(sizes: list[float], seconds: list[float], size: int) -> float:

@@ -1,26 +1,27 @@
-"""The page of a study, in one HTML file: answer, figures, tables, and how it was made.
+"""The answer of a study in sentences, and its page: answer, figures, tables, and how it was made.
 
-Sentences and tables are in the template ``study_report.html``. Figures are made here.
+Sentences and tables of the page are in the template ``study_report.html``. Figures are made here.
 """
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from braindecode_pars import plotting
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation import metrics, study_answer, study_plan
-from braindecode_pars.plotting.style import draw_legend, write_page
+from braindecode_pars.evaluation import metrics, splitting, study_plan
+from braindecode_pars.evaluation.controls import LEVEL, joined
+from braindecode_pars.evaluation.paired_tests import holm, paired_tests
+from braindecode_pars.plotting import style
 
 #: What the two kinds of tests ask.
 QUESTIONS = {
@@ -29,22 +30,221 @@ QUESTIONS = {
 }
 #: Whether methods are centred by subject.
 PANELS = {False: "Recordings as they are", True: "Centred by subject"}
+#: The tests where no pretrained method could be fitted.
+NO_TESTS = pd.DataFrame(
+    columns=["method_a", "method_b", "n_train_subjects", "question", "mean_difference", "p"]
+)
 
 
-class Image(NamedTuple):
-    """A figure as a data URI, with its text alternative."""
+def judged(
+    scores: pd.DataFrame, methods: Mapping[str, study_plan.Method], chance: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Test scores against chance level, untrained encoders and the best simple method.
 
-    source: str
-    alt: str
+    Returns
+    -------
+    levels, tests : DataFrame
+        Of a :class:`~braindecode_pars.evaluation.Study`.
+    """
+    rows = scores[scores["subject"] != POOLED]
+    levels, tests = [], []
+    for n, of_n in rows.groupby("n_train_subjects"):
+        guess = of_n[of_n["method"] == of_n["method"].iloc[0]].assign(
+            method=study_plan.CHANCE, value=chance
+        )
+        against = paired_tests(
+            pd.concat([of_n, guess]), study_plan.METRIC, against=study_plan.CHANCE
+        )
+        levels.append(against.assign(n_train_subjects=n))
+        means = of_n.groupby("method")["value"].mean()
+        for name in means.index:
+            if methods[name].kind not in ("pretrained", "vote"):
+                continue
+            simple = [
+                other
+                for other in means.index
+                if methods[other].kind == "simple"
+                and other.endswith(CENTRED) == name.endswith(CENTRED)
+            ]
+            pairs = [("baseline", means[simple].idxmax())] if simple else []
+            if methods[name].twin in means.index:
+                pairs.append(("pretraining", methods[name].twin))
+            for question, other in pairs:
+                pair = of_n[of_n["method"].isin([name, other])]
+                test = paired_tests(pair, study_plan.METRIC, against=other)
+                tests.append(test.assign(n_train_subjects=n, question=question))
+    level = pd.concat(levels, ignore_index=True)
+    level = level.rename(columns={"method_a": "method", "mean_difference": "mean"})
+    level[["mean", "ci_low", "ci_high"]] += chance
+    level[["ci_low", "ci_high"]] = level[["ci_low", "ci_high"]].clip(0, 1)
+    level["p_holm"] = holm(level["p"])
+    level = level[["method", "n_train_subjects", "mean", "ci_low", "ci_high", "p", "p_holm"]]
+    test = pd.concat(tests, ignore_index=True) if tests else NO_TESTS.copy()
+    test["p_holm"] = test.groupby("n_train_subjects")["p"].transform(holm)
+    level.attrs = test.attrs = {}
+    return level, test
 
 
-class Cell(NamedTuple):
-    """Score of a method, its marks of significance, and whether it is the highest of a column."""
+def weighted(scores: pd.DataFrame, corpus: splitting.Corpus) -> pd.DataFrame:
+    """Weigh subjects that have one class each so that every class counts the same."""
+    labelled = corpus.labeled
+    people = corpus.groups[labelled].astype(str)
+    labels = pd.Series(corpus.y[labelled], people).groupby(level=0).first()
+    weights = len(labels) / (labels.nunique() * labels.map(labels.value_counts()))
+    return scores.assign(value=scores["value"] * scores["subject"].astype(str).map(weights))
 
-    mean: float
-    sd: float
-    marks: str
-    is_best: bool
+
+def decisions_of(results: Iterable[Mapping[str, Any]], classes: Sequence[str]) -> pd.DataFrame:
+    """Return each person's class in each draw: that with the highest mean probability."""
+    parts = []
+    for result in results:
+        own, key = result["probabilities"], result["key"]
+        shares = pd.get_dummies(pd.Series(result["predicted"]))
+        if "columns" in own:
+            shares = pd.DataFrame(dict(zip(own["classes"], own["columns"], strict=True)))
+        shares = shares.astype(float).rename(columns=str).reindex(columns=classes, fill_value=0)
+        by_person = shares.groupby(result["subjects"]).mean()
+        true = pd.Series(result["true"]).map(str).groupby(result["subjects"]).first()
+        told = dict(method=key["method"], seed=key["seed"], true=true)
+        parts.append(by_person.assign(predicted=by_person.idxmax(axis=1), **told))
+    return pd.concat(parts)
+
+
+def scores_of_people(decisions: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
+    """Score the decisions on people; the scores are the means of draws."""
+    rows = []
+    for (method, _), own in decisions.groupby(["method", "seed"], sort=False):
+        true, predicted = own["true"].to_numpy(), own["predicted"].to_numpy()
+        shares = own[classes].to_numpy()
+        given = dict(probabilities=shares / shares.sum(axis=1, keepdims=True), classes=classes)
+        row = dict(method=method, right=(true == predicted).sum(), people=len(own))
+        scores = ("balanced_accuracy", "auroc")
+        row |= {name: metrics.score_predictions(true, predicted, name, **given) for name in scores}
+        rows.append(row)
+    table = pd.DataFrame(rows).groupby("method", as_index=False).mean()
+    return table.sort_values("balanced_accuracy", ascending=False, ignore_index=True)
+
+
+def ahead(tests: pd.DataFrame) -> pd.Series:
+    """Whether the first method of each test is significantly ahead."""
+    return (tests["p_holm"] < LEVEL) & (tests["mean_difference"] > 0)
+
+
+def ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
+    """Return the methods that are significantly better in the tests of a question."""
+    return set(tests[ahead(tests) & (tests["question"] == question)]["method_a"])
+
+
+def leading(tests: pd.DataFrame) -> tuple[str, set[str]]:
+    """Return what pretraining did, and the pretrained methods that an answer may be about.
+
+    They are those that outperform their untrained encoder and the best simple method, or else those
+    that do the first, or else all.
+    """
+    helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    if helped & better:
+        return "both", helped & better
+    pretrained = set(tests["method_a"][tests["question"] == "pretraining"])
+    return ("untrained", helped) if helped else ("none", pretrained)
+
+
+def answer_of(levels: pd.DataFrame, tests: pd.DataFrame, chance: float) -> str:
+    """Say whether pretraining helped, with the interval of the difference.
+
+    Parameters
+    ----------
+    levels, tests : DataFrame
+        Of a :class:`~braindecode_pars.evaluation.Study`.
+    chance : float
+        Chance level.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation.study_report import answer_of
+    >>> levels = pd.DataFrame(
+    ...     [dict(method="small", n_train_subjects=4, mean=0.51, ci_low=0.47, ci_high=0.55,
+    ...           p=0.6, p_holm=0.6)]
+    ... )
+    >>> answer_of(levels, pd.DataFrame(), 0.5).split(":")[0]
+    'No method is above chance level, so the question has no answer here'
+    """
+    above = levels[(levels["p_holm"] < LEVEL) & (levels["mean"] > chance)]
+    n = int(levels["n_train_subjects"].max())
+    last = levels[levels["n_train_subjects"] == n].set_index("method")
+    best = last.loc[last["mean"].idxmax()]
+    if above.empty:
+        return (
+            "No method is above chance level, so the question has no answer here: there is no "
+            f"difference from chance level. With {n} labelled people the best, {best.name}, has "
+            f"{_score(best)}; chance level is {chance:.2f}."
+        )
+    asked = set(tests["question"]) if len(tests) else set()
+    if len(asked) < 2:
+        missing = "simple method" if "pretraining" in asked else "pretrained encoder"
+        return (
+            f"No {missing} took part. With {n} labelled people the best method, "
+            f"{best.name}, has a balanced accuracy of {_score(best)}."
+        )
+    kinds = {int(m): leading(part)[0] for m, part in tests.groupby("n_train_subjects")}
+    kind = kinds.pop(n)
+    sentences = [_at(n, tests[tests["n_train_subjects"] == n], last)]
+    if same := [str(other) for other, found in kinds.items() if found == kind]:
+        sentences.append(f"The answer is the same with {joined(same, ' and ')}.")
+    sentences += [f"With {m} {_IN_SHORT[other]}." for m, other in kinds.items() if other != kind]
+    sentences.append(f"The best of all methods is {best.name} with {_score(best)}.")
+    return " ".join(sentences).replace(CENTRED, " (centred by subject)")
+
+
+#: What pretraining did: outperform both, the untrained encoder only, or neither.
+_IN_SHORT = {
+    "both": "it outperforms the untrained encoder and the best simple method",
+    "untrained": "it outperforms the untrained encoder, and not the best simple method",
+    "none": "no difference from the untrained encoder was found",
+}
+
+
+def _at(n: int, tests: pd.DataFrame, levels: pd.DataFrame) -> str:
+    """Return the answer for one number of labelled people."""
+    rows = {
+        q: tests[tests["question"] == q].set_index("method_a") for q in ("pretraining", "baseline")
+    }
+    kind, methods = leading(tests)
+    name = levels["mean"][levels.index.isin(methods)].idxmax()
+    untrained, simple = rows["pretraining"].loc[name], rows["baseline"].loc[name]
+    score = (
+        f"With {n} labelled people, {name} has a balanced accuracy of {_score(levels.loc[name])}"
+    )
+    over = f"{_difference(untrained)} without this pretraining"
+    against = f"{_difference(simple)} {simple['method_b']}, the best simple method"
+    if kind == "both":
+        return f"Yes, pretraining helps. {score}: {over}, and {against}."
+    if kind == "none":
+        return (
+            f"No effect of pretraining is established. {score}: {over}. One test would have found "
+            f"a difference of {untrained['detectable']:.3f} with a probability of 80 %."
+        )
+    is_behind = simple["p_holm"] < LEVEL and simple["mean_difference"] < 0
+    detectable = f"one test would have found a difference of {simple['detectable']:.3f}"
+    return (
+        f"Pretraining makes the encoder better, but it is {'worse' if is_behind else 'no better'} "
+        f"than a simple method. {score}: {over}, but {against}"
+        + ("." if is_behind else f"; {detectable} with a probability of 80 %.")
+    )
+
+
+def _score(level: pd.Series) -> str:
+    return f"{level['mean']:.3f} (95 % interval {level['ci_low']:.3f} to {level['ci_high']:.3f})"
+
+
+def _difference(test: pd.Series) -> str:
+    word = "more" if test["mean_difference"] >= 0 else "less"
+    ends = f"95 % interval {test['ci_low']:+.3f} to {test['ci_high']:+.3f}"
+    p = "p < 0.001" if test["p_holm"] < 0.001 else f"p = {test['p_holm']:.3f}"
+    return f"{abs(test['mean_difference']):.3f} {word} ({ends}; {p} after Holm's correction) than"
+
+
+# The page --------------------------------------------------------------------------------------
 
 
 def write_report(study: Any, path: str | Path) -> Path:
@@ -77,14 +277,16 @@ def write_report(study: Any, path: str | Path) -> Path:
         headline=headline.rstrip(".") + ".",
         details=details,
         metric=study.metric.replace("_", " "),
-        level=study_answer.LEVEL,
+        level=LEVEL,
         left_out=[row for row in plan if row.left_out],
         compared=len(study.scores) > 0,
     )
     if content["compared"]:
         content |= _show_scores(study)
     template = Path(__file__).with_suffix(".html")
-    return write_page(file, template, content, shown=_shown, number=_number, p=_p, text=_text)
+    return style.write_page(
+        file, template, content, shown=short_name, number=_number, p=_p, text=_text
+    )
 
 
 def _show_scores(study: Any) -> dict[str, Any]:
@@ -95,6 +297,13 @@ def _show_scores(study: Any) -> dict[str, Any]:
     is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
     rows = _rows_of(study, few)
     rows = rows[rows["n_train_subjects"] == n]
+    # The methods of the answer, plain and centred, on the same scale
+    kinds = {title: _few(study, [panel]) for panel, title in PANELS.items()}
+    drawn = {title: _curve(study, methods) for title, methods in kinds.items() if methods}
+    low, high = zip(*(ax.get_ylim() for ax in drawn.values()), strict=True)
+    for ax in drawn.values():
+        ax.set_ylim(min(low), max(high))
+    alt = "A line of means for each method; the table of all methods has the numbers."
     ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
     ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
     return dict(
@@ -104,7 +313,7 @@ def _show_scores(study: Any) -> dict[str, Any]:
         first=levels[is_first].iloc[0],
         first_tests=tests[of_largest & (tests["method_a"] == few[0])],
         front=_front(study),
-        curves=_curves(study),
+        curves={title: _image(ax, alt) for title, ax in drawn.items()},
         scores={title: _score_rows(study, panel) for panel, title in PANELS.items()},
         tests={
             title: tests[of_largest & (tests["question"] == question)]
@@ -122,7 +331,8 @@ def _show_scores(study: Any) -> dict[str, Any]:
 # Texts ---------------------------------------------------------------------------------------
 
 
-def _shown(method: str) -> str:
+def short_name(method: str) -> str:
+    """Return the name of a method in tables and figures."""
     return method.replace(CENTRED, ", centred")
 
 
@@ -168,7 +378,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
         return []
     tests = study.tests[study.tests["method_a"].isin(levels.index)]
     tests = tests[tests["n_train_subjects"] == largest]
-    best = levels[levels.index.isin(study_answer.leading(tests)[1] or levels.index)].idxmax()
+    best = levels[levels.index.isin(leading(tests)[1] or levels.index)].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
     if False in panels and "scratch" in set(study.levels["method"]):
@@ -176,7 +386,7 @@ def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     return list(dict.fromkeys(few))
 
 
-def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], str, str]]:
+def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[dict | None], str, str]]:
     """Return method, scores by number of people, what it was given and why it failed.
 
     The best method is the first.
@@ -187,16 +397,15 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
     best = study.levels.groupby("n_train_subjects")["mean"].max()
     tests = dict(list(study.tests.groupby("n_train_subjects")))
 
-    def cell(row: Any) -> Cell:
+    def cell(row: Any) -> dict[str, Any]:
+        """Return the score, its marks of significance, and whether it is the highest."""
         n = row.n_train_subjects
-        marks = "*" if row.p_holm < study_answer.LEVEL and row.mean > _chance(study) else ""
+        marks = "*" if row.p_holm < LEVEL and row.mean > _chance(study) else ""
         for mark, question in zip("†‡", QUESTIONS, strict=True):
-            marks += (
-                mark
-                if n in tests and row.method in study_answer.ahead_in(tests[n], question)
-                else ""
-            )
-        return Cell(row.mean, sd[study.metric, row.method, n], marks, row.mean == best[n])
+            if n in tests and row.method in ahead_in(tests[n], question):
+                marks += mark
+        spread, is_best = sd[study.metric, row.method, n], row.mean == best[n]
+        return dict(mean=row.mean, sd=spread, marks=marks, is_best=is_best)
 
     order = levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
     found = []
@@ -215,14 +424,15 @@ def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[Cell | None], s
 # Figures -------------------------------------------------------------------------------------
 
 
-def _image(ax: Axes, alt: str) -> Image:
-    """Return the figure of some axes, without a background and the same in each run."""
-    file, figure = io.BytesIO(), cast(Figure, ax.figure)
+def _image(ax: Axes, alt: str) -> dict[str, str]:
+    """Return the figure of some axes as a data URI, with its text alternative."""
+    file = io.BytesIO()
+    # Without a background, and the same in each run
     options: dict[str, Any] = dict(format="svg", transparent=True, metadata={"Date": None})
     with plt.rc_context({"svg.hashsalt": "study"}):
-        figure.savefig(file, **options)
-    plt.close(figure)
-    return Image("data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode(), alt)
+        style.save_figure(ax, file, **options)
+    source = "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
+    return dict(source=source, alt=alt)
 
 
 def _axes(height: float) -> Axes:
@@ -233,7 +443,7 @@ def _axes(height: float) -> Axes:
 def _rows_of(study: Any, methods: Sequence[str]) -> pd.DataFrame:
     """Return the scores of these methods, in this order and with short names."""
     rows = pd.concat([study.scores[study.scores["method"] == method] for method in methods])
-    return rows.assign(method=rows["method"].map(_shown))
+    return rows.assign(method=rows["method"].map(short_name))
 
 
 def _curve(study: Any, methods: Sequence[str]) -> Axes:
@@ -242,12 +452,12 @@ def _curve(study: Any, methods: Sequence[str]) -> Axes:
     if not study.check.by_subject:  # else subjects have one class, and no balance
         rows = rows[rows["subject"] != POOLED]
     ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
-    draw_legend(ax, methods, ncols=1, handlelength=3)
+    style.draw_legend(ax, methods, ncols=1, handlelength=3)
     ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
     return ax
 
 
-def _front(study: Any) -> Image | None:
+def _front(study: Any) -> dict[str, str] | None:
     """Draw the own pretraining, the best simple method and scratch, none of them centred."""
     ran = study.plan[study.plan["left_out"] == ""].set_index("method")["kind"]
     ran = ran[~ran.index.str.endswith(CENTRED)]
@@ -263,18 +473,7 @@ def _front(study: Any) -> Image | None:
     return _image(_curve(study, methods), alt)
 
 
-def _curves(study: Any) -> dict[str, Image]:
-    """Draw the methods of the answer, plain and centred, on the same scale."""
-    few = {title: _few(study, [panel]) for panel, title in PANELS.items()}
-    drawn = {title: _curve(study, methods) for title, methods in few.items() if methods}
-    low, high = zip(*(ax.get_ylim() for ax in drawn.values()), strict=True)
-    for ax in drawn.values():
-        ax.set_ylim(min(low), max(high))
-    alt = "A line of means for each method; the table of all methods has the numbers."
-    return {title: _image(ax, alt) for title, ax in drawn.items()}
-
-
-def _confusion(table: pd.DataFrame) -> Image:
+def _confusion(table: pd.DataFrame) -> dict[str, str]:
     true, predicted = table["true"], table["predicted"]
     ax = plotting.confusion_matrix(true, predicted)
     right = (true == predicted).groupby(true).mean().items()
@@ -282,14 +481,14 @@ def _confusion(table: pd.DataFrame) -> Image:
     return _image(ax, f"Table of true and predicted classes; right are {shares}.")
 
 
-def _gains(study: Any) -> dict[str, Image]:
+def _gains(study: Any) -> dict[str, dict]:
     """Draw what the controls leave of the gains over each method without pretraining."""
-    images: dict[str, Image] = {}
+    images: dict[str, dict] = {}
     if study.controls is None:
         return images
     for name, rows in study.controls.groupby("against", sort=False):
-        against = _shown(str(name))
-        rows = rows.assign(method=rows["method"].map(_shown), against=against)
+        against = short_name(str(name))
+        rows = rows.assign(method=rows["method"].map(short_name), against=against)
         axes = plotting.control_gains(rows, study.metric.replace("_", " "))
         for ax, n in zip(axes, sorted(rows["n_train_subjects"].unique()), strict=True):
             ax.set_title(f"{n:g} labelled people", fontsize=10)

@@ -6,7 +6,6 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.class_figures import confusion_matrix
 from braindecode_pars.plotting.score_figures import (
     ablation_lines,
     control_gains,
@@ -16,6 +15,7 @@ from braindecode_pars.plotting.score_figures import (
 from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night_page
 from braindecode_pars.plotting.training_figures import (
     audit_map,
+    confusion_matrix,
     shift_matrices,
     training_curves,
 )

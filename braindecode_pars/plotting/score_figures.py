@@ -12,15 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars._common.tables import POOLED, chance_level, check_table, of_metric
-from braindecode_pars.plotting.style import (
-    axes_for,
-    draw_chance,
-    draw_legend,
-    legend_columns,
-    remove_frame,
-    series_style,
-)
+from braindecode_pars._common import tables
+from braindecode_pars.plotting import style
 
 
 def label_efficiency(
@@ -102,9 +95,9 @@ def label_efficiency(
     rows = rows[rows["method"].isin(styles)]
     summary = over_seeds(rows, ["method", "n_train_subjects"])
     # One curve for each method
-    [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
+    [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
-    draw_chance(ax, _chance(rows, metric) if chance is None else chance)
+    style.draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     sizes = sorted_values(rows["n_train_subjects"])
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
     if logarithmic:
@@ -118,7 +111,7 @@ def label_efficiency(
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("training subjects")
-    draw_legend(ax, list(styles), handlelength=3)
+    style.draw_legend(ax, list(styles), handlelength=3)
     return ax
 
 
@@ -130,14 +123,14 @@ def _draw_curves(
     ``summary`` is indexed by series and position; ``styles`` numbers the series.
     """
     for series, number in styles.items():
-        style = series_style(number)
+        look = style.series_style(number)
         # Where all values are NaN there is no row; the legend keeps the series.
         curve = summary[summary.index.get_level_values(0) == series].droplevel(0).sort_index()
-        ax.plot(curve.index, curve["mean"], label=str(series), markersize=5, **style)
+        ax.plot(curve.index, curve["mean"], label=str(series), markersize=5, **look)
         low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
-        ax.fill_between(curve.index, low, high, color=style["color"], alpha=0.18, lw=0)
+        ax.fill_between(curve.index, low, high, color=look["color"], alpha=0.18, lw=0)
     ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({seeds_label(summary['count'])})")
-    remove_frame(ax, grid="y")
+    style.remove_frame(ax, grid="y")
 
 
 def subject_dots(
@@ -220,8 +213,8 @@ def subject_dots(
     rows = rows if numbered else rows.assign(n_train_subjects=0)
     if rows.empty:
         raise ValueError(
-            f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
-            "for each subject."
+            f"All scores are pooled over subjects (subject {tables.POOLED!r}); this figure needs a "
+            "row for each subject."
         )
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
@@ -230,18 +223,18 @@ def subject_dots(
 
     # One column for each method, and a gap after each group
     step = len(styles) + 1
-    [ax] = axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
+    [ax] = style.axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=list(styles)).to_numpy()
         places = group * step + np.arange(len(styles))
         ax.plot(places, values.T, color="0.85", lw=0.7, zorder=1)
         for (method, number), x, dots in zip(styles.items(), places, values.T, strict=True):
-            style = {**series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
-            ax.plot(np.full(len(dots), x), dots, label="" if group else method, **style)
+            look = {**style.series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
+            ax.plot(np.full(len(dots), x), dots, label="" if group else method, **look)
             if np.isfinite(dots).any():
                 ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
     # Axes and legend
-    draw_chance(ax, _chance(rows, metric) if chance is None else chance)
+    style.draw_chance(ax, _chance(rows, metric) if chance is None else chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
     ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
@@ -252,8 +245,8 @@ def subject_dots(
         xlabel=f"{numbers}(a dot is a held-out subject, a black bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
-    draw_legend(ax, list(styles))
-    remove_frame(ax, grid="y")
+    style.draw_legend(ax, list(styles))
+    style.remove_frame(ax, grid="y")
     return ax
 
 
@@ -336,10 +329,10 @@ def ablation_lines(
         raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
     summary = over_seeds(rows, [lines, x])
     positions = sorted_values(rows[x])
-    [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
+    [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
-    draw_chance(ax, _chance(rows, metric))
+    style.draw_chance(ax, _chance(rows, metric))
     ax.set_xticks(positions)
     ax.set_xlabel(x.replace("_", " "))
     ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
@@ -408,7 +401,7 @@ def control_gains(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['unchanged', 'slow', 'phase', 'amplitude']
     """
-    check_table(gains, "gains", _OF_GAINS)
+    tables.check_table(gains, "gains", _OF_GAINS)
     if "dataset" in gains and gains["dataset"].nunique() > 1:
         found = ", ".join(map(str, dict.fromkeys(gains["dataset"])))
         raise ValueError(f"gains have several datasets ({found}); select one of them.")
@@ -417,7 +410,7 @@ def control_gains(
     controls = list(dict.fromkeys(rows["control"]))
     numbers = sorted_values(rows["n_train_subjects"])
     height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(styles))
-    panels = axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
+    panels = style.axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
     name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")
     for ax, n in zip(panels, numbers, strict=True):
         _draw_panel(ax, rows[rows["n_train_subjects"] == n], styles, controls)
@@ -427,7 +420,7 @@ def control_gains(
     panels[0].set_yticks(range(len(texts)), texts, fontsize=9)
     panels[0].set_ylim(len(texts) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
-    columns = legend_columns(panels[0], labels)
+    columns = style.legend_columns(panels[0], labels)
     panels[0].figure.legend(
         handles, labels, frameon=False, loc="outside upper left", ncols=columns, handlelength=1.5
     )
@@ -448,11 +441,11 @@ def _draw_panel(
         values = np.vstack([first[columns[0]].to_numpy(), own[columns[1]].to_numpy()])
         places = np.arange(len(values)) + 1 - len(first) + offset
         means, low, high = values.astype(float).T
-        style = {**series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
-        ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **style)
+        look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
+        ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)
     ax.axvline(0, color="0.3", lw=0.8, zorder=0.5)
     ax.axhline(0.5, color="0.85", lw=0.8, zorder=0.5)
-    remove_frame(ax, grid="x")
+    style.remove_frame(ax, grid="x")
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(axis="y", length=0)
 
@@ -477,7 +470,7 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
         If the scores are empty, lack a column or the metric, or are of several datasets or
         protocols, over which the figure would average.
     """
-    rows = of_metric(scores, metric, ("metric", "value", *columns))
+    rows = tables.of_metric(scores, metric, ("metric", "value", *columns))
     for column in ("dataset", "protocol"):
         if column in rows and rows[column].nunique() > 1:
             found = ", ".join(map(str, sorted_values(rows[column])))
@@ -490,7 +483,7 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
 
 def _chance(rows: pd.DataFrame, metric: str) -> float | None:
     """Return the known chance level of rows of one dataset."""
-    return chance_level(rows, metric, rows["dataset"].iloc[0] if "dataset" in rows else None)
+    return tables.chance_level(rows, metric, rows["dataset"].iloc[0] if "dataset" in rows else None)
 
 
 def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[str, int]:
@@ -523,7 +516,7 @@ def sorted_values(values: pd.Series) -> list:
 
 def is_pooled(rows: pd.DataFrame) -> pd.Series:
     """Return which rows are pooled over subjects, as a boolean mask."""
-    return rows["subject"].astype(str) == POOLED
+    return rows["subject"].astype(str) == tables.POOLED
 
 
 def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -559,8 +552,9 @@ def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         if len(values) == wanted:
             return values.dropna().groupby(by, sort=False).agg(["mean", "std", "count"])
     raise ValueError(
-        f"Some scores have only rows pooled over subjects (subject {POOLED!r}) and some have only "
-        "rows of single subjects, which cannot be compared; draw them in separate figures."
+        f"Some scores have only rows pooled over subjects (subject {tables.POOLED!r}) and some "
+        "have only rows of single subjects, which cannot be compared; draw them in separate "
+        "figures."
     )
 
 

@@ -12,32 +12,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.checks import check_positive, check_probabilities
-from braindecode_pars._common.tables import PROBABILITY, SMOOTHED_LABEL, numbers_of
-from braindecode_pars.plotting.class_figures import (
-    ClassNames,
-    area_styles,
-    entries,
-    in_figure_order,
-    is_unknown,
-    label_list,
-    names_by_label,
-)
-from braindecode_pars.plotting.style import (
-    COLORS,
-    axes_for,
-    draw_legend,
-    remove_frame,
-    time_unit,
-    write_page,
-)
+from braindecode_pars._common import checks, tables
+from braindecode_pars.plotting import style
 from braindecode_pars.predictions import check_predictions, smoothed, to_annotations, top_to_bottom
 
 
 def hypnogram(
     true: ArrayLike,
     predicted: ArrayLike | None = None,
-    stage_names: ClassNames | None = None,
+    stage_names: style.ClassNames | None = None,
     window_seconds: float = 30.0,
     ax: Axes | None = None,
     *,
@@ -97,10 +80,10 @@ def hypnogram(
     >>> ax.get_title("left")
     'agreement 75 % of 4 windows'
     """
-    check_positive(window_seconds=window_seconds)
-    given = {"true": np.asarray(label_list("true", true))}
+    checks.check_positive(window_seconds=window_seconds)
+    given = {"true": np.asarray(style.label_list("true", true))}
     if predicted is not None:
-        given["predicted"] = np.asarray(label_list("predicted", predicted))
+        given["predicted"] = np.asarray(style.label_list("predicted", predicted))
     for name, stages in given.items():
         if stages.shape != (len(given["true"]),) or len(stages) == 0:
             raise ValueError(
@@ -109,17 +92,17 @@ def hypnogram(
     if stage_names is None:
         # By value: an array with None has dtype object, whatever the others are.
         labels = {label for stages in given.values() for label in stages.tolist()}
-        found = [label for label in labels if not is_unknown(label)]
+        found = [label for label in labels if not style.is_unknown(label)]
         if not all(isinstance(label, str) for label in found):
             raise ValueError("The stages are numbers; pass stage_names, the names of the stages.")
         stage_names = sorted(found)
-    names = names_by_label(stage_names)
+    names = style.names_by_label(stage_names)
     different = list(dict.fromkeys(names.values()))
-    order = in_figure_order(different, top_to_bottom(different) if order is None else order)
+    order = style.in_figure_order(different, top_to_bottom(different) if order is None else order)
     number = {label: order.index(name) for label, name in names.items()}
-    rows = {name: np.array(entries(stages, number), float) for name, stages in given.items()}
+    rows = {name: np.array(style.entries(stages, number), float) for name, stages in given.items()}
 
-    [ax] = axes_for(ax, 1, 1, (9, 2.6))
+    [ax] = style.axes_for(ax, 1, 1, (9, 2.6))
     edges = np.arange(len(given["true"]) + 1) * window_seconds
     draw_steps(ax, edges, order, rows["true"], rows.get("predicted"))
     return ax
@@ -200,28 +183,28 @@ def hypnodensity(
         # Rows from the top. A number is the name of a class, never the position of a column.
         row_of: dict[Any, int] = {name: i for i, name in enumerate(order)}
         row_of |= {float(name): i for name, i in row_of.items() if name.lstrip("-").isdigit()}
-        expected = np.array(entries(true, row_of), dtype=float)
+        expected = np.array(style.entries(true, row_of), dtype=float)
         if len(expected) != len(predictions):
             raise ValueError(f"There are {len(expected)} true classes, {len(predictions)} windows.")
         shown.insert(0, np.where(rows < 0, np.nan, expected[rows]))
 
     # Each class needs a line of text beside the upper axes, and some in the legend below.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
-    panels = axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
+    panels = style.axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
     draw_steps(panels[0], edges, order, *shown)
     panels[0].set_xlabel("")
     # Stacked areas of probabilities, with the first class on top
     ax = panels[1]
-    unit, seconds = time_unit(edges[-1] - edges[0])
+    unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
     upper = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1]
     lower = np.column_stack([upper[:, 1:], np.where(np.isnan(upper[:, 0]), np.nan, 0)])
-    for i, (name, style) in enumerate(zip(order, area_styles(order), strict=True)):
-        area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **style)
+    for i, (name, look) in enumerate(zip(order, style.area_styles(order), strict=True)):
+        area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **look)
         ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
-    draw_legend(ax, order, loc="upper center", bbox_to_anchor=(0.5, -0.22))
-    remove_frame(ax)
+    style.draw_legend(ax, order, loc="upper center", bbox_to_anchor=(0.5, -0.22))
+    style.remove_frame(ax)
     return panels
 
 
@@ -251,33 +234,28 @@ def read_predictions(
         Index of the class in ``order``, NaN where there is none.
     """
     frame = check_predictions(predictions)
-    columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
+    columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     if not columns:
         raise ValueError("The predictions have no column probability_LABEL for each class.")
-    values = numbers_of("probabilities", frame[columns])
-    check_probabilities(values, allow_nan=True)
-    edges, rows = _pieces(frame["onset"].to_numpy(float), frame["duration"].to_numpy(float))
-    names = [name.removeprefix(PROBABILITY) for name in columns]
-    order = in_figure_order(names, order)
-    values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
-    labels = frame["label"].map({name: i for i, name in enumerate(order)}).to_numpy(float)
-    labels = np.where(np.isnan(labels), np.nan_to_num(values).argmax(axis=1), labels)
-    # Pieces of time: the windows, and NaN where there is none
-    pieces = np.where(rows[:, None] < 0, np.nan, values[rows])
-    drawn = np.where(np.isfinite(pieces).all(axis=1), labels[rows], np.nan)
-    return order, edges, rows, pieces, drawn
-
-
-def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of consecutive pieces of time, and the row of each; -1 where is none."""
-    edges, rows = [onsets[0]], []
-    for row, (onset, duration) in enumerate(zip(onsets, durations, strict=True)):
+    values = tables.numbers_of("probabilities", frame[columns])
+    checks.check_probabilities(values, allow_nan=True)
+    # Pieces of time that follow each other: the edges, and the row of each; -1 where there is none
+    edges, rows = [float(frame["onset"].iloc[0])], []
+    for row, (onset, duration) in enumerate(zip(frame["onset"], frame["duration"], strict=True)):
         if onset > edges[-1] + 1e-6:
             edges.append(onset)
             rows.append(-1)
         edges.append(onset + duration)
         rows.append(row)
-    return np.array(edges), np.array(rows)
+    names = [name.removeprefix(tables.PROBABILITY) for name in columns]
+    order = style.in_figure_order(names, order)
+    values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
+    labels = frame["label"].map({name: i for i, name in enumerate(order)}).to_numpy(float)
+    labels = np.where(np.isnan(labels), np.nan_to_num(values).argmax(axis=1), labels)
+    # Pieces of time: the windows, and NaN where there is none
+    pieces = np.where(np.array(rows)[:, None] < 0, np.nan, values[rows])
+    drawn = np.where(np.isfinite(pieces).all(axis=1), labels[rows], np.nan)
+    return order, np.array(edges), np.array(rows), pieces, drawn
 
 
 def draw_steps(
@@ -300,20 +278,22 @@ def draw_steps(
     true, predicted : ndarray, shape (n_windows,)
         Row of each window, counted from the top; NaN for an unknown stage.
     """
-    unit, seconds = time_unit(edges[-1] - edges[0])
+    unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
     names = list(order)
     if predicted is None:
         ax.stairs(-true, edges, baseline=None, color="0.2")
     else:
         ax.stairs(-true, edges, baseline=None, color="0.72", lw=3.2, label="true")
-        ax.stairs(-predicted, edges, baseline=None, color=COLORS[0], lw=1.1, label="predicted")
+        ax.stairs(
+            -predicted, edges, baseline=None, color=style.COLORS[0], lw=1.1, label="predicted"
+        )
         # A block in a further row for each window with different true and predicted stages. The
         # edge line keeps a window visible when it is narrower than a pixel.
         both = np.isfinite(true) & np.isfinite(predicted)
         differ = np.flatnonzero(both & (true != predicted))
         spans = [(edges[i], edges[i + 1] - edges[i]) for i in differ]
-        ax.broken_barh(spans, (-len(names) - 0.3, 0.6), color=COLORS[6], lw=0.6)
+        ax.broken_barh(spans, (-len(names) - 0.3, 0.6), color=style.COLORS[6], lw=0.6)
         names.append("differ")
         agreement = 100 * (1 - len(differ) / both.sum()) if both.any() else np.nan
         ax.set_title(f"agreement {agreement:.0f} % of {both.sum()} windows", loc="left")
@@ -321,7 +301,7 @@ def draw_steps(
     # Axes
     ax.set_yticks([-row for row in range(len(names))], names)
     ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-len(names) + 0.55, 0.45))
-    remove_frame(ax)
+    style.remove_frame(ax)
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -378,17 +358,19 @@ def night_page(
     ...     print("0:00:30 N1, raw: W 20 %, N1 80 %" in page.read_text(encoding="utf-8"))
     True
     """
-    tables = {"raw": predictions}
-    if SMOOTHED_LABEL in predictions:
-        tables["smoothed"] = smoothed(predictions)
-    return write_page(path, Path(__file__).with_name("night_page.html"), _content(tables, order))
+    kinds = {"raw": predictions}
+    if tables.SMOOTHED_LABEL in predictions:
+        kinds["smoothed"] = smoothed(predictions)
+    return style.write_page(
+        path, Path(__file__).with_name("night_page.html"), _content(kinds, order)
+    )
 
 
-def _content(tables: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dict[str, Any]:
+def _content(kinds: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dict[str, Any]:
     """Return what the template shows of the raw and perhaps the smoothed predictions."""
-    read = {kind: read_predictions(table, order) for kind, table in tables.items()}
+    read = {kind: read_predictions(table, order) for kind, table in kinds.items()}
     names, edges, rows, *_ = read["raw"]
-    duration = float(np.median(tables["raw"]["duration"]))
+    duration = float(np.median(kinds["raw"]["duration"]))
     scale = _WINDOW / duration  # pixels per second
     x = ((edges - edges[0]) * scale).round(2)
     # From top to bottom: the hypnogram, and a panel of probabilities for each kind
@@ -396,20 +378,20 @@ def _content(tables: dict[str, pd.DataFrame], order: Sequence[str] | None) -> di
     areas = {kind: _areas(pieces, x) for kind, (*_, pieces, _) in read.items()}
     # Minutes of each class, and of windows without one
     minutes = {}
-    for kind, table in tables.items():
+    for kind, table in kinds.items():
         predicted = check_predictions(table)
         label = predicted["label"].where(predicted["label"].isin(list(names)), "")
         spent = predicted["duration"].groupby(label).sum() / 60
         minutes[kind] = [float(spent.get(name, 0.0)) for name in (*names, "")]
     step = next((t for t in _TICKS if t * scale >= _TICK), _TICKS[-1])
     ticks = np.arange(0, edges[-1] - edges[0] + 1, step).tolist()
-    *_, last = tables.values()
+    *_, last = kinds.values()
     spans = to_annotations(last)
     stops = spans.onset + spans.duration
     return dict(
-        recording=tables["raw"].attrs.get("recording", ""),
-        findings=tables["raw"].attrs.get("findings", {}),
-        classes=list(zip(names, [s["facecolor"] for s in area_styles(names)], strict=True)),
+        recording=kinds["raw"].attrs.get("recording", ""),
+        findings=kinds["raw"].attrs.get("findings", {}),
+        classes=list(zip(names, [s["facecolor"] for s in style.area_styles(names)], strict=True)),
         minutes=minutes,
         spans=[
             (time_text(start), time_text(stop), label)

@@ -1,17 +1,20 @@
-"""What all figures share: colours and other styles, axes, legends, files and pages."""
+"""What all figures share: colours and other styles, classes, axes, legends, files and pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import jinja2
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
+from braindecode_pars import predictions
 from braindecode_pars._common.files import replace_file
 
 #: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
@@ -20,6 +23,9 @@ COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D5
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
+#: Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
+ClassNames = Mapping[Any, str] | Sequence[str]
+Entry = TypeVar("Entry")
 #: Number of different pairs of colour and marker.
 N_STYLES = len(COLORS) * len(MARKERS)
 
@@ -74,7 +80,7 @@ def axes_for(
     return given
 
 
-def save_figure(ax: Axes, file: Path, **options: Any) -> None:
+def save_figure(ax: Axes, file: Any, **options: Any) -> None:
     """Write the figure of some axes, and close it. Options are those of ``savefig``."""
     figure = cast(Figure, ax.figure)
     figure.savefig(file, **options)
@@ -172,3 +178,96 @@ def time_unit(seconds: float) -> tuple[str, int]:
     if seconds >= 3600:
         return "hours", 3600
     return ("minutes", 60) if seconds > 180 else ("seconds", 1)
+
+
+# Classes -----------------------------------------------------------------------------------------
+
+#: Warm colours for wake and REM, and blues that darken from N1 to stage 4.
+_STAGE_COLORS = {
+    "W": "#E69F00",
+    "R": "#CC79A7",
+    "N1": "#C6E3F5",
+    "light": "#A3D3EE",
+    "N2": "#6DB6E0",
+    "NREM": "#6DB6E0",
+    "N3": "#1F78B4",
+    "N4": "#08456F",
+    "sleep": "#1F78B4",
+    predictions.UNSCORED: "#BBBBBB",
+}
+
+
+def label_list(name: str, labels: ArrayLike) -> list:
+    """Return labels, shape (n_windows,), as a list; any other shape raises ValueError."""
+    found = np.asarray(labels)
+    if found.ndim != 1:
+        raise ValueError(f"{name} has shape {found.shape}; pass one label for each window.")
+    return found.tolist()
+
+
+def is_unknown(label: Any) -> bool:
+    """Whether a label is missing: None, NaN, NA or the number -1."""
+    return pd.isna(label) or label == -1
+
+
+def by_number(label: Any) -> tuple[bool, Any]:
+    """Key for sorting labels: numbers by value, then texts."""
+    return isinstance(label, str), label
+
+
+def names_by_label(class_names: ClassNames) -> dict[Any, str]:
+    """Return the name of each label, and of each name."""
+    given = class_names if isinstance(class_names, Mapping) else dict(enumerate(class_names))
+    names = {label: str(name) for label, name in given.items()}
+    return {**{name: name for name in names.values()}, **names}
+
+
+def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]:
+    """Return the entry of each label in a table; None for a missing label.
+
+    Raises
+    ------
+    ValueError
+        When a label that is not missing has no entry.
+    """
+    found = label_list("labels", labels)
+    absent = {label for label in found if label not in table and not is_unknown(label)}
+    if absent:
+        raise ValueError(
+            f"No class is called {', '.join(map(repr, sorted(absent, key=by_number)))}; known are "
+            f"{', '.join(map(repr, table))}."
+        )
+    return [table.get(label) for label in found]
+
+
+def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:
+    """Return classes from top to bottom: sleep stages from wake to N3, others as they are given.
+
+    Raises
+    ------
+    ValueError
+        When a given order lacks a class, or has one twice.
+    """
+    if order is None:
+        return predictions.top_to_bottom(names) if predictions.are_stages(names) else list(names)
+    if not set(names) <= set(order) or len(set(order)) < len(order):
+        raise ValueError(
+            f"order={list(order)} must have each class once; the classes are "
+            f"{', '.join(map(repr, names))}."
+        )
+    return list(order)
+
+
+def area_styles(names: Sequence[str]) -> list[dict[str, str]]:
+    """Return colour and hatching of the area of each class."""
+    if predictions.are_stages(names):
+        return [
+            dict(facecolor=_STAGE_COLORS[stage])
+            for stage in map(predictions.stage_of, names)
+            if stage
+        ]
+    n = len(COLORS)
+    return [
+        dict(facecolor=COLORS[i % n], hatch=HATCHES[i // n % len(HATCHES)])
+        for i in range(len(names))
+    ]

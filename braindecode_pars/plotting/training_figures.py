@@ -1,4 +1,4 @@
-"""Figures of a training: losses, shifts of patches, and what features hold."""
+"""Figures of a training: losses, shifts of patches, what features hold, and confused classes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import sklearn.metrics
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars._common.tables import RELATIVE, check_table, numbers_of, part_of, with_numbers
-from braindecode_pars.plotting.style import (
-    COLORS,
-    LINES,
-    axes_for,
-    draw_cells,
-    draw_chance,
-    remove_frame,
-    series_style,
-)
+from braindecode_pars._common import tables
+from braindecode_pars.plotting import style
 
 #: Columns that identify a run.
 RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
@@ -86,9 +79,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     >>> [ax.get_title() for ax in axes]
     ['pretraining', 'fine-tuning']
     """
-    check_table(history, "history", ("phase", "epoch", "train_loss"))
+    tables.check_table(history, "history", ("phase", "epoch", "train_loss"))
     losses = [name for name in history if str(name).startswith(("train_loss", "valid_loss"))]
-    history = with_numbers(history, ["epoch", *losses])
+    history = tables.with_numbers(history, ["epoch", *losses])
     keys = [name for name in (*RUN, "phase", "epoch") if name in history]
     if history.duplicated(keys).any():
         raise ValueError(
@@ -102,17 +95,20 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     # Panels, with room for the legend at the right: with several methods it would cover the lines
     beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1, 1))
     place, width = (beside, 6.2) if len(methods) > 1 else ({}, 4.2)
-    panels = axes_for(axes, 1, len(phases), (1 + width * len(phases), 3.6))
+    panels = style.axes_for(axes, 1, len(phases), (1 + width * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
-        relative = RELATIVE in rows and rows[RELATIVE].notna().any()
+        relative = tables.RELATIVE in rows and rows[tables.RELATIVE].notna().any()
         lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
         if relative:  # of the whole task, and of its parts
             drawn = rows.columns[rows.notna().any()]
-            parts = {name: part for name in drawn if (part := part_of(str(name)))}
-            lines = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
+            parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
+            lines = {tables.RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
             for i, (name, part) in enumerate(parts.items()):
-                lines[name] = part, dict(linestyle=LINES[1 + i % (len(LINES) - 1)], lw=1)
+                lines[name] = (
+                    part,
+                    dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1),
+                )
         elif "valid_loss" in rows and rows["valid_loss"].notna().any():
             lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
         rows = rows.dropna(subset=list(lines), how="all")
@@ -120,7 +116,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         for method, number in shown.items():
             _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
-            draw_chance(ax, 1)
+            style.draw_chance(ax, 1)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
         ylabel = "training loss relative to chance" if relative else "loss"
         ax.set(title=str(phase), xlabel="epoch", ylabel=ylabel)
@@ -128,26 +124,26 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         handles, labels = ax.get_legend_handles_labels()
         if named := dict(zip(labels, handles, strict=True)):  # once for all runs of a method
             ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **place)
-        remove_frame(ax)
+        style.remove_frame(ax)
     return panels
 
 
 def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
     """Draw a line for each run and loss of one method."""
-    style = series_style(number)
+    look = style.series_style(number)
     runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
     for run in runs:
         run = run.sort_values("epoch")
         for column, (name, line) in lines.items():
-            known = run.dropna(subset=column)
+            scored = run.dropna(subset=column)
             texts = rows["method"].iloc[0], name if len(lines) > 1 else ""
             ax.plot(
-                known["epoch"],
-                known[column],
-                color=style["color"],
+                scored["epoch"],
+                scored[column],
+                color=look["color"],
                 alpha=0.9 if len(runs) == 1 else 0.6,
-                marker=style["marker"] if column == RELATIVE else "",  # differs in grey print
-                markevery=max(1, len(known) // 6),
+                marker=look["marker"] if column == tables.RELATIVE else "",  # differs in grey print
+                markevery=max(1, len(scored) // 6),
                 markersize=4,
                 label=", ".join(filter(None, texts)),
                 **line,
@@ -205,7 +201,7 @@ def shift_matrices(
     >>> axes[1].images[0].get_array().round(1).tolist()
     [[0.0, -0.4, -0.8], [0.4, 0.0, -0.4], [0.8, 0.4, 0.0]]
     """
-    matrices = [numbers_of("prediction", prediction), numbers_of("target", target)]
+    matrices = [tables.numbers_of("prediction", prediction), tables.numbers_of("target", target)]
     shape = matrices[0].shape
     if shape != matrices[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
@@ -217,7 +213,7 @@ def shift_matrices(
     prediction, target = (matrix[np.ix_(order, order)] for matrix in matrices)
 
     # Three matrices and a scatter plot
-    panels = axes_for(axes, 2, 2, (8, 6))
+    panels = style.axes_for(axes, 2, 2, (8, 6))
     shift = "$(t_j - t_k) / T$"
     loss, chance = (np.mean(np.square(error)) for error in (prediction - target, target))
     title = f"prediction, loss {loss:.3f} (of zeros: {chance:.3f})"
@@ -225,10 +221,10 @@ def shift_matrices(
     _draw_matrix(panels[1], target, "target", shift, vmin=-1, vmax=1)
     _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
     panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
-    panels[3].scatter(target, prediction, s=5, color=COLORS[0], alpha=0.35, lw=0)
+    panels[3].scatter(target, prediction, s=5, color=style.COLORS[0], alpha=0.35, lw=0)
     panels[3].set(title=f"RMSE {np.sqrt(loss):.2f} T", xlabel="target", ylabel="prediction")
     panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
-    remove_frame(panels[3])
+    style.remove_frame(panels[3])
     return panels
 
 
@@ -289,8 +285,8 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['small', 'tokens', 'random encoder']
     """
-    check_table(audits, "audits", _OF_AUDITS)
-    audits = with_numbers(audits, ["value", "chance"])
+    tables.check_table(audits, "audits", _OF_AUDITS)
+    audits = tables.with_numbers(audits, ["value", "chance"])
     if audits.duplicated([*_SOURCE, "property"]).any():
         raise ValueError("audits has a score twice; draw the audit of other windows alone.")
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
@@ -299,13 +295,13 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     shares = np.clip((values - chance) / (1 - chance), 0, 1)
-    [ax] = axes_for(ax, 1, 1, (3.6 + 0.62 * len(columns), 1.6 + 0.27 * len(rows)))
+    [ax] = style.axes_for(ax, 1, 1, (3.6 + 0.62 * len(columns), 1.6 + 0.27 * len(rows)))
     names = [
         f"{name} (chance {_digits(level)})" if level else str(name) for name, level in rows.items()
     ]
     texts = np.vectorize(_digits)(values)
     label = "from chance (0) to perfect (1)"
-    draw_cells(ax, shares, texts, names, list(columns), label=label, vmax=1, aspect="auto")
+    style.draw_cells(ax, shares, texts, names, list(columns), label=label, vmax=1, aspect="auto")
     ax.xaxis.tick_top()
     ax.set_xticks(ax.get_xticks(), list(columns), rotation=40, ha="left", rotation_mode="anchor")
     return ax
@@ -331,3 +327,95 @@ def _digits(value: float) -> str:
 
 
 # Classes -----------------------------------------------------------------------------------------
+
+
+def confusion_matrix(
+    true: ArrayLike,
+    predicted: ArrayLike,
+    class_names: style.ClassNames | None = None,
+    *,
+    order: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how often each true class was predicted as which class.
+
+    A cell shows the percentage of the windows of its true class, and their number. Colours are the
+    percentages, so that rare classes are as visible as frequent ones.
+
+    Parameters
+    ----------
+    true, predicted : ndarray, shape (n_windows,)
+        True and predicted labels. Windows in which one is None, NaN or -1 do not count. For labels
+        of -1 and 1, -1 is a class if it has a name, or if it is predicted and there are no names.
+    class_names : mapping of label to str | sequence of str | None
+        Names of the labels, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
+        All of them are drawn. None uses the labels that occur.
+    order : sequence of str | None
+        Names of all classes from top to bottom. None means wake, REM, N1 to N3 if all names are
+        those of sleep stages (:func:`~braindecode_pars.predictions.stage_of`), and otherwise the
+        order of ``class_names``, or of sorted labels.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Axes with true classes from top to bottom and predicted ones from left to right. The row of
+        a class without windows is blank.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, if there is no window with both labels, if a label has no name, or if
+        ``order`` does not have each class once.
+
+    Examples
+    --------
+    Simulated stages, and a prediction with N2 in a quarter of the windows:
+
+    .. plot::
+        :include-source:
+        :alt: Five by five table of true and predicted sleep stages, with percentages and numbers
+            of windows as blue squares.
+
+        >>> import numpy as np
+        >>> from braindecode_pars import datasets, plotting
+        >>> rng = np.random.default_rng(1)
+        >>> true = datasets.simulated.stages_of_a_night(720, rng)
+        >>> predicted = np.where(rng.random(720) < 0.25, 2, true)
+        >>> ax = plotting.confusion_matrix(true, predicted, datasets.simulated.STAGES)
+
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['W', 'R', 'N1', 'N2', 'N3']
+    """
+    labels = [style.label_list("true", true), style.label_list("predicted", predicted)]
+    if len(labels[0]) != len(labels[1]):
+        raise ValueError(
+            f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
+            "each for every window."
+        )
+    if class_names is None:
+        found = {x for x in labels[0] + labels[1] if not pd.isna(x)}
+        found -= {-1} - set(labels[1])
+        class_names = {label: str(label) for label in sorted(found, key=style.by_number)}
+    names = style.names_by_label(class_names)
+    order = style.in_figure_order(list(dict.fromkeys(names.values())), order)
+    classes = [style.entries(given, names) for given in labels]
+    pairs = [pair for pair in zip(*classes, strict=True) if None not in pair]
+    if not pairs:
+        raise ValueError("No window has a true and a predicted label.")
+    counts = sklearn.metrics.confusion_matrix(*zip(*pairs, strict=True), labels=order)
+    totals = counts.sum(axis=1, keepdims=True)
+    percent = 100 * counts / np.where(totals > 0, totals, np.nan)
+    texts = np.vectorize("{:.0f} %\n{}".format)(percent, counts)
+    letters = max(map(len, order))
+    is_turned = letters > 8
+    side, height = max(2.2, 0.75 * len(order)), 0.09 * letters  # inches
+    size = (side + height + 1.7, side + (0.5 * height if is_turned else 0) + 0.9)
+    [ax] = style.axes_for(ax, 1, 1, size)
+    style.draw_cells(ax, percent, texts, order, order, label="% of the true class", vmax=100)
+    if is_turned:
+        ax.set_xticks(ax.get_xticks(), order, rotation=30, ha="right", rotation_mode="anchor")
+    ax.set(xlabel="predicted", ylabel="true")
+    ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
+    return ax

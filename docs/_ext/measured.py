@@ -25,13 +25,13 @@ from stored_scores import (
     MEASURED,
     RESULTS,
     averaged_seeds,
-    differences,
     fine_tuning,
     gain,
     provenance,
     read_scores,
     result_scores,
     table,
+    tests_against,
     variants,
 )
 from stored_settings import settings_table
@@ -107,7 +107,7 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
     yield from (f"| ``{line}``" for line in origin)
     yield ""
     if compared:
-        tests = _list_table(differences(scores, "scratch"))
+        tests = _list_table(tests_against(scores, "scratch"))
         yield from _dropdown("Each method against scratch, with the test", tests)
 
 

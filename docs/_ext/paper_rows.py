@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from braindecode_pars import PARSClassifier, paper
 
-__all__ = ["decisions", "differences"]
+__all__ = ["decisions", "other_defaults"]
 
 #: PARS has these values by default, so the classifier passes none.
 PUBLISHED_BY_DEFAULT = {"position_mask_ratio": 0.8}
@@ -43,7 +43,7 @@ def decisions(lines: Iterable[str]) -> list[list[str]]:
     return cells
 
 
-def differences() -> dict[str, tuple[object, object]]:
+def other_defaults() -> dict[str, tuple[object, object]]:
     """Return the published and the default value of the parameters where these differ."""
     defaults = PARSClassifier().get_params() | {"pretext_params": PUBLISHED_BY_DEFAULT}
     return {

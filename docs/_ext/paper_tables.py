@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from docutils import nodes
-from paper_rows import decisions, differences
+from paper_rows import decisions, other_defaults
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -38,7 +38,7 @@ class Defaults(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         said = dict(line.split(": ", 1) for line in self.content if line)
-        found = differences()
+        found = other_defaults()
         if unknown := set(said) - set(found):
             raise self.error(f"{sorted(unknown)} have the paper's value by default")
         rows = [

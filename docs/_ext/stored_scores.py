@@ -20,13 +20,13 @@ __all__ = [
     "Result",
     "averaged_seeds",
     "difference_cell",
-    "differences",
     "fine_tuning",
     "gain",
     "provenance",
     "read_scores",
     "result_scores",
     "table",
+    "tests_against",
     "variants",
 ]
 
@@ -115,7 +115,7 @@ def averaged_seeds(scores: pd.DataFrame) -> str:
     return told
 
 
-def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
+def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
     """Compare each method with another one in the first metric, at each number of subjects.
 
     Returns
@@ -151,7 +151,7 @@ def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
 @cache
 def _result_differences(name: str) -> pd.DataFrame:
     """Return the differences of a result to scratch, by method and number of labelled subjects."""
-    tests = differences(result_scores(name), "scratch")
+    tests = tests_against(result_scores(name), "scratch")
     return tests.set_index(["method", "labelled subjects"])
 
 

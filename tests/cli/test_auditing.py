@@ -42,7 +42,7 @@ def of_people(monkeypatch):
     """The sample with three people."""
     sample = datasets.mental_arithmetic
     monkeypatch.setattr(
-        describing,
+        describing.datasets,
         "mental_arithmetic",
         lambda **options: sample(["Subject12", "Subject13", "Subject14"], **options),
     )

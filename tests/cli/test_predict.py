@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import write_checked
+from braindecode_pars._common.files import read_checked, write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import (
@@ -166,7 +166,7 @@ def test_finished_results_are_found_again(results, frame):
     ]
     table = pd.read_csv(results.path.parent / "a_predictions.csv")
     assert table["label"].fillna("").tolist() == ["left", "", "right"]
-    assert predicting.read_checked(results.files["record"])["row"] == summary_row(frame)
+    assert read_checked(results.files["record"])["row"] == summary_row(frame)
 
 
 def refused(results, message):

@@ -38,6 +38,7 @@ from braindecode_pars import (
     as_sklearn,
     datasets,
 )
+from braindecode_pars._common import model_files
 from braindecode_pars._common.files import changed_settings, read_checked, write_checked
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
@@ -47,9 +48,8 @@ from braindecode_pars.evaluation.cache import (
     describe_estimator,
     digest_array,
     is_own,
-    with_seed,
 )
-from braindecode_pars.evaluation.corpus import Corpus, Fold
+from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.windows.door import as_windows
 
@@ -348,7 +348,7 @@ def test_an_object_that_contains_itself_is_described():
 
 
 def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch):
-    monkeypatch.setattr("braindecode_pars.evaluation.cache.model_folder", lambda source: tmp_path)
+    monkeypatch.setattr(model_files, "model_folder", lambda source: tmp_path)
     described = []
     for content in ("published", "published anew"):
         (tmp_path / "encoder.json").write_text(content)

@@ -92,7 +92,7 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert share.loc[["slow", "detrended", "phase"]].abs().max() < 0.25
     assert share["amplitude"] > 0.9
     first = sentences.splitlines()[0]
-    assert first.startswith("With 3 training subjects, slopes is ahead of chance by +0.")
+    assert first.startswith("With 3 training subjects, slopes outperforms chance by +0.")
     gone, rest = first.split(". slopes itself is not above chance level without ")
     assert "not there without slow voltages (" in gone
     assert "waveform and timing (" in gone
@@ -278,7 +278,7 @@ def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_pa
     found.to_csv(tmp_path / "gains.csv", index=False)
     read = pd.read_csv(tmp_path / "gains.csv")
     assert describe_controls(read) == describe_controls(expected)
-    assert "A is ahead of B" in describe_controls(read)
+    assert "A outperforms B" in describe_controls(read)
 
 
 def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from braindecode_pars import PARSNet
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.evaluation.splitting import leak_sentences, seen_before
+from braindecode_pars.evaluation.folds import leak_sentences, seen_before
 
 
 def encoder(seen, subjects=(), finetune_subjects=()):

@@ -13,11 +13,14 @@ from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_subjects, in_order
 from braindecode_pars.evaluation.splitting import (
+    Corpus,
     Split,
+    check_arguments,
+    check_subjects,
     draw_subjects,
     given_split,
+    in_order,
     make_folds,
     one_subject_out,
     split_by,
@@ -102,7 +105,7 @@ def test_an_invalid_cross_validator_raises(nights):
     corpus = Corpus.of(nights, "nights", -1)
     with pytest.raises(ValueError, match="GroupKFold"):
         subjects_of_folds(corpus, split_by(KFold(2, shuffle=True, random_state=0), corpus))
-    with pytest.raises(TypeError, match="str"):
+    with pytest.raises(ValueError, match="Expected `cv`"):
         split_by("groups", corpus)
     with pytest.raises(ValueError, match="test_subjects"):
         split_by(GroupKFold(2), corpus, test_subjects=[1])

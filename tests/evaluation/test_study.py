@@ -20,12 +20,12 @@ from support.study_folders import one_odd_recording, two_layouts, two_references
 from braindecode_pars import PARSEmbedder, datasets
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.evaluation import folds, study_plan
-from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.data_check import check_data
 from braindecode_pars.evaluation.random_effects import mean_squares, variance_components
+from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.evaluation.study import study
-from braindecode_pars.evaluation.study_answer import METRIC, answer_of, judged, weighted
 from braindecode_pars.evaluation.study_plan import (
+    METRIC,
     OWN,
     OWN_UNTRAINED,
     Method,
@@ -37,6 +37,7 @@ from braindecode_pars.evaluation.study_plan import (
     study_methods,
     unusable,
 )
+from braindecode_pars.evaluation.study_report import answer_of, judged, weighted
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.door import as_windows
 
@@ -263,7 +264,7 @@ def test_the_encoder_of_sleep_takes_part_for_long_windows_where_it_is_packaged(m
     night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1)  # windows of 30 s
     short, long = corpus_of(simulated()), Corpus.of(night, "night", -1)
     for names, expected in (([], False), (["pars-sleep"], True)):
-        monkeypatch.setattr(study_plan, "packaged_names", lambda names=names: names)
+        monkeypatch.setattr(study_plan.model_files, "packaged_names", lambda names=names: names)
         assert ("pars-sleep" in study_plan._default_encoders(long)) is expected
         assert list(study_plan._default_encoders(short)) == ["small", "noise"]
 
@@ -505,7 +506,7 @@ def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick, untimed):
     rows = rows[rows["method"] == "band power"]
     assert {"slow", "phase", "amplitude", "order"} <= set(rows["control"])
     assert rows["gain"].between(0.4, 0.5).all()  # over chance level, in the draws of the controls
-    assert any("band power is ahead of chance level" in text for text in found.doubts)
+    assert any("band power outperforms chance level" in text for text in found.doubts)
 
 
 def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, monkeypatch):

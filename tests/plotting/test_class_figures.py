@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.class_figures import (
+from braindecode_pars.plotting.style import (
     area_styles,
     entries,
     in_figure_order,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.class_figures import area_styles
+from braindecode_pars.plotting.style import area_styles
 
 NAMES = ["N1", "W", "R"]
 P = np.array([[0.1, 0.7, 0.2], [0.25, 0.5, 0.25], [np.nan] * 3, [0.6, 0.0, 0.4]])

@@ -14,7 +14,7 @@ from support.small_runs import interrupt, make_store, run, small_config
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, evaluation
 from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.evaluation.splitting import seen_before
+from braindecode_pars.evaluation.folds import seen_before
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretrained.cards import EncoderCard, model_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
