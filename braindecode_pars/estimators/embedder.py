@@ -27,7 +27,7 @@ from braindecode_pars.estimators.encoder_start import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import saved
-from braindecode_pars.windows import Windows, once
+from braindecode_pars.windows import Windows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -208,7 +208,7 @@ random_state, verbose, checkpoint_dir
             self._choose_pooling()
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
-        return once.computed_once(self._key, windows, self._embedded)["features"]
+        return windows_estimator.computed_once(self._key, windows, self._embedded)["features"]
 
     def _key(self) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""

@@ -28,7 +28,7 @@ from braindecode_pars.estimators.encoder_start import encoder_start
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, labels, once
+from braindecode_pars.windows import amplitudes, labels
 from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
@@ -245,7 +245,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
             return type(self), saved.encoder_digest(self.encoder_), channels, self.sfreq_
 
-        return once.computed_once(key, windows, self._measure_windows)
+        return windows_estimator.computed_once(key, windows, self._measure_windows)
 
     def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         """Compute them; each window is read once. Those of missing channels are NaN."""

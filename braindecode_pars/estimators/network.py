@@ -26,7 +26,7 @@ from braindecode_pars.estimators import costs, fine_tuning, windows_classifier, 
 from braindecode_pars.models import foundation
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import Windows, amplitudes, held_out
+from braindecode_pars.windows import Windows, amplitudes, labels
 
 log = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ verbose
         windows_estimator.remember_windows(self, windows)
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
-        train, valid = held_out.hold_out(windows, self.validation, seeds.split)
+        train, valid = labels.hold_out(windows, self.validation, seeds.split)
         if self.weights is None:  # the scale is that of the training windows only
             signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
             scale = root_mean_square(train)

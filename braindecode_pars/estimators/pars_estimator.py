@@ -39,7 +39,7 @@ from braindecode_pars.estimators.encoder_start import (
 from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.models import PARSNet, electrodes
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, door, held_out, labels
+from braindecode_pars.windows import Windows, amplitudes, door, labels
 
 log = logging.getLogger(__name__)
 
@@ -128,8 +128,8 @@ class PARSEstimator(EncoderEstimator):
             others = [windows[~labelled], *others]
         # Hold out windows for validation, also from pretraining
         train, valid = self._hold_out(windows[labelled], seeds.split)
-        kept = (held_out.without_held_out_splits(part, self.validation) for part in others)
-        kept = (held_out.drop_held_out(part, train, valid) for part in kept)
+        kept = (labels.without_held_out_splits(part, self.validation) for part in others)
+        kept = (labels.drop_held_out(part, train, valid) for part in kept)
         parts = [train, *(part for part in kept if part is not None)]
         # Build the network
         module = self._network(start)
@@ -559,7 +559,7 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
         return windows, windows.labels >= 0
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        return held_out.hold_out(windows, self.validation, seed)
+        return labels.hold_out(windows, self.validation, seed)
 
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         return self._outputs(X)
@@ -696,7 +696,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         return windows.with_labels(targets), ~np.isnan(targets)
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        train, valid = held_out.hold_out(windows, self.validation, seed, stratified=False)
+        train, valid = labels.hold_out(windows, self.validation, seed, stratified=False)
         targets = train.labels
         if np.ptp(targets) == 0:
             # scikit-learn's estimator checks expect "one sample" in the message.

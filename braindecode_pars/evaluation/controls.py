@@ -16,6 +16,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, files
 from braindecode_pars._common.tables import POOLED, SCORES, chance_level, check_table, of_metric
+from braindecode_pars.estimators.windows_estimator import features_computed_once
 from braindecode_pars.evaluation import (
     changed_signals,
     paired_tests,
@@ -24,7 +25,6 @@ from braindecode_pars.evaluation import (
     splitting,
 )
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
-from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
 #: Names of the controls; all but "labels" change signals.

@@ -21,7 +21,7 @@ from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.cache import parameters_called
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_subjects, in_order
-from braindecode_pars.windows.held_out import SPLIT, are_validation
+from braindecode_pars.windows.labels import SPLIT, are_validation
 
 
 class Split(NamedTuple):

@@ -24,13 +24,13 @@ from braindecode_pars._common.tables import SCORES
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.estimators.window_features import LogBandPower
+from braindecode_pars.estimators.windows_estimator import features_computed_once
 from braindecode_pars.evaluation import data_check, protocols, study_answer, study_plan
 from braindecode_pars.evaluation.audits import R2, audit_encoder
 from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.folds import FoldError, collected
 from braindecode_pars.windows.labels import names_of_classes
-from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
 #: Draws of the controls: each is a comparison of its own.

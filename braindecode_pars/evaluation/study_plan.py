@@ -34,11 +34,11 @@ from braindecode_pars.estimators import (
     linear_probe,
     window_features,
 )
+from braindecode_pars.estimators.windows_estimator import features_computed_once
 from braindecode_pars.evaluation import cache, data_check, random_effects, splitting
 from braindecode_pars.evaluation.corpus import Corpus, check_list
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.windows.once import features_computed_once
 from braindecode_pars.windows.table import Windows
 
 #: Tasks of the encoders that are pretrained within each fold, where none are given.

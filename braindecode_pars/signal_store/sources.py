@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -226,14 +225,6 @@ class Source:
         if read is None:
             raise SkippedError("it has no labelled window.")
         return (read.raw, label_rows(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
-
-
-def name_without_piece(name: str) -> str:
-    """Return the name of the recording of a stored piece between gaps, such as "night.edf#2".
-
-    Names of recordings end with the ending of a file, or with "recording-" and a number.
-    """
-    return re.sub(r"#\d+$", "", name)
 
 
 def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:

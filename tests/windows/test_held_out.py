@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.windows.door import as_windows, windows_of
-from braindecode_pars.windows.held_out import (
+from braindecode_pars.windows.labels import (
     are_validation,
     drop_held_out,
     hold_out,
