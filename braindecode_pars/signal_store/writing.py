@@ -265,9 +265,7 @@ def _store(
         level = logging.WARNING if verbose else logging.INFO
         names = checks.listed([*dict.fromkeys(left_out)])
         log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", names)
-    for kind, text in _WARNINGS.items():
-        if found := [what for of, what in problems if of == kind]:
-            checks.warn_user(text.format(checks.listed(found, 20)))
+    _warn_of_problems(problems)
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
@@ -292,6 +290,13 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
         "sfreq= to resample all recordings to one rate."
     )
     return Unusable(piece.recording.name, piece.label, reason)
+
+
+def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
+    """Warn about problems of the signals, by their kind."""
+    for kind, text in _WARNINGS.items():
+        if found := [what for of, what in problems if of == kind]:
+            checks.warn_user(text.format(checks.listed(found, 20)))
 
 
 @contextmanager
