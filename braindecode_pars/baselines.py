@@ -1,7 +1,5 @@
 """Classifiers for comparisons, by name: pretext tasks, probes, networks, classical features."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

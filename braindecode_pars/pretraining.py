@@ -15,21 +15,9 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from skorch.dataset import get_len, unpack_data
 from skorch.utils import noop
-from torch import Tensor
-from torch.utils.data import Subset
 
-from braindecode_pars._common import checks, computing, tables
+from braindecode_pars._common import checks, computing, tables, training
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
-from braindecode_pars._common.training import (
-    NO_DECAY,
-    EnoughSteps,
-    ProgressLine,
-    RestoredEpoch,
-    WarmupCosine,
-    default_epochs,
-    steps_in_epoch,
-    warn_of_chance,
-)
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
@@ -156,15 +144,15 @@ def pretrain_encoder(
 
         # Collect the callbacks.
         all_callbacks: list = [
-            WarmupCosine(settings.warmup, first_epoch=first_epoch),
+            training.WarmupCosine(settings.warmup, first_epoch=first_epoch),
             # Random weights have to be replaced. Callers that continue with others take this away.
-            ("enough_steps", EnoughSteps("Pretraining", share=1.0)),
+            ("enough_steps", training.EnoughSteps("Pretraining", share=1.0)),
             *(callbacks or []),
-            RestoredEpoch(),
+            training.RestoredEpoch(),
         ]
         if verbose:
             title = f"pretraining ({task.shown_name})"
-            all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
+            all_callbacks.append(training.ProgressLine(title, _SHOWN, first_epoch))
 
         # Train.
         pretraining = (net or PretrainingNet)(
@@ -187,14 +175,14 @@ def pretrain_encoder(
             log.warning(found, len(pretraining.history), epochs)
             raise
         on_end(pretraining)
-        warn_of_chance(pretraining.history, steps_in_epoch(pretraining, examples))
+        training.warn_of_chance(pretraining.history, training.steps_in_epoch(pretraining, examples))
     return pretraining
 
 
 def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
     """Return the number of epochs of a pretraining on so many windows, where none is given."""
     n_steps = math.ceil(n_windows / settings.batch_size)
-    return default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
+    return training.default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
 
 
 class RelativeLoss(Callback):
@@ -318,7 +306,7 @@ class PretrainingNet(computing.TrainingNet):
         **kwargs: Any,
     ):
         kwargs.setdefault("optimizer__weight_decay", WEIGHT_DECAY)
-        kwargs.setdefault("optimizer__param_groups", NO_DECAY)
+        kwargs.setdefault("optimizer__param_groups", training.NO_DECAY)
         kwargs.setdefault("iterator_train__shuffle", True)
         self.validation_seed = validation_seed
         kwargs |= dict(criterion=criterion, optimizer=optimizer, lr=lr, max_epochs=max_epochs)
@@ -341,8 +329,12 @@ class PretrainingNet(computing.TrainingNet):
         return self
 
     def get_loss(
-        self, y_pred: tuple[Tensor, Tensor], y_true: Any, X: Any = None, training: bool = False
-    ) -> Tensor:
+        self,
+        y_pred: tuple[torch.Tensor, torch.Tensor],
+        y_true: Any,
+        X: Any = None,
+        training: bool = False,
+    ) -> torch.Tensor:
         return self.criterion_(*y_pred)
 
     def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
@@ -353,7 +345,7 @@ class PretrainingNet(computing.TrainingNet):
         """Let the task measure signals before the first step."""
         getattr(self.task_, "prepare", noop)(partial(self.draw_signals, X, y))
 
-    def draw_signals(self, X: Any, y: Any, n: int) -> Tensor:
+    def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
         """Return random training signals, shape (n, n_times), the same in every call.
 
         Each window gives as many as the others; of windows of several channels, these are crops.
@@ -361,7 +353,7 @@ class PretrainingNet(computing.TrainingNet):
         with computing.seeded(_FIRST_PASS, self.compute_device):
             windows, _ = self.get_split_datasets(X, y)
             order = torch.randperm(len(windows))
-            part = Subset(windows, order[torch.arange(n) % len(order)].tolist())
+            part = torch.utils.data.Subset(windows, order[torch.arange(n) % len(order)].tolist())
             batches = self.get_iterator(part, training=False)
             return torch.cat([unpack_data(batch)[0] for batch in batches])
 

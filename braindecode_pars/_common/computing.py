@@ -1,7 +1,5 @@
 """One training: its device, its seed, its net with the step, and the number of parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -10,7 +8,6 @@ import torch
 from accelerate.utils import convert_to_fp32
 from skorch import NeuralNet
 from skorch.callbacks import EarlyStopping
-from torch import nn
 
 from braindecode_pars._common.checks import boolean, check_parameters, choice
 
@@ -196,6 +193,6 @@ class TrainingNet(NeuralNet):
             return convert_to_fp32(super().infer(*args, **kwargs))
 
 
-def n_parameters(module: nn.Module) -> int:
+def n_parameters(module: torch.nn.Module) -> int:
     """Return the number of parameters of a network."""
     return sum(parameter.numel() for parameter in module.parameters())

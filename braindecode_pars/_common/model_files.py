@@ -4,8 +4,6 @@ A folder may be the user's, one of the encoders in the package, or one on the Hu
 which tensors were loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -16,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import safetensors.torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks, computing
@@ -258,7 +255,7 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     """
     try:
         tensors = safetensors.torch.load(content)
-    except SafetensorError as error:
+    except safetensors.SafetensorError as error:
         raise ValueError(f"{source} is damaged or not a safetensors file: {error}.") from error
     header, data = _split(content)
     metadata = header.pop("__metadata__", {})

@@ -4,8 +4,6 @@ The callbacks are those of skorch. A training that may have learned nothing is w
 history is a table.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import time

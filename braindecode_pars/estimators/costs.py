@@ -3,8 +3,6 @@
 The windows and the network are those of the fit, which is not started.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """PARSEmbedder: pretraining, then one embedding vector per window."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -13,25 +11,17 @@ import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
-from braindecode_pars._common import computing, model_files
-from braindecode_pars._common.training import history_row
+from braindecode_pars._common import computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import costs, windows_estimator
-from braindecode_pars.estimators.encoder_start import (
-    EncoderEstimator,
-    EncoderStart,
-    encoder_start,
-    further_windows,
-)
+from braindecode_pars.estimators import costs, encoder_start, windows_estimator
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import saved
 from braindecode_pars.windows import Windows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEmbedder(TransformerMixin, EncoderEstimator):
+class PARSEmbedder(TransformerMixin, encoder_start.EncoderEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
@@ -96,9 +86,7 @@ random_state, verbose, checkpoint_dir
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
-    ) -> PARSEmbedder:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain on all windows.
 
         Parameters
@@ -124,9 +112,9 @@ random_state, verbose, checkpoint_dir
         sklearn.exceptions.ConvergenceWarning
             As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
-        with windows_estimator.training(self) as seeds:
+        with windows_estimator.seeded_fit(self) as seeds:
             start, windows = self._begin(X, groups)
-            further = further_windows(self, unlabeled, windows)
+            further = encoder_start.further_windows(self, unlabeled, windows)
             self.encoder_ = PatchEncoder(**start.sizes)
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
@@ -140,11 +128,11 @@ random_state, verbose, checkpoint_dir
                 self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
 
-    def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
+    def _begin(self, X: Any, groups: Any) -> tuple[encoder_start.EncoderStart, Windows]:
         windows = windows_estimator.read_windows(
             self, X, None, groups, any_montage=self.pooling != "channels"
         )
-        start = encoder_start(self, windows)
+        start = encoder_start.begin(self, windows)
         self._choose_pooling()
         return start, windows
 
@@ -252,7 +240,7 @@ random_state, verbose, checkpoint_dir
         names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)
 
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "pooling": self.pooling_,
@@ -262,11 +250,13 @@ random_state, verbose, checkpoint_dir
                 "sfreq": self.sfreq_,
                 "ch_names": [ch["ch_name"] for ch in self.chs_info_ or ()],
             },
-            "history": list(map(history_row, self.pretraining_history_)),
+            "history": list(map(training.history_row, self.pretraining_history_)),
         }
         return description, self.encoder_.state_dict()
 
-    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
@@ -289,7 +279,7 @@ random_state, verbose, checkpoint_dir
         return embedder
 
 
-def _pool(channels: Tensor, pooling: str) -> Tensor:
+def _pool(channels: torch.Tensor, pooling: str) -> torch.Tensor:
     """Return one vector per window: (batch, n_chans, embed_dim) -> (batch, n_features)."""
     if pooling == "channels":
         return channels.flatten(1)

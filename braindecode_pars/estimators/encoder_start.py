@@ -3,8 +3,6 @@
 An encoder is given, or a new one is built. ``PARSEmbedder`` and ``PARSClassifier`` share this.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -88,7 +86,7 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
-            encoder = PatchEncoder(**encoder_start(unfitted, windows).sizes)
+            encoder = PatchEncoder(**begin(unfitted, windows).sizes)
             return computing.n_parameters(encoder)
 
 
@@ -221,7 +219,7 @@ class EncoderStart:
         return card if self.given is None else card.continues(self.given.card)
 
 
-def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
+def begin(estimator: Any, windows: Windows) -> EncoderStart:
     """Load the encoder of an estimator, or choose the sizes of a new one.
 
     Sets the attributes ``n_chans_``, ``n_times_``, ``chs_info_``, ``sfreq_``, ``preprocessing_``,

@@ -4,8 +4,6 @@ The encoder is frozen, thawed later, or trained at a lower rate. The losses have
 and exactly over an epoch. What fine-tuning has not learned is warned of.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import sys
@@ -14,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from braindecode.augmentation import AugmentedDataLoader
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import ConvergenceWarning
@@ -32,22 +29,10 @@ from skorch.history import History
 from skorch.utils import noop
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks, computing
-from braindecode_pars._common.training import (
-    NO_DECAY,
-    EnoughSteps,
-    ProgressLine,
-    RestoredEpoch,
-    WarmupCosine,
-    default_epochs,
-    steps_in_epoch,
-    warn_of_validation,
-)
-from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.windows_estimator import AUTO
+from braindecode_pars._common import checks, computing, training
+from braindecode_pars.estimators import augmentation, windows_estimator
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, examples
-from braindecode_pars.windows.labels import cross_entropy_weights
+from braindecode_pars.windows import Windows, amplitudes, examples, labels
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
 #: more steps lower the score from scratch, see docs/results/development.rst.
@@ -102,9 +87,9 @@ def fine_tuning_net(
     params = dict(vars(estimator))
     # torch refuses numbers of NumPy.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
-    if train is not None:
+    if train is not None and epochs is None:
         n_steps = math.ceil(len(train) / batch_size)
-        epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
+        epochs = training.default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning")
     if "encoder" in params:
         if not hasattr(estimator, "fine_tuning_"):
             people = None if train is None else cards.unique_subjects(train.people)
@@ -114,8 +99,15 @@ def fine_tuning_net(
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
     if params["augmentation"] is not None:
-        loader["iterator_train"] = AugmentedDataLoader
-        loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
+        # A copy that draws from its own random state. braindecode's transforms have it in ``rng``,
+        # and nested transforms have one too.
+        transforms: Any = copy.deepcopy(augmentation.make_augmentation(params["augmentation"]))
+        rng = np.random.RandomState(seed)
+        for transform in transforms if isinstance(transforms, list) else [transforms]:
+            for part in transform.modules():
+                if hasattr(part, "rng"):
+                    part.rng = rng
+        loader |= dict(iterator_train=AugmentedDataLoader, iterator_train__transforms=transforms)
     return net(
         module,
         optimizer=torch.optim.AdamW,
@@ -145,7 +137,7 @@ def _objective(
         return RegressionNet, dict(criterion=LOSSES[estimator.loss])
     classes = estimator.classes_
     if train is not None:
-        class_weights = cross_entropy_weights(train.labels, classes, estimator.class_weight)
+        class_weights = labels.cross_entropy_weights(train.labels, classes, estimator.class_weight)
     return FineTuningNet, dict(
         criterion=CrossEntropy,
         criterion__weight=class_weights,
@@ -177,31 +169,21 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
     callbacks: list = [*encoder_callbacks(params)]
     if params["finetune_warmup"] is not None:
-        callbacks.append(("finetune_warmup", WarmupCosine(float(params["finetune_warmup"]))))
+        callbacks.append(
+            ("finetune_warmup", training.WarmupCosine(float(params["finetune_warmup"])))
+        )
     if params["gradient_clip"] is not None:
         callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
     # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
-    callbacks.append(("enough_steps", EnoughSteps("Fine-tuning", share=0.05)))
+    callbacks.append(("enough_steps", training.EnoughSteps("Fine-tuning", share=0.05)))
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
         best = EarlyStopping(patience=sys.maxsize, threshold=0.0, load_best=True, sink=noop)
         callbacks.append(("restore_best", best))
-    callbacks += [*(params["callbacks"] or []), ("restored_epoch", RestoredEpoch())]
+    callbacks += [*(params["callbacks"] or []), ("restored_epoch", training.RestoredEpoch())]
     if params["verbose"]:
-        callbacks.append(("progress", ProgressLine("fine-tuning")))
+        callbacks.append(("progress", training.ProgressLine("fine-tuning")))
     return callbacks
-
-
-def _seeded_copy(augmentation: Any, seed: int) -> Any:
-    """Return a copy of braindecode transforms that draws from its own random state."""
-    augmentation = copy.deepcopy(make_augmentation(augmentation))
-    # braindecode transforms keep their random state in ``rng``; nested transforms have one too.
-    rng = np.random.RandomState(seed)
-    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
-        for part in transform.modules():
-            if hasattr(part, "rng"):
-                part.rng = rng
-    return augmentation
 
 
 _ENCODER = "encoder.*"
@@ -264,7 +246,7 @@ def fine_tuning_of(
     """
     n_subjects = None if people is None else len(people)
     chosen = fine_tuning_defaults(n_subjects, params["encoder"] is not None, epochs)
-    given = {name: params[name] for name in chosen if params[name] != AUTO}
+    given = {name: params[name] for name in chosen if params[name] != windows_estimator.AUTO}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
     return chosen | given
@@ -272,7 +254,7 @@ def fine_tuning_of(
 
 def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
-    return steps_in_epoch(net, examples.Examples(train))
+    return training.steps_in_epoch(net, examples.Examples(train))
 
 
 def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
@@ -313,9 +295,9 @@ def param_groups(
     for layer, own in zip(layers, factors, strict=True):
         beginning = f"encoder.{layer}"
         rate = {"lr": float(params["finetune_lr"]) * float(own)}
-        groups += [(beginning + pattern, {**group, **rate}) for pattern, group in NO_DECAY]
+        groups += [(beginning + pattern, {**group, **rate}) for pattern, group in training.NO_DECAY]
         groups.append((f"{beginning}*", rate))
-    return [*groups, *NO_DECAY]
+    return [*groups, *training.NO_DECAY]
 
 
 class EncoderDropout(Callback):
@@ -366,10 +348,10 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
         if numbers:
             targets = torch.as_tensor(examples.Examples(valid).y)
             of_mean = criterion(torch.zeros(len(targets)), targets).item()
-            warn_of_validation(losses, of_mean, "the mean target")
+            training.warn_of_validation(losses, of_mean, "the mean target")
         else:
             chance = _chance_loss(train, valid, len(estimator.classes_), criterion.weight)
-            warn_of_validation(losses, chance)
+            training.warn_of_validation(losses, chance)
     if not numbers:
         _warn_of_absent_classes(estimator, train)
 
@@ -427,7 +409,7 @@ class CrossEntropy(nn.CrossEntropyLoss):
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss: (batch, n_classes), (batch,) -> ()."""
         smoothing = self.label_smoothing if self.training else 0.0
-        return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
+        return nn.functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
     def total_weight(self, labels: Tensor) -> float:
         """Return the denominator of the loss: the sum of the weights of the windows' classes."""

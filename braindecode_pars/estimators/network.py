@@ -158,7 +158,7 @@ verbose
         sklearn.exceptions.ConvergenceWarning
             As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
-        with windows_estimator.training(self) as seeds:
+        with windows_estimator.seeded_fit(self) as seeds:
             train, valid = self._begin(X, y, groups, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train)
             fine_tuning.fine_tune(self.net_, train, valid)

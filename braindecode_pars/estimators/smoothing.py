@@ -4,10 +4,8 @@ It is a hidden Markov model. Its states are the classes, its transitions are cou
 of the training windows, and its emissions come from the probabilities of a classifier.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -75,7 +73,7 @@ class Transitions:
     @classmethod
     def of(
         cls, windows: Windows, classes: np.ndarray, class_weight: str | dict | None
-    ) -> Transitions | None:
+    ) -> Self | None:
         """Count the transitions of training windows.
 
         Parameters
@@ -115,7 +113,7 @@ class Transitions:
         )
 
     @classmethod
-    def from_json(cls, described: dict[str, Any] | None) -> Transitions | None:
+    def from_json(cls, described: dict[str, Any] | None) -> Self | None:
         """Return what :meth:`to_json` has described; None for None."""
         if described is None:
             return None
@@ -215,7 +213,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
     def __init__(self, classifier: Any = None):
         self.classifier = classifier
 
-    def fit(self, X: Any, y: Any = None) -> HMMSmoothing:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the classifier, and count the transitions.
 
         Parameters

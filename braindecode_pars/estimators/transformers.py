@@ -1,8 +1,6 @@
 """Transformers that use the subjects of windows: subject centring, and Euclidean alignment."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -148,7 +146,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         self.transformer = transformer
         self.min_windows = min_windows
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> SubjectCentering:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Fit the transformer. No mean is learned: each call of :meth:`transform` takes its own.
 
         Parameters
@@ -301,7 +299,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
         self.channels = channels
         self.min_windows = min_windows
 
-    def fit(self, X: Any, y: Any = None) -> EuclideanAlignment:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the channels. Each call of :meth:`transform` takes its own covariances.
 
         Parameters

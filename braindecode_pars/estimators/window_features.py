@@ -5,13 +5,11 @@ classifiers of Riemannian geometry, and the classical features that
 :class:`~braindecode_pars.pretext.SignalFeatures` predicts. All are computed batch by batch.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -51,7 +49,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
     _: KW_ONLY
     channels: list[str] | None = None
 
-    def fit(self, X: Any, y: Any = None) -> WindowFeatures:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the channels of the windows; there is nothing else to learn.
 
         Parameters

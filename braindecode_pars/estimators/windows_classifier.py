@@ -1,7 +1,5 @@
 """What all classifiers of windows do with their logits: labels, probabilities, tables, scores."""
 
-from __future__ import annotations
-
 import copy
 from abc import abstractmethod
 from typing import Any
@@ -15,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import smoothing, windows_estimator
-from braindecode_pars.estimators.predict_raw import predict_raw
+from braindecode_pars.estimators import predict_raw, smoothing, windows_estimator
 from braindecode_pars.windows import Windows, door, labels
 
 
@@ -210,7 +207,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         >>> len(frame), frame["onset"][1]
         (24, np.float64(30.0))
         """
-        return predict_raw(
+        return predict_raw.predict_raw(
             self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
         )
 

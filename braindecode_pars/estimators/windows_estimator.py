@@ -3,8 +3,6 @@
 Windows are read at the door, with the channels of the model and labels as codes.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import warnings
@@ -26,10 +24,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback, LRScheduler
-from torch import Tensor
 
-from braindecode_pars._common import checks, computing, model_files, settings
-from braindecode_pars._common.training import history_frame
+from braindecode_pars._common import checks, computing, model_files, settings, training
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.models import PARSNet, foundation, parsnet
@@ -235,7 +231,7 @@ class Seeds(NamedTuple):
 
 
 @contextmanager
-def training(estimator: Any) -> Iterator[Seeds]:
+def seeded_fit(estimator: Any) -> Iterator[Seeds]:
     """Check the parameters, forget an earlier fit, and let the draws follow ``random_state``.
 
     torch's global state is afterwards what it was. Estimators with the same ``random_state`` hold
@@ -261,7 +257,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
     params = estimator.get_params(deep=False)
     quick = {name: value for name, value in _QUICK.items() if name in params}
     unfitted = clone(estimator).set_params(**quick)
-    with warnings.catch_warnings(), computing.seeded(0), training(unfitted) as seeds:
+    with warnings.catch_warnings(), computing.seeded(0), seeded_fit(unfitted) as seeds:
         warnings.simplefilter("ignore")
         yield unfitted, seeds
 
@@ -324,7 +320,7 @@ def read_to_predict(
 
 def batches(
     windows: Windows, patch_size: int, device: torch.device, batch_size: int = 64
-) -> Iterator[Tensor]:
+) -> Iterator[torch.Tensor]:
     """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device.
 
     All windows of a batch have the same montage.
@@ -355,7 +351,7 @@ def check_n_chans(estimator: Any, n_chans: int) -> None:
         raise ValueError(f"The windows have {n_chans} channels, those of fit had {fitted}.")
 
 
-def check_finite(output: Tensor) -> Tensor:
+def check_finite(output: torch.Tensor) -> torch.Tensor:
     """Return the output of a model. Raise a ValueError when it is not finite."""
     if not torch.isfinite(output).all():
         raise ValueError(
@@ -449,7 +445,7 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}
     if hasattr(estimator, "net_"):
         phases["fine-tuning"] = estimator.net_.history
-    return history_frame(phases)
+    return training.history_frame(phases)
 
 
 # Features of windows that many fits need ---------------------------------------------------------

@@ -19,8 +19,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, files, tables, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
-from braindecode_pars.estimators.encoder_start import encoder_start
+from braindecode_pars.estimators import embedder, encoder_start, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
 
@@ -295,7 +294,7 @@ def share_encoders(
     # A task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
-            start = encoder_start(unfitted, corpora[fold.dataset].X)
+            start = encoder_start.begin(unfitted, corpora[fold.dataset].X)
             start.make_task(PatchEncoder(**start.sizes))
     shared = list(folds)
     for group in training.ProgressBar(

@@ -4,8 +4,6 @@ What a model was pretrained on is in a table with sources. Windows are brought t
 network: channels, reference, sampling rate and scale. What cannot be brought to it is an error.
 """
 
-from __future__ import annotations
-
 import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 
 # isort: split
@@ -25,7 +23,6 @@ import torchaudio.functional
 from braindecode.models.biot import BIOT_CHANNEL_ORDER
 from braindecode.models.eegpt import EEGPT_CHANNELS
 from braindecode.models.labram import LABRAM_CHANNEL_ORDER
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from braindecode_pars._common import channel_names, checks, model_files
@@ -360,7 +357,7 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         if file.suffix == ".safetensors":
             return safetensors.torch.load_file(file)
         content = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
+    except (safetensors.SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise ValueError(
             f"{file} is damaged, or has more than tensors; save the state_dict() of the network."
         ) from error

@@ -3,8 +3,6 @@
 ``forward`` accepts windows of any channels: its arguments are checked first.
 """
 
-from __future__ import annotations
-
 import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 
 # isort: split

@@ -5,8 +5,6 @@ braindecode in ``models.network_files``. Cards, parameters and labels are JSON; 
 written. A model for others has no names and no paths.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import os
@@ -20,7 +18,6 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from braindecode_pars._common import checks, computing, files, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
@@ -225,7 +222,7 @@ def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -
 
 
 def write_shared(
-    folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
 ) -> Path:
     """Write a model for others, without names and with its model card.
 
@@ -265,11 +262,13 @@ class SavedEstimator:
     _kind = model_files.EMBEDDER
 
     @abstractmethod
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Return the description of the model, without what all kinds have, and its tensors."""
 
     @abstractmethod
-    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
         """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
 
     def __sklearn_clone__(self) -> Self:

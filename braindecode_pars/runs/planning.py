@@ -3,16 +3,13 @@
 The size of the corpus is that of a store, or given by its numbers.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from statistics import harmonic_mean, mean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -83,7 +80,7 @@ class RunPlan(NamedTuple):
     hours: float
 
 
-def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
+def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     """Return what a pretraining run takes, without starting it.
 
     A few training steps on noise are measured on the device, which takes seconds.
@@ -162,7 +159,7 @@ def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
     """
     n_tokens = []
 
-    def add(encoder: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def add(encoder: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
         n_tokens.append(arguments[0].shape[0] * arguments[0].shape[1])
 
     task.zero_grad()
@@ -244,7 +241,7 @@ class CorpusSize(NamedTuple):
     @classmethod
     def of_numbers(
         cls, n_windows: int, *, sfreq: float, window_seconds: float = 30.0, n_chans: int = 1
-    ) -> CorpusSize:
+    ) -> Self:
         """Return the size of a corpus from its numbers.
 
         Parameters
@@ -272,7 +269,7 @@ class CorpusSize(NamedTuple):
     @classmethod
     def of_store(
         cls, store: SignalStore | steps.SignalSource, window_seconds: float = 30.0
-    ) -> CorpusSize:
+    ) -> Self:
         """Return the size of a store, or of synthetic signals.
 
         Parameters

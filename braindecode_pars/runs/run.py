@@ -28,7 +28,6 @@ from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNet
 from skorch.callbacks import Callback
 from skorch.hf import AccelerateMixin
-from torch import Tensor
 
 from braindecode_pars._common import checks, computing, files, model_files, tables
 from braindecode_pars.encoder import PatchEncoder
@@ -439,7 +438,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 
-    def draw_signals(self, X: Steps, y: Any, n: int) -> Tensor:
+    def draw_signals(self, X: Steps, y: Any, n: int) -> torch.Tensor:
         """Return random crops of the store, the same in every process."""
         return X.first_pass(n)
 
@@ -470,7 +469,9 @@ class RunNet(AccelerateMixin, PretrainingNet):
             self.notify("on_batch_end", batch=batch, training=True, **result)
         self.history.record(f"{prefix}_loss", torch.stack(losses).cpu().double().mean().item())
 
-    def train_step_single(self, batch: tuple[Tensor, int], **fit_params: Any) -> dict[str, Any]:
+    def train_step_single(
+        self, batch: tuple[torch.Tensor, int], **fit_params: Any
+    ) -> dict[str, Any]:
         self._set_training(True)
         signals, step_seed = batch
         parts = signals.split(self.micro_batch_size)  # each (micro_batch_size, n_times)

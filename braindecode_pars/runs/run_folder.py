@@ -4,19 +4,16 @@ A checkpoint has the weights, the moments of the optimizer and the history in on
 Every random draw follows from the seed and the step, so a resumed run is bit-identical.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
 from skorch import NeuralNet
 from torch import Tensor, nn
 
@@ -147,7 +144,7 @@ class RunFolder:
             ) from error
         return run
 
-    def newest(self) -> Checkpoint | None:
+    def newest(self) -> "Checkpoint | None":
         """Return the newest checkpoint that this run can resume from; None if there are none.
 
         Raises
@@ -203,7 +200,7 @@ class Checkpoint:
     source: Path | None = None
 
     @classmethod
-    def of(cls, net: NeuralNet, step: int, run_id: str) -> Checkpoint:
+    def of(cls, net: NeuralNet, step: int, run_id: str) -> Self:
         """Return the current state of a net."""
         # Weights; a tensor with several names is stored once.
         weights = net.task_.state_dict()
@@ -239,7 +236,7 @@ class Checkpoint:
             old.unlink()
 
     @classmethod
-    def read(cls, file: Path) -> Checkpoint:
+    def read(cls, file: Path) -> Self:
         """Return the checkpoint in a file that :meth:`write` has written.
 
         Raises
@@ -248,7 +245,7 @@ class Checkpoint:
             When the file is damaged, was edited, or has the name of another step.
         """
         try:
-            with safe_open(file, framework="pt") as content:
+            with safetensors.safe_open(file, framework="pt") as content:
                 header = content.metadata()
                 # safetensors maps the file into memory. Windows cannot remove a mapped file, so
                 # the tensors are copied.
@@ -260,7 +257,7 @@ class Checkpoint:
                 raise ValueError(f"it was written as {written}")
             known = {name: metadata[name] for name in _METADATA}
             return cls(**known, tensors=tensors, source=file)
-        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        except (safetensors.SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:

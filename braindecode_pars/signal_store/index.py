@@ -5,15 +5,13 @@ labelled window. ``samples.bin`` has the samples of all recordings. A stored rec
 of MNE, of which its labelled windows are cut.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import mne
 import numpy as np
@@ -215,7 +213,7 @@ class Index:
     recordings: list[StoredRecording] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Path) -> Index:
+    def read(cls, folder: Path) -> Self:
         """Read the index of a store.
 
         Raises

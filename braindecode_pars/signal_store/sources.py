@@ -1,7 +1,5 @@
 """Recordings to be stored: from a dataset, or files of a folder; and their preparation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

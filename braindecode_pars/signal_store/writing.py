@@ -263,8 +263,8 @@ def _store(
             writer.commit_in_time()
     if left_out:
         level = logging.WARNING if verbose else logging.INFO
-        names = checks.listed([*dict.fromkeys(left_out)])
-        log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", names)
+        listed = checks.listed([*dict.fromkeys(left_out)])
+        log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", listed)
     _warn_of_problems(problems)
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):

@@ -3,8 +3,6 @@
 Channels, preprocessing and names of labels are those in the records of braindecode and MNE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -3,16 +3,12 @@
 Also the windows of a dataset as the X, y and groups of scikit-learn.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, default_collate
 
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
 from braindecode_pars.windows.door import as_windows, is_continuous
@@ -21,7 +17,7 @@ from braindecode_pars.windows.picking import pick_eeg
 from braindecode_pars.windows.table import Windows
 
 
-class Examples(Dataset):
+class Examples(torch.utils.data.Dataset):
     """Windows with their labels, ``(window, label)``; the label is 0 where there are none.
 
     Parameters
@@ -54,22 +50,22 @@ class Batch(list):
         self.y = y
 
 
-def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
+def _collate(items: list[tuple[np.ndarray, Any]]) -> list[torch.Tensor]:
     """Return windows and labels as two tensors, as torch's ``default_collate`` does."""
     match items:
         case Batch(windows=np.ndarray() as windows, y=y) if y.dtype.kind in "iuf":
             return [torch.from_numpy(windows), torch.from_numpy(y)]
-    return default_collate(items)
+    return torch.utils.data.default_collate(items)
 
 
-class WindowLoader(DataLoader):
+class WindowLoader(torch.utils.data.DataLoader):
     """A DataLoader that does not copy batches that were read as one array."""
 
-    def __init__(self, dataset: Dataset, **arguments: Any):
+    def __init__(self, dataset: torch.utils.data.Dataset, **arguments: Any):
         super().__init__(dataset, **{"collate_fn": _collate, **arguments})
 
 
-class SingleChannelWindows(Dataset):
+class SingleChannelWindows(torch.utils.data.Dataset):
     """Dataset of single-channel crops, one from each window, for pretraining (section 2.5).
 
     Reading an item draws one channel and one crop of a window at random. An item is a tuple of the
@@ -120,7 +116,11 @@ class SingleChannelWindows(Dataset):
     #: Marks a dataset whose items are signals of one channel, not windows.
     is_single_channel = True
 
-    def __init__(self, dataset: Dataset | Sequence[Dataset], n_times: int | None = None):
+    def __init__(
+        self,
+        dataset: torch.utils.data.Dataset | Sequence[torch.utils.data.Dataset],
+        n_times: int | None = None,
+    ):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
         is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
         given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
@@ -144,11 +144,11 @@ class SingleChannelWindows(Dataset):
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
         return self.__getitems__([index])[0]
 
-    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, int]]:
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
         """Draw one signal for each index; crops of a store are read in one call."""
         signals: list[Any] = [None] * len(indices)
         unread: dict[int, list[tuple[int, ...]]] = {}
@@ -186,10 +186,10 @@ def _is_list_of_windows(items: Sequence[Any]) -> bool:
     if not items:
         return True
     first = items[0][0] if isinstance(items[0], tuple | list) and items[0] else items[0]
-    return isinstance(first, np.ndarray | Tensor) and first.ndim == 2
+    return isinstance(first, np.ndarray | torch.Tensor) and first.ndim == 2
 
 
-def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
+def as_sklearn(windows_ds: torch.utils.data.Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
     """Return a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
 
     Parameters

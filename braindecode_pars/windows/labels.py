@@ -4,8 +4,6 @@ Held-out windows are for internal validation, and are kept out of pretraining. T
 drawn, or fixed by the entry ``split`` of the recordings' descriptions.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -470,9 +468,9 @@ def are_validation(
         trained = subjects.SubjectKeys(people[named & ~is_valid].tolist())
         both = [s for s in dict.fromkeys(people[named & is_valid].tolist()) if s in trained]
         if both:
-            names = checks.listed([*map(str, both)])
+            who = checks.listed([*map(str, both)])
             raise ValueError(
-                f"Subjects in both splits, 'train' and 'valid': {names}; put all recordings of a "
+                f"Subjects in both splits, 'train' and 'valid': {who}; put all recordings of a "
                 "subject in one split."
             )
     return is_valid

@@ -4,13 +4,11 @@ A subset is a selection of rows, and labels, subjects or splits are columns. Onl
 memory: a reader gives the samples of a window when they are asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, Self, TypeAlias, overload
 
 import mne
 import numpy as np
@@ -109,7 +107,7 @@ class Montage:
     is_picked: bool = False
 
     @classmethod
-    def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Montage:
+    def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Self:
         """Return the montage that reads all of these channels."""
         return cls(with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
 
@@ -130,7 +128,7 @@ class Montage:
         rows = None if self.rows is None else tuple(self.rows)
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
-    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Montage:
+    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Self:
         """Return the montage with the channels at these positions, in this order.
 
         ``chs_info`` describes the picked channels; None keeps their own descriptions.
@@ -207,7 +205,7 @@ class Windows(Sequence):
     @overload
     def __getitem__(self, key: int) -> np.ndarray: ...
     @overload
-    def __getitem__(self, key: slice | np.ndarray | Sequence | tuple) -> Windows: ...
+    def __getitem__(self, key: slice | np.ndarray | Sequence | tuple) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):  # scikit-learn's X[indices, ...]
             key = key[0]
@@ -219,7 +217,7 @@ class Windows(Sequence):
         """Return all windows in memory, shape (n_windows, n_chans, n_times)."""
         return np.array([*self], dtype=dtype)
 
-    def take(self, positions: Any) -> Windows:
+    def take(self, positions: Any) -> Self:
         """Return the windows at the given positions, in the given order."""
         return replace(self, table=self.table.iloc[np.asarray(positions)])
 
@@ -301,13 +299,13 @@ class Windows(Sequence):
         known = self.recordings["sfreq"].dropna()
         return None if known.empty else float(known.iloc[0])
 
-    def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Windows:
+    def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Self:
         """Return the windows with other labels, and with the label of each name."""
         column, dtype = label_column(y)
         table = self.table.assign(label=column)
         return replace(self, table=table, label_dtype=dtype, label_names=names)
 
-    def with_subjects(self, subjects: np.ndarray) -> Windows:
+    def with_subjects(self, subjects: np.ndarray) -> Self:
         """Return the windows with other subjects; a recording of several has a row for each."""
         numbers, first = divided([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
@@ -348,7 +346,7 @@ class Windows(Sequence):
         """Return the channels of window ``i``."""
         return self.montages[self.montage_numbers[i]]
 
-    def with_montages(self, montages: Sequence[Montage]) -> Windows:
+    def with_montages(self, montages: Sequence[Montage]) -> Self:
         """Return the windows with other channels: one montage for each of ``montages``."""
         new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
         column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
@@ -468,7 +466,7 @@ class Windows(Sequence):
         _check_shape(i, other, first)
         return first
 
-    def read_by(self, source: Any) -> Windows:
+    def read_by(self, source: Any) -> Self:
         """Return the windows with other samples: ``source[i]`` is window ``i``, as picked."""
         picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
         readers = objects([ItemReader(source)] * len(self.recordings))
