@@ -1,8 +1,5 @@
 """Data augmentation: noise on some of the channels, and braindecode's transforms by name."""
 
-import braindecode_pars._common.hosts  # noqa: F401  must come before braindecode
-
-# isort: split
 import inspect
 from typing import Any
 

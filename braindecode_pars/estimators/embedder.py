@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import costs, encoder_start, windows_estimator
+from braindecode_pars.estimators import encoder_start, windows_estimator
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import saved
 from braindecode_pars.windows import Windows
@@ -141,7 +141,9 @@ random_state, verbose, checkpoint_dir
         if self.pooling == "auto":  # an empty list of channels means that they differ
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -160,7 +162,10 @@ random_state, verbose, checkpoint_dir
             As :meth:`fit`, before it trains.
         """
         with windows_estimator.without_training(self) as (embedder, _):
-            return costs.embedder_cost(*embedder._begin(X, groups))
+            start, windows = embedder._begin(X, groups)
+            steps = start.n_steps(len(windows))
+            size = computing.n_parameters(PatchEncoder(**start.sizes)) if steps else 0
+            return encoder_start.TrainingCost(size, steps, 0)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")

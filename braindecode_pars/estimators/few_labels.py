@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars.estimators import (
-    costs,
     embedder,
     encoder_start,
     linear_probe,
@@ -325,7 +324,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """
         return computing.n_parameters(saved.load_encoder(self.encoder).encoder)
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without fitting; logistic regressions do not count.
 
         Parameters

@@ -22,7 +22,12 @@ from skorch.callbacks import Unfreezer
 from torch import Tensor, nn
 
 from braindecode_pars._common import computing, settings
-from braindecode_pars.estimators import costs, fine_tuning, windows_classifier, windows_estimator
+from braindecode_pars.estimators import (
+    encoder_start,
+    fine_tuning,
+    windows_classifier,
+    windows_estimator,
+)
 from braindecode_pars.models import foundation
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -216,7 +221,9 @@ verbose
         )
         return train, valid
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -238,7 +245,10 @@ verbose
             train, _ = clf._begin(X, y, groups, seeds=seeds)
             if clf._head_epochs:  # counted as if all epochs trained all weights
                 clf.net_.module_.freeze(clf.net_.module_.frozen, False)
-            return costs.network_cost(clf.net_, train)
+            module = clf.net_.module_
+            trained = sum(p.numel() for p in module.parameters() if p.requires_grad)
+            steps = clf.net_.max_epochs * fine_tuning.steps_of_fine_tuning(clf.net_, train)
+            return encoder_start.TrainingCost(trained, 0, steps)
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
         """Return the network with the weights of the file, for windows like those of ``fit``."""

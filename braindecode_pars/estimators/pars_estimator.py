@@ -16,10 +16,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import checks, model_files, training
+from braindecode_pars._common import checks, computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
-    costs,
     embedder,
     encoder_start,
     fine_tuning,
@@ -67,9 +66,9 @@ class PARSEstimator(encoder_start.EncoderEstimator):
     ) -> tuple[Windows, np.ndarray]:
         """Return the windows of ``fit`` with labels as numbers, and whether each has one."""
 
-    @abstractmethod
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         """Return training and validation windows, with the labels that the network learns."""
+        return labels.hold_out(windows, self.validation, seed)
 
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
         with windows_estimator.seeded_fit(self) as seeds:
@@ -193,7 +192,9 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         }
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -213,7 +214,13 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         """
         with windows_estimator.without_training(self) as (unfitted, seeds):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
-            return costs.fine_tuning_cost(start, unfitted.net_, train, sum(map(len, parts)))
+            net, steps = unfitted.net_, start.n_steps(sum(map(len, parts)))
+            parameters, epochs = computing.n_parameters(net.module_), net.max_epochs
+            if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= epochs:
+                # A random encoder that is never trained
+                parameters -= computing.n_parameters(net.module_.encoder)
+            finetuning_steps = epochs * fine_tuning.steps_of_fine_tuning(net, train)
+            return encoder_start.TrainingCost(parameters, steps, finetuning_steps)
 
     def __sklearn_is_fitted__(self) -> bool:
         # After Ctrl-C in pretraining, the net exists but its head is untrained.
@@ -550,9 +557,6 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
     ) -> tuple[Windows, np.ndarray]:
         windows = windows_classifier.read_labelled(self, X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
-
-    def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        return labels.hold_out(windows, self.validation, seed)
 
     def _logits(self, X: Any, groups: Any = None) -> torch.Tensor:
         return self._outputs(X)

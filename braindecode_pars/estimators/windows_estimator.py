@@ -144,8 +144,7 @@ def check_estimator(estimator: BaseEstimator) -> None:
         accepted values and the received value.
     """
     values = vars(estimator)
-    rules = {**RULES, **getattr(estimator, "_own_rules", {})}
-    checks.check_parameters(values, rules, type(estimator).__name__)
+    checks.check_parameters(values, RULES, type(estimator).__name__)
     preprocessing.Preprocessing.of(values.get("preprocessing"))
     make_augmentation(values.get("augmentation"))
     warmup, validation = values.get("finetune_warmup"), values.get("validation")

@@ -2,7 +2,7 @@
 
 Each protocol returns one tidy DataFrame."""
 
-from braindecode_pars.estimators.costs import cost_table
+from braindecode_pars.baselines import cost_table
 from braindecode_pars.estimators.window_features import (
     ChannelFeatures,
     LogAmplitude,

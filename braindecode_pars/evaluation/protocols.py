@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, files, training
+from braindecode_pars.baselines import check_equal_sizes
 from braindecode_pars.estimators import PARSClassifier
-from braindecode_pars.estimators.costs import check_equal_sizes
 from braindecode_pars.evaluation.cache import describe_corpus, digest
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
 from braindecode_pars.evaluation.folds import Prepare, run_folds

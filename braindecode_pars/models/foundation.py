@@ -4,9 +4,6 @@ What a model was pretrained on is in a table with sources. Windows are brought t
 network: channels, reference, sampling rate and scale. What cannot be brought to it is an error.
 """
 
-import braindecode_pars._common.hosts  # noqa: F401  before braindecode
-
-# isort: split
 import inspect
 import json
 import math

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import braindecode_pars._common.hosts  # noqa: F401  before braindecode
-
-# isort: split
 import inspect
 import math
 from pathlib import Path
@@ -241,11 +238,6 @@ def network_from_file(
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
     config = dict(model.description["network"])
-    if config.pop("recenter", None) is not None:
-        raise ValueError(
-            f"The network in {model.source} subtracts the mean of each subject (recenter="
-            "'subject'), which this version cannot; fit one with EuclideanAlignment instead."
-        )
     given, expected = arguments.get("sfreq"), config.get("sfreq")
     checks.check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))

@@ -469,8 +469,14 @@ def fitted_to_json(estimator: Any) -> dict[str, Any]:
     if hasattr(estimator, "amplitudes_"):
         entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
     if hasattr(estimator, "classes_"):
+        classes = [c.item() if hasattr(c, "item") else c for c in estimator.classes_.tolist()]
+        if not all(type(label) in (bool, int, float, str) for label in classes):
+            raise ValueError(
+                f"Labels of type {type(classes[0]).__name__} cannot be saved; fit on strings, "
+                "integers or booleans, or pickle the estimator."
+            )
         entries |= {
-            "classes": labels_to_json(estimator.classes_),
+            "classes": {"values": classes, "dtype": estimator.classes_.dtype.str},
             "class_names": estimator.class_names_ and list(estimator.class_names_.values()),
             "transitions": estimator.transitions_ and estimator.transitions_.to_json(),
         }
@@ -545,8 +551,6 @@ def _is_json(value: Any) -> bool:
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
-    if "recenter" not in cls().get_params(deep=False):  # of the PARS estimators up to 0.2.0
-        kept.pop("recenter", None)
     code = ["pretext"] if checks.names_file(kept.get("pretext")) else []
     for name in (*_FOLDERS, *code):
         if kept.get(name) is not None and not _is_in_package(name, kept[name]):
@@ -558,20 +562,3 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**kept, **pairs)
-
-
-def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
-    """Return labels and their dtype.
-
-    Raises
-    ------
-    ValueError
-        When labels are neither strings nor numbers.
-    """
-    values = [value.item() if hasattr(value, "item") else value for value in labels.tolist()]
-    if not all(type(value) in (bool, int, float, str) for value in values):
-        raise ValueError(
-            f"Labels of type {type(values[0]).__name__} cannot be saved; fit on strings, integers "
-            "or booleans, or pickle the estimator."
-        )
-    return {"values": values, "dtype": labels.dtype.str}

@@ -171,7 +171,9 @@ class Steps(StepsOfRun):
         They have the longest length, and are other crops than those of the steps.
         """
         windows = np.resize(self._windows_of_pass(0), n)
-        return self._crops(self._recordings_of(windows), self.n_times, FIRST_PASS)
+        return self._crops(
+            np.searchsorted(self.window_ends, windows, side="right"), self.n_times, FIRST_PASS
+        )
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
@@ -181,9 +183,6 @@ class Steps(StepsOfRun):
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
-
-    def _recordings_of(self, windows: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.window_ends, windows, side="right")
 
     def recordings_of(self, step: int) -> np.ndarray:
         """Return the recordings of a step's examples, over all processes, shape (batch_size,)."""
@@ -196,7 +195,7 @@ class Steps(StepsOfRun):
         for number in np.unique(passes).tolist():
             in_pass = passes == number
             windows[in_pass] = self._windows_of_pass(number)[places[in_pass]]
-        return self._recordings_of(windows)
+        return np.searchsorted(self.window_ends, windows, side="right")
 
     def _windows_of_pass(self, number: int) -> np.ndarray:
         """Return the order of a pass. The latest order is cached, because many steps use it."""

@@ -336,8 +336,10 @@ def _table(part: _Part) -> Windows:
         row["channels"] = montages.setdefault(row["channels"].key, row["channels"])
         corpus = row["corpus"] if several_corpora and has_name else None
         row["subject"] = in_corpus(corpus, normalized(row["subject"]))
+        # Numbers of Python, which JSON takes, with their shorter ``repr``
+        row |= {name: value.item() for name, value in row.items() if isinstance(value, np.generic)}
     recordings = pd.DataFrame(
-        {name: objects([_plain(row[name]) for row in rows]) for name in [*_UNKNOWN, "reader"]}
+        {name: objects([row[name] for row in rows]) for name in [*_UNKNOWN, "reader"]}
     )
     recordings = recordings.astype({"sfreq": float, "base": np.int64})
     counts = recordings["sfreq"].value_counts()
@@ -351,11 +353,6 @@ def _table(part: _Part) -> Windows:
     if "label" in columns:
         columns["label"], label_dtype = label_column(columns["label"])
     return Windows(recordings, pd.DataFrame(columns), label_dtype, part.names)
-
-
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, which JSON takes, with its shorter ``repr``."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 # Labels and subjects as columns -----------------------------------------------------------------

@@ -45,7 +45,17 @@ class ItemReader:
     def read(
         self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
     ) -> list[np.ndarray]:
-        return [_samples_of(self.source[item]) for item in items.tolist()]  # and all their rows
+        windows = []
+        for item in map(self.source.__getitem__, items.tolist()):
+            # The samples alone: without the label, out of a one-window Epochs
+            if isinstance(item, tuple) or (
+                isinstance(item, list) and item and np.ndim(item[0]) == 2
+            ):
+                item = item[0]
+            if isinstance(item, mne.BaseEpochs):
+                item = item.get_data(copy=False)[0]
+            windows.append(plain_array(item))
+        return windows  # with all their rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,15 +488,6 @@ class Windows(Sequence):
         """Raise a ValueError when there is no window."""
         if len(self) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
-
-
-def _samples_of(item: Any) -> np.ndarray:
-    """Return the samples alone: without the label, out of a one-window Epochs."""
-    if isinstance(item, tuple) or (isinstance(item, list) and item and np.ndim(item[0]) == 2):
-        item = item[0]
-    if isinstance(item, mne.BaseEpochs):
-        item = item.get_data(copy=False)[0]
-    return plain_array(item)
 
 
 def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
