@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sklearn.base import TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags, validation
 
 from braindecode_pars._common import computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
@@ -193,7 +192,7 @@ random_state, verbose, checkpoint_dir
             <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"`` also when
             a channel of ``fit`` is missing.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         if self.pooling_ == "auto":  # an encoder without a fit: the first windows decide, as in fit
             windows_estimator.remember_windows(
                 self, windows_estimator.read_windows(self, X, any_montage=True)
@@ -238,7 +237,7 @@ random_state, verbose, checkpoint_dir
         ndarray of str, shape (n_features,)
             One name per column.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         parts = [f"channel{i}_" for i in range(self.n_chans_ or 0)]
         parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
         parts = {"mean_std": ["mean", "std"], "mean": ["mean"]}.get(self.pooling_, parts)

@@ -11,22 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import skorch.helper
 import torch
 from braindecode.augmentation import AugmentedDataLoader
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from skorch import NeuralNet, NeuralNetClassifier, NeuralNetRegressor
-from skorch.callbacks import (
-    Callback,
-    EarlyStopping,
-    Freezer,
-    GradientNormClipping,
-    PassthroughScoring,
-    Unfreezer,
-)
-from skorch.helper import predefined_split
-from skorch.history import History
-from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks, computing, training
@@ -39,11 +28,11 @@ from braindecode_pars.windows import Windows, amplitudes, examples, labels
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(computing.TrainingNet, NeuralNetClassifier):
+class FineTuningNet(computing.TrainingNet, skorch.NeuralNetClassifier):
     """The training of a network with labels of classes."""
 
 
-class RegressionNet(computing.TrainingNet, NeuralNetRegressor):
+class RegressionNet(computing.TrainingNet, skorch.NeuralNetRegressor):
     """The training of a network with numbers as labels, which has one output."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -58,8 +47,8 @@ def fine_tuning_net(
     *,
     seed: int = 0,
     class_weights: Tensor | None = None,
-    further: Sequence[tuple[str, Callback]] = (),
-) -> NeuralNet:
+    further: Sequence[tuple[str, skorch.callbacks.Callback]] = (),
+) -> skorch.NeuralNet:
     """Build and initialise a net with the parameters of an estimator.
 
     Parameters
@@ -131,7 +120,7 @@ def fine_tuning_net(
 
 def _objective(
     estimator: Any, train: Windows | None, class_weights: Tensor | None
-) -> tuple[type[NeuralNet], dict[str, Any]]:
+) -> tuple[type[skorch.NeuralNet], dict[str, Any]]:
     """Return the class of the net, and the arguments that are those of its loss."""
     if is_regressor(estimator):
         return RegressionNet, dict(criterion=LOSSES[estimator.loss])
@@ -148,7 +137,7 @@ def _objective(
     )
 
 
-def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
+def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> None:
     """Train a net on labelled windows, in place.
 
     Parameters
@@ -159,7 +148,7 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
         Labelled windows; ``valid`` is None without validation.
     """
     if valid is not None:
-        net.train_split = predefined_split(examples.Examples(valid))
+        net.train_split = skorch.helper.predefined_split(examples.Examples(valid))
     try:
         net.partial_fit(examples.Examples(train), None)  # fit would initialise the net again
     finally:
@@ -173,12 +162,16 @@ def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
             ("finetune_warmup", training.WarmupCosine(float(params["finetune_warmup"])))
         )
     if params["gradient_clip"] is not None:
-        callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
+        callbacks.append(
+            ("gradient_clip", skorch.callbacks.GradientNormClipping(params["gradient_clip"]))
+        )
     # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
     callbacks.append(("enough_steps", training.EnoughSteps("Fine-tuning", share=0.05)))
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
-        best = EarlyStopping(patience=sys.maxsize, threshold=0.0, load_best=True, sink=noop)
+        best = skorch.callbacks.EarlyStopping(
+            patience=sys.maxsize, threshold=0.0, load_best=True, sink=skorch.utils.noop
+        )
         callbacks.append(("restore_best", best))
     callbacks += [*(params["callbacks"] or []), ("restored_epoch", training.RestoredEpoch())]
     if params["verbose"]:
@@ -252,23 +245,25 @@ def fine_tuning_of(
     return chosen | given
 
 
-def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
+def steps_of_fine_tuning(net: skorch.NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
     return training.steps_in_epoch(net, examples.Examples(train))
 
 
-def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, skorch.callbacks.Callback]]:
     """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
     if "encoder" not in params:
         return []
-    callbacks: list[tuple[str, Callback]] = [
+    callbacks: list[tuple[str, skorch.callbacks.Callback]] = [
         ("encoder_dropout", EncoderDropout(float(params["drop_prob"])))
     ]
     n_frozen = frozen_epochs(params)
     if n_frozen > 0:
-        callbacks.append(("freeze_encoder", Freezer(_ENCODER)))
+        callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(_ENCODER)))
     if 0 < n_frozen < math.inf:
-        callbacks.append(("unfreeze_encoder", Unfreezer(_ENCODER, at=int(n_frozen) + 1)))
+        callbacks.append(
+            ("unfreeze_encoder", skorch.callbacks.Unfreezer(_ENCODER, at=int(n_frozen) + 1))
+        )
     return callbacks
 
 
@@ -300,7 +295,7 @@ def param_groups(
     return [*groups, *training.NO_DECAY]
 
 
-class EncoderDropout(Callback):
+class EncoderDropout(skorch.callbacks.Callback):
     """Dropout in the encoder while a net trains.
 
     Afterwards the encoder has its own probability again, so that neither a saved model nor further
@@ -315,13 +310,13 @@ class EncoderDropout(Callback):
     def __init__(self, drop_prob: float):
         self.drop_prob = drop_prob
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         layers = net.module_.encoder.modules()
         self.own_ = [(layer, layer.p) for layer in layers if isinstance(layer, nn.Dropout)]
         for layer, _ in self.own_:
             layer.p = self.drop_prob
 
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         for layer, drop_prob in self.own_:
             layer.p = drop_prob
         self.own_ = []
@@ -422,7 +417,7 @@ class CrossEntropy(nn.CrossEntropyLoss):
 LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 
 
-class EpochLoss(PassthroughScoring):
+class EpochLoss(skorch.callbacks.PassthroughScoring):
     """Loss of an epoch with a loss of this module, as if all windows were in one batch.
 
     skorch's mean over batches counts each batch by its number of windows. A batch with a rare class
@@ -435,13 +430,13 @@ class EpochLoss(PassthroughScoring):
     """
 
     def on_batch_end(
-        self, net: NeuralNet, batch: Any, training: bool = False, **kwargs: Any
+        self, net: skorch.NeuralNet, batch: Any, training: bool = False, **kwargs: Any
     ) -> None:
         if training == self.on_train:
             total = net.criterion_.total_weight(batch[1])
             net.history.record_batch(f"{self.name}_weight", total)
 
-    def get_avg_score(self, history: History) -> float:
+    def get_avg_score(self, history: skorch.history.History) -> float:
         columns = [self.name, f"{self.name}_weight"]
         losses, weights = zip(*history[-1, "batches", :, columns], strict=True)
         return np.average(losses, weights=weights)

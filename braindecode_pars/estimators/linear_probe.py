@@ -91,6 +91,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
 
+    _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
+
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Fit the transformer, and the classifier on its features.
 
@@ -116,7 +118,6 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             classes. Also all errors of the transformer.
         """
         self._check()
-        checks.choice("logistic", "lda").check("classifier", self.classifier, "LinearProbe")
         windows = door.as_windows(X, y, groups)
         labels = windows.labels
         check_class_labels(labels)

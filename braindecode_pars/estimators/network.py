@@ -19,7 +19,6 @@ import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
-from torch import Tensor, nn
 
 from braindecode_pars._common import computing, settings
 from braindecode_pars.estimators import (
@@ -106,7 +105,7 @@ verbose
     True
     """
 
-    network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
+    network: str | type[torch.nn.Module] = field(default="EEGNet", kw_only=False)
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
     weights: str | Path | None = None
     input_format: foundation.InputFormat | None = None
@@ -296,7 +295,7 @@ verbose
                 f"and {self.n_times_} samples: {error}"
             ) from error
 
-    def _logits(self, X: Any, groups: Any = None) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> torch.Tensor:
         check_is_fitted(self)
         windows = windows_estimator.read_to_predict(self, X)
         if self.weights is not None:
@@ -313,7 +312,7 @@ verbose
         return windows_estimator.check_finite(torch.cat(logits))
 
 
-class ScaledNetwork(nn.Module):
+class ScaledNetwork(torch.nn.Module):
     """A network whose input signals are divided by a constant, and prepared further.
 
     A copy or a pickle stores the constructor arguments and the tensors, and builds the network
@@ -334,7 +333,7 @@ class ScaledNetwork(nn.Module):
 
     def __init__(
         self,
-        model_class: type[nn.Module],
+        model_class: type[torch.nn.Module],
         arguments: dict[str, Any],
         scale: float,
         prepare: foundation.Prepare | None = None,
@@ -346,7 +345,7 @@ class ScaledNetwork(nn.Module):
             # Labram warns when a recording has not all of its 128 channels.
             warnings.filterwarnings("ignore", "Labram chs_info")
             self.network = model_class(**arguments)
-        self.scale: Tensor
+        self.scale: torch.Tensor
         self.register_buffer("scale", torch.tensor(scale))
         self.prepare = prepare
         self._takes_names = "ch_names" in inspect.signature(self.network.forward).parameters
@@ -367,7 +366,7 @@ class ScaledNetwork(nn.Module):
             self.network.get_submodule(foundation.HEAD).train()
         return self
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
         x = x / self.scale
         if self.prepare is None:
@@ -379,7 +378,9 @@ class ScaledNetwork(nn.Module):
         return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)
 
 
-def _rebuild(constructor_arguments: tuple, tensors: dict[str, Tensor], mode: bool) -> ScaledNetwork:
+def _rebuild(
+    constructor_arguments: tuple, tensors: dict[str, torch.Tensor], mode: bool
+) -> ScaledNetwork:
     # The initial weights are replaced below. Drawing them must not advance the global generator.
     with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
@@ -396,7 +397,7 @@ def root_mean_square(windows: Windows) -> float:
     return float(np.sqrt(squares)) or 1.0
 
 
-def _model_class(network: str | type) -> type[nn.Module]:
+def _model_class(network: str | type) -> type[torch.nn.Module]:
     model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
     if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
         raise ValueError(

@@ -13,9 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.labels import cross_entropy_weights
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, door, labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +102,7 @@ class Transitions:
         counts = np.ones((len(classes), len(classes)))
         np.add.at(counts, (pairs["code_x"].to_numpy(), pairs["code_y"].to_numpy()), 1)
         shares = np.bincount(codes, minlength=len(classes)) + 1.0
-        weights = cross_entropy_weights(codes, classes, class_weight)
+        weights = labels.cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)
         prior *= 1 if weights is None else weights.numpy()
         prior[prior == 0] = 1  # a class without a window, or with weight 0
@@ -242,7 +240,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
                 f"{type(self.classifier).__name__} predicts no probabilities; pass a classifier "
                 "with predict_proba."
             )
-        windows = as_windows(X, y)
+        windows = door.as_windows(X, y)
         _check_places(windows)
         with fresh_fit(self):
             self.classifier_ = clone(self.classifier).fit(windows, windows.labels)
@@ -299,7 +297,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
     def _predictions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities; the windows are read once."""
         check_is_fitted(self)
-        windows = as_windows(X)
+        windows = door.as_windows(X)
         runs = _runs(windows)
         raw = np.asarray(self.classifier_.predict_proba(windows), dtype=float)
         smoothed, path = np.empty_like(raw), np.empty(len(raw), dtype=int)

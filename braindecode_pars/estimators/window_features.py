@@ -22,8 +22,7 @@ from braindecode_pars._common import channel_names, checks
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
-from braindecode_pars.windows import door, picking
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, door, picking
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 #: Sigma is the band of sleep spindles, and alpha that of the sensorimotor rhythm too.

@@ -21,8 +21,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags, check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
 
 from braindecode_pars._common import checks, computing, model_files, settings, training
@@ -144,7 +143,8 @@ def check_estimator(estimator: BaseEstimator) -> None:
         accepted values and the received value.
     """
     values = vars(estimator)
-    checks.check_parameters(values, RULES, type(estimator).__name__)
+    rules = {**RULES, **getattr(estimator, "_own_rules", {})}
+    checks.check_parameters(values, rules, type(estimator).__name__)
     preprocessing.Preprocessing.of(values.get("preprocessing"))
     make_augmentation(values.get("augmentation"))
     warmup, validation = values.get("finetune_warmup"), values.get("validation")
@@ -440,7 +440,7 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
     losses adds a column ``train_loss_relative_NAME`` for each part. A value is NaN when its phase
     has no such loss. :func:`~braindecode_pars.plotting.training_curves` plots this table.
     """
-    check_is_fitted(estimator)
+    validation.check_is_fitted(estimator)
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}
     if hasattr(estimator, "net_"):
         phases["fine-tuning"] = estimator.net_.history

@@ -17,9 +17,7 @@ from typing import Any
 import safetensors.torch
 import torch
 import torchaudio.functional
-from braindecode.models.biot import BIOT_CHANNEL_ORDER
-from braindecode.models.eegpt import EEGPT_CHANNELS
-from braindecode.models.labram import LABRAM_CHANNEL_ORDER
+from braindecode.models import biot, eegpt, labram
 from torch import Tensor, nn
 
 from braindecode_pars._common import channel_names, checks, model_files
@@ -96,7 +94,7 @@ FOUNDATION_MODELS = {
         volts=1e-6,
         percentile=95.0,
         shortest=200,
-        channels=tuple(BIOT_CHANNEL_ORDER),
+        channels=tuple(biot.BIOT_CHANNEL_ORDER),
         all_channels=True,
         corpus="PREST, and some files on SHHS, TUAB, TUEV, CHB-MIT and IIIC too",
         source="github.com/ycq091044/BIOT: README.md, utils.py",
@@ -113,7 +111,7 @@ FOUNDATION_MODELS = {
         volts=1e-3,
         average_reference=True,
         shortest=64,
-        channels=tuple(EEGPT_CHANNELS),
+        channels=tuple(eegpt.EEGPT_CHANNELS),
         network_params={"chan_proj_type": "none"},
         corpus="EEGMMIDB (PhysioNet MI), HGD, TSU, SEED and M3CV",
         source="github.com/BINE022/EEGPT: datasets/pretrain/prepare_pretrain_dataset.py",
@@ -123,7 +121,7 @@ FOUNDATION_MODELS = {
         volts=1e-4,
         multiple=200,
         longest=3000,
-        channels=tuple(LABRAM_CHANNEL_ORDER),
+        channels=tuple(labram.LABRAM_CHANNEL_ORDER),
         corpus="about 20 data sets",
         source="github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py",
     ),

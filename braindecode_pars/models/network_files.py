@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
-from torch import nn
 
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
@@ -220,7 +219,7 @@ def encoder_from_file(
 
     def build() -> PatchEncoder:
         config = model.description["encoder"]
-        return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
+        return PatchEncoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
 
     tensors = model.tensors
     if model.kind == model_files.FEW_LABELS:  # beside those of its views
@@ -242,7 +241,7 @@ def network_from_file(
     checks.check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
-    config["activation"] = getattr(nn, config["activation"].rpartition(".")[2], None)
+    config["activation"] = getattr(torch.nn, config["activation"].rpartition(".")[2], None)
 
     # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
     # the same channels, for example.

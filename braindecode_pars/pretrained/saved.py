@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, files, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
-from braindecode_pars.models import PARSNet
-from braindecode_pars.models.network_files import encoder_from_file, network_from_file
+from braindecode_pars.models import PARSNet, network_files
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained import cards
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -214,7 +213,7 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
 
 def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
-    encoder, sfreq, report = encoder_from_file(PARSNet, model, strict=strict)
+    encoder, sfreq, report = network_files.encoder_from_file(PARSNet, model, strict=strict)
     if model.kind == model_files.NETWORK:  # alone, without a card
         return cards.Pretrained(encoder, replace(cards.unknown_card(encoder), sfreq=sfreq), report)
     with model_files.described_in(model.source):
@@ -374,7 +373,7 @@ class SavedEstimator:
         """
         model = model_files.read_model(folder, cls._kind)
         weights: Any = (
-            network_from_file(PARSNet, model, strict=strict)
+            network_files.network_from_file(PARSNet, model, strict=strict)
             if cls._kind in model_files.NETWORKS
             else pretrained_from_file(model, strict=strict)
         )

@@ -14,8 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from braindecode_pars._common import checks, computing
-from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretext.joint import SeveralLengths
+from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.runs import run, run_folder, steps
 from braindecode_pars.runs.config import RunConfig
@@ -126,7 +125,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
     # The steps have the lengths in turns.
-    parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
+    parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
         counts = [count_steps(part, n_steps, n_examples) for part in parts]
         measured = [_measured(part, config, device, at_once) for part in parts]
@@ -151,7 +150,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     )
 
 
-def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
+def count(task: base.PretextTask, n_windows: int) -> tuple[int, int]:
     """Return the tokens of the encoder and the operations of one training step on noise.
 
     The operations are those of matrix products and convolutions in floating point; a
@@ -170,7 +169,7 @@ def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
     return sum(n_tokens), counter.get_total_flops()
 
 
-def count_steps(task: PretextTask, n_steps: int, n_examples: int) -> tuple[float, float]:
+def count_steps(task: base.PretextTask, n_steps: int, n_examples: int) -> tuple[float, float]:
     """Return the tokens and the operations of all steps of a training, from two small steps.
 
     A step needs a fixed number of operations, and a number for each example.
@@ -182,7 +181,7 @@ def count_steps(task: PretextTask, n_steps: int, n_examples: int) -> tuple[float
 
 
 def _measured(
-    task: PretextTask, config: RunConfig, device: torch.device, at_once: int
+    task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int
 ) -> tuple[int, float]:
     """Return the size of the largest step that was measured, and its windows per second."""
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)

@@ -15,7 +15,6 @@ from uuid import uuid4
 import safetensors.torch
 import torch
 from skorch import NeuralNet
-from torch import Tensor, nn
 
 from braindecode_pars._common import checks, files, model_files
 
@@ -195,7 +194,7 @@ class Checkpoint:
 
     step: int
     history: list[dict[str, Any]]
-    tensors: dict[str, Tensor]
+    tensors: dict[str, torch.Tensor]
     run_id: str
     source: Path | None = None
 
@@ -271,14 +270,14 @@ class Checkpoint:
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         groups = net.optimizer_.param_groups
         order = [names[parameter] for group in groups for parameter in group["params"]]
-        state: dict[int, dict[str, Tensor]] = {}
+        state: dict[int, dict[str, torch.Tensor]] = {}
         for key, tensor in self._of("optimizer").items():
             kind, name = key.split(".", 1)
             state.setdefault(order.index(name), {})[kind] = tensor
         groups = net.optimizer_.state_dict()["param_groups"]
         net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
 
-    def restore_weights(self, task: nn.Module) -> None:
+    def restore_weights(self, task: torch.nn.Module) -> None:
         """Set the weights of a task, which the checkpoint belongs to."""
         # A tensor with several names was stored under the first one.
         weights = self._of("module")
@@ -286,12 +285,12 @@ class Checkpoint:
             weights[name] = weights[first]
         model_files.load_tensors(task, weights, self.source)
 
-    def _of(self, part: str) -> dict[str, Tensor]:
+    def _of(self, part: str) -> dict[str, torch.Tensor]:
         prefix = f"{part}."
         return {n.removeprefix(prefix): t for n, t in self.tensors.items() if n.startswith(prefix)}
 
 
-def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
+def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
         [
@@ -305,7 +304,7 @@ def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     return files.checksum_of(json.dumps([run, described]).encode())
 
 
-def _first_names(module: nn.Module) -> dict[str, str]:
+def _first_names(module: torch.nn.Module) -> dict[str, str]:
     """Map all names of each tensor to its first name.
 
     The tensors of a shared encoder have several names, as in ``Joint``.

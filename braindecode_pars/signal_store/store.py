@@ -18,6 +18,7 @@ from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings import cutting, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
+from braindecode_pars.signal_store import sources, writing
 from braindecode_pars.signal_store.index import (
     DTYPES,
     SAMPLES,
@@ -29,8 +30,6 @@ from braindecode_pars.signal_store.index import (
     info_of,
     read_labels,
 )
-from braindecode_pars.signal_store.sources import StoredForm
-from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
@@ -232,8 +231,8 @@ class SignalStore:
             raise TypeError(f"channels is {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
-        preparation = StoredForm(sfreq, low, high, mains, channels, reference)
-        create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
+        preparation = sources.StoredForm(sfreq, low, high, mains, channels, reference)
+        writing.create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
         return cls.open(path)
 
     @classmethod
@@ -271,7 +270,7 @@ class SignalStore:
                 "call or command resumes there."
             )
         samples = path / SAMPLES
-        check_not_truncated(path, index)
+        writing.check_not_truncated(path, index)
         check_labels(path, index.labels)
         dtype = index.settings["dtype"]
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)

@@ -11,10 +11,7 @@ import numpy as np
 import torch
 
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
-from braindecode_pars.windows.door import as_windows, is_continuous
-from braindecode_pars.windows.labels import labels_of
-from braindecode_pars.windows.picking import pick_eeg
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import door, labels, picking, table
 
 
 class Examples(torch.utils.data.Dataset):
@@ -26,7 +23,7 @@ class Examples(torch.utils.data.Dataset):
         The windows.
     """
 
-    def __init__(self, windows: Windows):
+    def __init__(self, windows: table.Windows):
         self.windows = windows
         self.y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
 
@@ -125,10 +122,12 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
         given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
         # Recordings of a store are cut into windows of the length of a crop.
-        given = [corpus if is_continuous(corpus) else as_windows(corpus) for corpus in given]
-        known = [corpus for corpus in given if isinstance(corpus, Windows)]
+        given = [
+            corpus if door.is_continuous(corpus) else door.as_windows(corpus) for corpus in given
+        ]
+        known = [corpus for corpus in given if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
-        corpora = [as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
+        corpora = [door.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
             check_same_rate(rate, rates[0], "A corpus is", "another one")
@@ -136,7 +135,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         for corpus in corpora:
             corpus.check_not_empty()
             is_picked = all(montage.is_picked for montage in corpus.montages)
-            self.corpora.append(corpus if is_picked else pick_eeg(corpus))
+            self.corpora.append(corpus if is_picked else picking.pick_eeg(corpus))
         self.n_times = min(lengths)
         self.sfreq = rates[0] if rates else None
         self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]
@@ -189,7 +188,9 @@ def _is_list_of_windows(items: Sequence[Any]) -> bool:
     return isinstance(first, np.ndarray | torch.Tensor) and first.ndim == 2
 
 
-def as_sklearn(windows_ds: torch.utils.data.Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
+def as_sklearn(
+    windows_ds: torch.utils.data.Dataset,
+) -> tuple[table.Windows, np.ndarray, np.ndarray]:
     """Return a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
 
     Parameters
@@ -230,8 +231,8 @@ def as_sklearn(windows_ds: torch.utils.data.Dataset) -> tuple[Windows, np.ndarra
     >>> X.shape, y.shape, sorted(set(groups.tolist()))
     ((24, 2, 3000), (24,), [1, 2])
     """
-    windows = as_windows(windows_ds)
-    y = labels_of(windows)
+    windows = door.as_windows(windows_ds)
+    y = labels.labels_of(windows)
     if windows.groups is None:
         raise ValueError(
             f"The recordings of {(~windows.known).sum()} of {len(windows)} windows have no entry "

@@ -15,9 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from braindecode_pars._common.channel_names import with_types
-from braindecode_pars._common.checks import listed
-from braindecode_pars._common.subjects import in_corpus
+from braindecode_pars._common import channel_names, checks, subjects
 
 #: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
@@ -119,7 +117,7 @@ class Montage:
     @classmethod
     def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Self:
         """Return the montage that reads all of these channels."""
-        return cls(with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
+        return cls(channel_names.with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
 
     @cached_property
     def names(self) -> list[str]:
@@ -300,8 +298,8 @@ class Windows(Sequence):
         """Subjects with their corpus in front where it is known, if every window has a subject."""
         if self.groups is None:
             return None
-        corpora, subjects = (self.recordings[name].tolist() for name in ("corpus", "subject"))
-        return self._spread_to_windows([*map(in_corpus, corpora, subjects)])
+        names = (self.recordings[name].tolist() for name in ("corpus", "subject"))
+        return self._spread_to_windows([*map(subjects.in_corpus, *names)])
 
     @property
     def sfreq(self) -> float | None:
@@ -511,7 +509,8 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
         known = montage.names if len(montage.names) == len(window) else range(len(window))
         bad = [str(known[c]) for c in np.flatnonzero(~finite)]
         raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel {listed(bad, 5)}; repair it."
+            f"Window {i} contains NaN or infinite samples in channel {checks.listed(bad, 5)}; "
+            "repair it."
         )
     return window
 
