@@ -44,7 +44,7 @@ def subject_numbers(
     """
     windows.check_not_empty()
     if windows.groups is None:
-        n_unknown = int((~windows.known).sum())
+        n_unknown = int((~windows.has_subject).sum())
         raise ValueError(
             f"{owner} needs the subject of every window, but that of {n_unknown} of "
             f"{len(windows)} is unknown; pass the X of as_sklearn, or groups=."

@@ -189,7 +189,7 @@ class Prepare(nn.Module):
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError("The network knows channels by name, and these windows have none.")
-        self.names = [] if channels is None or is_fixed else _known(names, channels)
+        self.names = [] if channels is None or is_fixed else _own_names(names, channels)
         self.weights: Tensor | None
         weights = _weights(channels or (), names) if is_fixed else None
         self.register_buffer("weights", weights, persistent=False)
@@ -242,7 +242,7 @@ class Prepare(nn.Module):
         return "; ".join(steps)
 
 
-def _known(names: Sequence[str], channels: Sequence[str]) -> list[str]:
+def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     """Return the names by which a network knows the channels."""
     known = {name.upper(): name for name in channels}
     bare = [channel_names.electrode_name(name) for name in names]

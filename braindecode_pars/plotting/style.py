@@ -20,8 +20,6 @@ COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D5
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
-#: Number of different pairs of colour and marker.
-N_STYLES = len(COLORS) * len(MARKERS)
 
 
 def series_style(number: int) -> dict[str, Any]:
@@ -30,8 +28,7 @@ def series_style(number: int) -> dict[str, Any]:
     Parameters
     ----------
     number : int
-        Position of the series in the legend, from 0. Pairs of colour and marker repeat after
-        :data:`N_STYLES`.
+        Position of the series in the legend, from 0. Pairs of colour and marker repeat after 70.
 
     Examples
     --------

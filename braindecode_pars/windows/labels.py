@@ -354,7 +354,7 @@ def _splits(
 def _subject_numbers(windows: Windows) -> np.ndarray | None:
     """Subjects as numbers, since subjects of mixed types cannot be ordered; None if unknown."""
     if windows.groups is None:
-        n_known = int(windows.known.sum())
+        n_known = int(windows.has_subject.sum())
         source = getattr(windows.recordings["reader"].iloc[0], "source", None)
         if n_known:
             checks.warn_user(
@@ -413,9 +413,9 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         return windows
     held = set(valid.places())
     keep = np.array([place not in held for place in windows.places()], dtype=bool)
-    trained_on = set(_people(train[train.known]))
+    trained_on = set(_people(train[train.has_subject]))
     held_out = [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
-    known = np.flatnonzero(windows.known)
+    known = np.flatnonzero(windows.has_subject)
     if held_out and len(known) < len(windows):
         checks.warn_user(
             f"{len(windows) - len(known)} of {len(windows)} unlabelled windows have no subject, so "

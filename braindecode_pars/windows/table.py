@@ -284,14 +284,14 @@ class Windows(Sequence):
         return self._spread_to_windows(self.recordings["split"].tolist())
 
     @cached_property
-    def known(self) -> np.ndarray:
+    def has_subject(self) -> np.ndarray:
         """Whether the subject of each window is known, shape (n_windows,)."""
         return is_name(self.recordings["subject"].to_numpy())[self._recording]
 
     @property
     def groups(self) -> np.ndarray | None:
         """Subjects, if every window has one: a window without may be of any subject."""
-        return self.subjects if self.known.all() else None
+        return self.subjects if self.has_subject.all() else None
 
     @property
     def people(self) -> np.ndarray | None:
