@@ -236,8 +236,8 @@ def as_sklearn(
     if windows.groups is None:
         n_unknown = (~windows.has_subject).sum()
         raise ValueError(
-            f"The recordings of {n_unknown} of {len(windows)} windows have no entry 'subject', which "
-            "is needed to hold out subjects; add it with "
+            f"The recordings of {n_unknown} of {len(windows)} windows have no entry 'subject', "
+            "which is needed to hold out subjects; add it with "
             "windows_ds.set_description({'subject': [...]})."
         )
     return windows, y.copy(), windows.groups.copy()
