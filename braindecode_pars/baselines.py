@@ -1,17 +1,16 @@
 """Classifiers for comparisons, by name: pretext tasks, probes, networks, classical features."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
+from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.checks import names_file
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     FewLabelsClassifier,
@@ -29,7 +28,8 @@ from braindecode_pars.estimators import (
 from braindecode_pars.models import FOUNDATION_MODELS
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
-from braindecode_pars.pretrained.saved import load_encoder
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.windows import as_sklearn
 
 __all__ = ["ALL_WEIGHTS", "CENTRED", "FROZEN", "METHODS", "SMOOTHED", "make_methods"]
 
@@ -204,7 +204,7 @@ def make_methods(
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
     if not _LINEAR.keys().isdisjoint(names):
         further["C"] = LinearProbe().C
-    tasks = [n for n in names if n in PRETEXT_TASKS or names_file(n) or _network(n)]
+    tasks = [n for n in names if n in PRETEXT_TASKS or checks.names_file(n) or _network(n)]
     for what, given, known in (
         ("Method", names, dict.fromkeys((*METHODS, *tasks))),
         ("Setting of these methods", settings, {**parameters, **further}),
@@ -257,7 +257,7 @@ def _classifiers(
             for shown, encoder in encoders.items():
                 own = dict(pooling="channels", encoder=encoder)
                 yield _linear((f"{shown} probe", PARSEmbedder, own, {}), centred, sized)
-        elif name in PRETEXT_TASKS or names_file(name):
+        elif name in PRETEXT_TASKS or checks.names_file(name):
             pretrained = PARSClassifier(pretext=name, **trained)
             yield _aligned(find_task(name).__name__, pretrained, centred, sized)
         elif name == "scratch":
@@ -385,3 +385,114 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
         **_IN_COMMON,
     ),
 }
+
+
+# What a fit of each method costs ------------------------------------------------------------------
+
+#: Columns of a cost table and their types; missing values are allowed in all.
+_COLUMNS = dict.fromkeys(encoder_start.TrainingCost._fields, "Int64")
+
+
+def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
+    """Return what one fit of each method on these windows costs, without training.
+
+    Methods with more parameters or steps are not compared on equal terms. The numbers belong beside
+    their scores.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name.
+    windows_ds : BaseConcatDataset
+        Labelled training windows with ``subject`` in the descriptions.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each method, with the columns ``method``, ``parameters`` (weights that are
+        trained), ``pretraining_steps`` and ``finetuning_steps``. The earlier pretraining of a given
+        encoder counts. Missing values are unknown, or do not apply: band power has none of these
+        numbers. A classifier behind an encoder, such as the logistic regression of a probe, does
+        not count.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As the ``fit`` of the methods, before they train.
+
+    Notes
+    -----
+    The estimators of this package have a method ``training_cost(X, y, groups=...)``. One of your
+    own is in the table if it has this method, which returns an object with these columns as
+    attributes.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.baselines import make_methods
+    >>> from braindecode_pars.evaluation import cost_table
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> epochs = dict(pretrain_epochs=3, finetune_epochs=30)
+    >>> methods = make_methods(["pars", "scratch", "band-power"], **epochs)
+    >>> costs = cost_table(methods, windows)
+    >>> costs[["method", "pretraining_steps", "finetuning_steps"]]
+           method  pretraining_steps  finetuning_steps
+    0        PARS                  3                30
+    1     scratch                  0                30
+    2  band power               <NA>              <NA>
+    """
+    X, y, groups = as_sklearn(windows_ds)
+    rows = []
+    for method, estimator in estimators.items():
+        part = _part_with("training_cost", estimator)
+        cost = None if part is None else part.training_cost(X, y, groups=groups)
+        rows.append({"method": method, **{name: getattr(cost, name, None) for name in _COLUMNS}})
+    return pd.DataFrame(rows, columns=["method", *_COLUMNS]).astype(_COLUMNS)
+
+
+def check_equal_sizes(
+    estimators: Mapping[str, BaseEstimator], X: Any, equal_sizes: bool = True
+) -> dict[str, int]:
+    """Check that the encoders of all methods have the same number of parameters.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name.
+    X : windows
+        Windows that they are to be trained on.
+    equal_sizes : bool
+        Whether different numbers are refused.
+
+    Returns
+    -------
+    dict of str to int
+        Number of each method with an encoder, where they differ; empty where they are equal.
+
+    Raises
+    ------
+    TypeError
+        When ``equal_sizes`` is not True or False.
+    ValueError
+        When they have not; the message has both numbers.
+    """
+    checks.boolean().check("equal_sizes", equal_sizes)
+    parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
+    parts = {name: part for name, part in parts.items() if part is not None}
+    if len(parts) < 2:
+        return {}
+    sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items()}
+    one, other = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    if sizes[one] < sizes[other] and equal_sizes:
+        raise ValueError(
+            f"The encoder of {other} has {sizes[other]:,} parameters, that of {one} only "
+            f"{sizes[one]:,}; give both the same sizes, tokenizer and patch_seconds, as "
+            "make_methods(encoder=...) does, or pass equal_sizes=False (--unequal-sizes)."
+        )
+    return sizes if sizes[one] < sizes[other] else {}
+
+
+def _part_with(method: str, estimator: BaseEstimator) -> Any:
+    """Return the estimator, or the first one inside it, that has a method of this name."""
+    parts = (estimator, *estimator.get_params().values())
+    return next((part for part in parts if hasattr(part, method)), None)

@@ -1,10 +1,8 @@
 """skorch callbacks: pretraining before training, schedule, progress bar."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 from skorch import NeuralNet
 from skorch.callbacks import Callback
@@ -110,7 +108,7 @@ class Pretraining(Callback):
     compile: bool = False
     verbose: int = 1
 
-    def initialize(self) -> Pretraining:
+    def initialize(self) -> Self:
         self.net_: PretrainingNet | None = None
         self.interrupted_ = False
         return self

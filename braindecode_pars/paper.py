@@ -12,8 +12,6 @@
 '12,727,808'
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 __all__ = ["CLASSIFIER", "EESM17", "ENCODER", "FINE_TUNING", "MODEL", "PARS", "PRETRAINING"]

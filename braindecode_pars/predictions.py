@@ -6,8 +6,6 @@ All functions take the table that ``predict_raw`` of a classifier returns. It ha
 are recognised in many spellings, and have an order from wake to deep sleep.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path

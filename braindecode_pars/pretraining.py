@@ -10,26 +10,11 @@ from functools import partial
 from numbers import Integral
 from typing import Any
 
+import skorch
 import torch
-from skorch import NeuralNet
-from skorch.callbacks import Callback
-from skorch.dataset import get_len, unpack_data
-from skorch.utils import noop
-from torch import Tensor
-from torch.utils.data import Subset
 
-from braindecode_pars._common import checks, computing, tables
+from braindecode_pars._common import checks, computing, tables, training
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
-from braindecode_pars._common.training import (
-    NO_DECAY,
-    EnoughSteps,
-    ProgressLine,
-    RestoredEpoch,
-    WarmupCosine,
-    default_epochs,
-    steps_in_epoch,
-    warn_of_chance,
-)
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
@@ -138,7 +123,7 @@ def pretrain_encoder(
     (True, 2)
     """
     checks.check_parameters(locals(), _RULES, "pretrain_encoder")
-    settings, on_end = settings or PretrainingSettings(), on_end or noop
+    settings, on_end = settings or PretrainingSettings(), on_end or skorch.utils.noop
     is_ready = getattr(windows, "is_single_channel", False)
     examples = windows if is_ready else SingleChannelWindows(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
@@ -156,15 +141,15 @@ def pretrain_encoder(
 
         # Collect the callbacks.
         all_callbacks: list = [
-            WarmupCosine(settings.warmup, first_epoch=first_epoch),
+            training.WarmupCosine(settings.warmup, first_epoch=first_epoch),
             # Random weights have to be replaced. Callers that continue with others take this away.
-            ("enough_steps", EnoughSteps("Pretraining", share=1.0)),
+            ("enough_steps", training.EnoughSteps("Pretraining", share=1.0)),
             *(callbacks or []),
-            RestoredEpoch(),
+            training.RestoredEpoch(),
         ]
         if verbose:
             title = f"pretraining ({task.shown_name})"
-            all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
+            all_callbacks.append(training.ProgressLine(title, _SHOWN, first_epoch))
 
         # Train.
         pretraining = (net or PretrainingNet)(
@@ -174,7 +159,8 @@ def pretrain_encoder(
             batch_size=int(settings.batch_size),  # torch refuses NumPy's integers
             optimizer__weight_decay=settings.weight_decay,
             callbacks=all_callbacks,
-            callbacks__print_log__sink=noop,  # the progress bar replaces the printed table
+            # The progress bar replaces the printed table.
+            callbacks__print_log__sink=skorch.utils.noop,
             device=device,
             precision=settings.precision,
             compile=settings.compile,
@@ -187,17 +173,17 @@ def pretrain_encoder(
             log.warning(found, len(pretraining.history), epochs)
             raise
         on_end(pretraining)
-        warn_of_chance(pretraining.history, steps_in_epoch(pretraining, examples))
+        training.warn_of_chance(pretraining.history, training.steps_in_epoch(pretraining, examples))
     return pretraining
 
 
 def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
     """Return the number of epochs of a pretraining on so many windows, where none is given."""
     n_steps = math.ceil(n_windows / settings.batch_size)
-    return default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
+    return training.default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
 
 
-class RelativeLoss(Callback):
+class RelativeLoss(skorch.callbacks.Callback):
     """Record the loss relative to chance: 1 is the chance level.
 
     Raw losses of different tasks and settings cannot be compared; relative losses can. The loss
@@ -223,19 +209,19 @@ class RelativeLoss(Callback):
     True
     """
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.chance_ = net.task_.chance_loss()
 
-    def on_epoch_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.sums_: dict[str, list[Any]] = {}
 
     def on_batch_end(
-        self, net: NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
+        self, net: skorch.NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
     ) -> None:
         part_losses: Any = getattr(net.task_, "part_losses", lambda *_: {})
         with torch.no_grad():
             parts = part_losses(*y_pred)
-        size = get_len(batch[0])
+        size = skorch.dataset.get_len(batch[0])
         for name, loss in parts.items():
             key = f"{tables.RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
@@ -243,7 +229,7 @@ class RelativeLoss(Callback):
             total[0] += loss.detach() * size
             total[1] += size
 
-    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         for key, (total, size) in self.sums_.items():
             net.history.record(key, float(total) / size)
         for name in ("train_loss", "valid_loss"):
@@ -318,7 +304,7 @@ class PretrainingNet(computing.TrainingNet):
         **kwargs: Any,
     ):
         kwargs.setdefault("optimizer__weight_decay", WEIGHT_DECAY)
-        kwargs.setdefault("optimizer__param_groups", NO_DECAY)
+        kwargs.setdefault("optimizer__param_groups", training.NO_DECAY)
         kwargs.setdefault("iterator_train__shuffle", True)
         self.validation_seed = validation_seed
         kwargs |= dict(criterion=criterion, optimizer=optimizer, lr=lr, max_epochs=max_epochs)
@@ -330,7 +316,7 @@ class PretrainingNet(computing.TrainingNet):
         return self.module_
 
     @property
-    def _default_callbacks(self) -> list[tuple[str, Callback]]:
+    def _default_callbacks(self) -> list[tuple[str, skorch.callbacks.Callback]]:
         # RelativeLoss needs the losses that skorch records, and print_log prints its columns.
         *recorders, print_log = super()._default_callbacks
         return [*recorders, ("relative_loss", RelativeLoss()), print_log]
@@ -341,8 +327,12 @@ class PretrainingNet(computing.TrainingNet):
         return self
 
     def get_loss(
-        self, y_pred: tuple[Tensor, Tensor], y_true: Any, X: Any = None, training: bool = False
-    ) -> Tensor:
+        self,
+        y_pred: tuple[torch.Tensor, torch.Tensor],
+        y_true: Any,
+        X: Any = None,
+        training: bool = False,
+    ) -> torch.Tensor:
         return self.criterion_(*y_pred)
 
     def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
@@ -351,9 +341,9 @@ class PretrainingNet(computing.TrainingNet):
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
         """Let the task measure signals before the first step."""
-        getattr(self.task_, "prepare", noop)(partial(self.draw_signals, X, y))
+        getattr(self.task_, "prepare", skorch.utils.noop)(partial(self.draw_signals, X, y))
 
-    def draw_signals(self, X: Any, y: Any, n: int) -> Tensor:
+    def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
         """Return random training signals, shape (n, n_times), the same in every call.
 
         Each window gives as many as the others; of windows of several channels, these are crops.
@@ -361,9 +351,9 @@ class PretrainingNet(computing.TrainingNet):
         with computing.seeded(_FIRST_PASS, self.compute_device):
             windows, _ = self.get_split_datasets(X, y)
             order = torch.randperm(len(windows))
-            part = Subset(windows, order[torch.arange(n) % len(order)].tolist())
+            part = torch.utils.data.Subset(windows, order[torch.arange(n) % len(order)].tolist())
             batches = self.get_iterator(part, training=False)
-            return torch.cat([unpack_data(batch)[0] for batch in batches])
+            return torch.cat([skorch.dataset.unpack_data(batch)[0] for batch in batches])
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         # Validation: the same random draws in every epoch.

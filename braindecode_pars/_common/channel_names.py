@@ -1,7 +1,5 @@
 """Which channels are EEG, and which names belong to the same electrode, with their positions."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 A :class:`Rule` accepts some values of a parameter and has a text for the error message.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,16 +1,12 @@
 """One training: its device, its seed, its net with the step, and the number of parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import skorch
 import torch
 from accelerate.utils import convert_to_fp32
-from skorch import NeuralNet
-from skorch.callbacks import EarlyStopping
-from torch import nn
 
 from braindecode_pars._common.checks import boolean, check_parameters, choice
 
@@ -81,7 +77,7 @@ def tensor_cores(device: torch.device) -> Iterator[None]:
 _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())
 
 
-class TrainingNet(NeuralNet):
+class TrainingNet(skorch.NeuralNet):
     """What the skorch nets of this package add to skorch, in the order of a training.
 
     A step is skorch's, in a precision of choice. On CUDA, AdamW uses its fused implementation, and
@@ -169,7 +165,9 @@ class TrainingNet(NeuralNet):
         self.interrupted_ = True
         super().partial_fit(*args, **kwargs)
         # EarlyStopping ends the loop as Ctrl-C does.
-        stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, EarlyStopping)]
+        stopping = [
+            cb for _, cb in self.callbacks_ if isinstance(cb, skorch.callbacks.EarlyStopping)
+        ]
         if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
             raise KeyboardInterrupt
         return self
@@ -196,6 +194,6 @@ class TrainingNet(NeuralNet):
             return convert_to_fp32(super().infer(*args, **kwargs))
 
 
-def n_parameters(module: nn.Module) -> int:
+def n_parameters(module: torch.nn.Module) -> int:
     """Return the number of parameters of a network."""
     return sum(parameter.numel() for parameter in module.parameters())

@@ -4,8 +4,6 @@ A file is written completely or not at all, also when the process is killed or t
 another program wrote is never overwritten.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

@@ -4,8 +4,6 @@ A folder may be the user's, one of the encoders in the package, or one on the Hu
 which tensors were loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -16,17 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import safetensors.torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks, computing
-from braindecode_pars._common.files import (
-    as_read,
-    check_may_write,
-    remove_abandoned,
-    replace_files,
-    to_json,
-)
+from braindecode_pars._common import checks, computing, files
 
 
 @dataclass(frozen=True)
@@ -233,7 +223,7 @@ def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor
     bad = [name for name, value in tensors.items() if not value.isfinite().all()]
     if bad:
         raise ValueError(f"{bad[0]} contains NaN or infinite values, so the model is not saved.")
-    entries = {"version": VERSION, "kind": kind, "description": as_read(description)}
+    entries = {"version": VERSION, "kind": kind, "description": files.as_read(description)}
     # Saved twice, because the checksum covers the header and is a part of it.
     header, data = _split(safetensors.torch.save(tensors))
     entries["sha256"] = _sha256(entries, header, data)
@@ -258,7 +248,7 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     """
     try:
         tensors = safetensors.torch.load(content)
-    except SafetensorError as error:
+    except safetensors.SafetensorError as error:
         raise ValueError(f"{source} is damaged or not a safetensors file: {error}.") from error
     header, data = _split(content)
     metadata = header.pop("__metadata__", {})
@@ -345,8 +335,10 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     if others := {*found} - {kind}:
         raise ValueError(f"{folder} contains a saved {min(others)}; save the {kind} elsewhere.")
     beside = (*_BESIDE, *MODEL_FILES[kind]) if found else _BESIDE
-    check_may_write(folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside)
-    if share and (left := remove_abandoned(folder, at_once=True)):
+    files.check_may_write(
+        folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside
+    )
+    if share and (left := files.remove_abandoned(folder, at_once=True)):
         # It may have the names that a save without share writes.
         raise ValueError(
             f"{folder} contains {left[0].name}, into which another process may be writing; wait "
@@ -402,12 +394,12 @@ def write_model(
     """
     weights, readable = MODEL_FILES[kind]
     content = pack(kind, description, tensors)
-    replace_files(folder, {weights: content, readable: _readable(description)})
+    files.replace_files(folder, {weights: content, readable: _readable(description)})
     return folder
 
 
 def _readable(description: Mapping[str, Any]) -> bytes:
-    return to_json(description.get("network", description)).encode()
+    return files.to_json(description.get("network", description)).encode()
 
 
 def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:

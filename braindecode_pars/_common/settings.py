@@ -3,8 +3,6 @@
 This module imports no torch: the command line shows the settings of a run in its help.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

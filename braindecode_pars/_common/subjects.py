@@ -14,8 +14,6 @@ A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of 
 people. A name without a corpus may be of any. Corpora with people in common are compared as one.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

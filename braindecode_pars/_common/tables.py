@@ -1,7 +1,5 @@
 """Names of the columns in tables of scores, of training losses and of predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

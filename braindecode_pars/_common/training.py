@@ -4,8 +4,6 @@ The callbacks are those of skorch. A training that may have learned nothing is w
 history is a table.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import time
@@ -14,11 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+import skorch
 import tqdm.auto
-import tqdm.std
 from sklearn.exceptions import ConvergenceWarning
-from skorch import NeuralNet
-from skorch.callbacks import Callback, EarlyStopping
 from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, tables
@@ -30,7 +26,7 @@ _SCHEDULE_RULES = dict(
 )
 
 
-class WarmupCosine(Callback):
+class WarmupCosine(skorch.callbacks.Callback):
     """Linear warm-up, then cosine annealing to zero, updated in every step (section 2.5).
 
     The learning rate is a function of the current step divided by all steps of ``max_epochs``
@@ -89,19 +85,19 @@ class WarmupCosine(Callback):
         annealed = (progress - self.warmup) / (1 - self.warmup)
         return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         checks.check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
         self.epoch_ = self.first_epoch - 1
         # Each parameter group keeps its own full learning rate, under torch's name for it.
         for group in net.optimizer_.param_groups:
             group.setdefault("initial_lr", group["lr"])
 
-    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         self.epoch_ += 1
         self.batch_ = 0
         self.n_batches_ = steps_in_epoch(net, dataset_train)
 
-    def on_batch_begin(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+    def on_batch_begin(self, net: skorch.NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if not training:
             return
         progress = (self.epoch_ + self.batch_ / self.n_batches_) / net.max_epochs
@@ -179,7 +175,7 @@ _PROGRESS_RULES = dict(
 
 
 @dataclass(eq=False, repr=False)
-class ProgressLine(Callback):
+class ProgressLine(skorch.callbacks.Callback):
     """Progress bar of a training run, with the losses of the last epoch and the time left.
 
     Where gradients are accumulated over parts of a step, the bar moves within the step. At the end,
@@ -214,11 +210,11 @@ class ProgressLine(Callback):
     show: dict[str, str] | None = None
     first_epoch: int = 0
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         checks.check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
         self.bar_: Any = None
 
-    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
@@ -229,17 +225,17 @@ class ProgressLine(Callback):
                 unit=" steps",
             )
 
-    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+    def on_batch_end(self, net: skorch.NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if training:
             self.bar_.update()
 
-    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}
         row = net.history[-1]
         losses = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
         self.bar_.set_postfix(losses, refresh=False)
 
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
             epoch = restored_by_callbacks(net)
             if epoch is not None:
@@ -255,21 +251,25 @@ log = logging.getLogger(__name__)
 RESTORED = "restored"
 
 
-class RestoredEpoch(Callback):
+class RestoredEpoch(skorch.callbacks.Callback):
     """Mark the epoch that an ``EarlyStopping(load_best=True)`` before this callback restores."""
 
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         epoch = restored_by_callbacks(net)
         for row in net.history if epoch is not None else ():
             row[RESTORED] = row["epoch"] == epoch
 
 
-def restored_by_callbacks(net: NeuralNet) -> int | None:
+def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
     """Return the epoch that the callbacks of a net restore at the end; None if they do not.
 
     The last callback decides. skorch's does nothing if its best epoch is the last one.
     """
-    loading = [cb for _, cb in net.callbacks_ if isinstance(cb, EarlyStopping) and cb.load_best]
+    loading = [
+        cb
+        for _, cb in net.callbacks_
+        if isinstance(cb, skorch.callbacks.EarlyStopping) and cb.load_best
+    ]
     epochs = [callback.best_epoch_ for callback in loading if callback.best_epoch_]
     restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
     return (restored or epochs or [None])[-1]
@@ -280,7 +280,7 @@ def restored_by_callbacks(net: NeuralNet) -> int | None:
 AT_CHANCE = 0.98
 
 
-class EnoughSteps(Callback):
+class EnoughSteps(skorch.callbacks.Callback):
     """Warn before the first step when all steps together hardly move the weights.
 
     A step of AdamW changes a weight by about the learning rate at most (Kingma and Ba 2015,
@@ -300,7 +300,7 @@ class EnoughSteps(Callback):
         self.phase = phase
         self.share = share
 
-    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if len(net.history) > 1:  # the first epoch knows the number of steps
             return
         needed = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
@@ -384,7 +384,7 @@ def _steps(n_steps: float) -> str:
     return f"{n_steps:,} step{'' if n_steps == 1 else 's'}"
 
 
-def steps_in_epoch(net: NeuralNet, dataset: Dataset) -> int:
+def steps_in_epoch(net: skorch.NeuralNet, dataset: Dataset) -> int:
     """Return the number of steps in which a net trains on a dataset once."""
     loader = net.get_iterator(dataset, training=True)
     # Nets of braindecode wrap the loader of torch in one without a length.

@@ -1,10 +1,5 @@
 """Data augmentation: noise on some of the channels, and braindecode's transforms by name."""
 
-from __future__ import annotations
-
-import braindecode_pars._common.hosts  # noqa: F401  must come before braindecode
-
-# isort: split
 import inspect
 from typing import Any
 
@@ -12,7 +7,6 @@ import braindecode.augmentation
 import numpy as np
 import torch
 from braindecode.augmentation import Compose, IdentityTransform, Mixup, Transform
-from torch import Tensor
 
 from braindecode_pars._common.checks import check_parameters, number
 
@@ -25,8 +19,12 @@ _RULES = dict(
 
 
 def add_channel_noise(
-    X: Tensor, y: Tensor, channel_probability: float, std: float, rng: np.random.RandomState
-) -> tuple[Tensor, Tensor]:
+    X: torch.Tensor,
+    y: torch.Tensor,
+    channel_probability: float,
+    std: float,
+    rng: np.random.RandomState,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Add white noise to random channels, with the arguments of :class:`ChannelNoise`."""
     # NumPy draws the noise, as in braindecode; torch computes it on the device of X.
     chosen = torch.from_numpy(rng.random_sample(X.shape[:2]) < channel_probability).to(X.device)
@@ -85,7 +83,7 @@ class ChannelNoise(Transform):
         self.channel_probability = channel_probability
         self.std = std
 
-    def get_augmentation_params(self, *batch: Tensor) -> dict[str, Any]:
+    def get_augmentation_params(self, *batch: torch.Tensor) -> dict[str, Any]:
         """Return the arguments of :func:`add_channel_noise`, which do not depend on the batch."""
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)
 

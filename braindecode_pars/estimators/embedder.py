@@ -1,7 +1,5 @@
 """PARSEmbedder: pretraining, then one embedding vector per window."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -11,27 +9,18 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sklearn.base import TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from sklearn.utils import Tags, validation
 
-from braindecode_pars._common import computing, model_files
-from braindecode_pars._common.training import history_row
+from braindecode_pars._common import computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import costs, windows_estimator
-from braindecode_pars.estimators.encoder_start import (
-    EncoderEstimator,
-    EncoderStart,
-    encoder_start,
-    further_windows,
-)
+from braindecode_pars.estimators import encoder_start, windows_estimator
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import saved
-from braindecode_pars.windows import Windows, once
+from braindecode_pars.windows import Windows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEmbedder(TransformerMixin, EncoderEstimator):
+class PARSEmbedder(TransformerMixin, encoder_start.EncoderEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
@@ -96,9 +85,7 @@ random_state, verbose, checkpoint_dir
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
-    ) -> PARSEmbedder:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain on all windows.
 
         Parameters
@@ -124,9 +111,9 @@ random_state, verbose, checkpoint_dir
         sklearn.exceptions.ConvergenceWarning
             As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
-        with windows_estimator.training(self) as seeds:
+        with windows_estimator.seeded_fit(self) as seeds:
             start, windows = self._begin(X, groups)
-            further = further_windows(self, unlabeled, windows)
+            further = encoder_start.further_windows(self, unlabeled, windows)
             self.encoder_ = PatchEncoder(**start.sizes)
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
@@ -140,11 +127,11 @@ random_state, verbose, checkpoint_dir
                 self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
 
-    def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
+    def _begin(self, X: Any, groups: Any) -> tuple[encoder_start.EncoderStart, Windows]:
         windows = windows_estimator.read_windows(
             self, X, None, groups, any_montage=self.pooling != "channels"
         )
-        start = encoder_start(self, windows)
+        start = encoder_start.begin(self, windows)
         self._choose_pooling()
         return start, windows
 
@@ -153,7 +140,9 @@ random_state, verbose, checkpoint_dir
         if self.pooling == "auto":  # an empty list of channels means that they differ
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -172,7 +161,10 @@ random_state, verbose, checkpoint_dir
             As :meth:`fit`, before it trains.
         """
         with windows_estimator.without_training(self) as (embedder, _):
-            return costs.embedder_cost(*embedder._begin(X, groups))
+            start, windows = embedder._begin(X, groups)
+            steps = start.n_steps(len(windows))
+            size = computing.n_parameters(PatchEncoder(**start.sizes)) if steps else 0
+            return encoder_start.TrainingCost(size, steps, 0)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
@@ -200,7 +192,7 @@ random_state, verbose, checkpoint_dir
             <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"`` also when
             a channel of ``fit`` is missing.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         if self.pooling_ == "auto":  # an encoder without a fit: the first windows decide, as in fit
             windows_estimator.remember_windows(
                 self, windows_estimator.read_windows(self, X, any_montage=True)
@@ -208,7 +200,7 @@ random_state, verbose, checkpoint_dir
             self._choose_pooling()
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
-        return once.computed_once(self._key, windows, self._embedded)["features"]
+        return windows_estimator.computed_once(self._key, windows, self._embedded)["features"]
 
     def _key(self) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
@@ -245,14 +237,14 @@ random_state, verbose, checkpoint_dir
         ndarray of str, shape (n_features,)
             One name per column.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         parts = [f"channel{i}_" for i in range(self.n_chans_ or 0)]
         parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
         parts = {"mean_std": ["mean", "std"], "mean": ["mean"]}.get(self.pooling_, parts)
         names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)
 
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "pooling": self.pooling_,
@@ -262,11 +254,13 @@ random_state, verbose, checkpoint_dir
                 "sfreq": self.sfreq_,
                 "ch_names": [ch["ch_name"] for ch in self.chs_info_ or ()],
             },
-            "history": list(map(history_row, self.pretraining_history_)),
+            "history": list(map(training.history_row, self.pretraining_history_)),
         }
         return description, self.encoder_.state_dict()
 
-    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
@@ -289,7 +283,7 @@ random_state, verbose, checkpoint_dir
         return embedder
 
 
-def _pool(channels: Tensor, pooling: str) -> Tensor:
+def _pool(channels: torch.Tensor, pooling: str) -> torch.Tensor:
     """Return one vector per window: (batch, n_chans, embed_dim) -> (batch, n_features)."""
     if pooling == "channels":
         return channels.flatten(1)

@@ -3,14 +3,13 @@
 An encoder is given, or a new one is built. ``PARSEmbedder`` and ``PARSClassifier`` share this.
 """
 
-from __future__ import annotations
-
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from braindecode_pars._common import checks, computing, tables
 from braindecode_pars._common.settings import (
@@ -24,7 +23,11 @@ from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
+from braindecode_pars.pretraining import (
+    PretrainingNet,
+    default_epochs_of,
+    pretrain_encoder,
+)
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
 from braindecode_pars.windows import Windows, amplitudes, door, picking
 
@@ -88,8 +91,36 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
-            encoder = PatchEncoder(**encoder_start(unfitted, windows).sizes)
+            encoder = PatchEncoder(**begin(unfitted, windows).sizes)
             return computing.n_parameters(encoder)
+
+
+class TrainingCost(NamedTuple):
+    """What a fit costs.
+
+    Attributes
+    ----------
+    parameters : int
+        Number of weights that are trained, in pretraining or in fine-tuning. Decoders of pretext
+        tasks, which are discarded, do not count.
+    pretraining_steps : float
+        Number of steps of pretraining, also of the earlier one of a given encoder; NaN when that
+        is unknown.
+    finetuning_steps : int
+        Number of steps of fine-tuning.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSClassifier, datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> cost = PARSClassifier(None, finetune_epochs=2, channel_drop_prob=0).training_cost(windows)
+    >>> cost.pretraining_steps, cost.finetuning_steps  # 2 epochs of 24 windows
+    (0, 2)
+    """
+
+    parameters: int
+    pretraining_steps: float
+    finetuning_steps: int
 
 
 @dataclass(frozen=True)
@@ -124,6 +155,19 @@ class EncoderStart:
             **{name: given[f"pretrain_{name}"] for name in ("epochs", "lr", "batch_size")},
             **{name: given[name] for name in ("weight_decay", "precision", "compile", "device")},
         )
+
+    def n_steps(self, n_windows: int) -> float:
+        """Return the steps of pretraining, also of the earlier one of a given encoder.
+
+        NaN when these are unknown.
+        """
+        earlier = 0 if self.given is None else _steps_of_card(self.given.card)
+        settings = self.settings
+        if not self.is_pretrained:
+            return earlier
+        epochs = settings.epochs
+        epochs = default_epochs_of(settings, n_windows) if epochs is None else epochs
+        return earlier + epochs * math.ceil(n_windows / settings.batch_size)
 
     def make_task(self, encoder: PatchEncoder) -> PretextTask:
         """Return the pretext task that trains this encoder, on windows as long as those of fit."""
@@ -221,7 +265,16 @@ class EncoderStart:
         return card if self.given is None else card.continues(self.given.card)
 
 
-def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
+def _steps_of_card(card: cards.EncoderCard) -> float:
+    if card.subjects == [] and card.task is None:  # never pretrained
+        return 0
+    steps = math.nan if card.n_steps is None else card.n_steps
+    return steps + (
+        _steps_of_card(cards.read_card(card.continued_from)) if card.continued_from else 0
+    )
+
+
+def begin(estimator: Any, windows: Windows) -> EncoderStart:
     """Load the encoder of an estimator, or choose the sizes of a new one.
 
     Sets the attributes ``n_chans_``, ``n_times_``, ``chs_info_``, ``sfreq_``, ``preprocessing_``,

@@ -1,22 +1,19 @@
 """FewLabelsClassifier: encoder, tangent space and band power vote, for few labelled people."""
 
-from __future__ import annotations
-
 import copy
 import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars.estimators import (
-    costs,
     embedder,
+    encoder_start,
     linear_probe,
     smoothing,
     transformers,
@@ -24,12 +21,10 @@ from braindecode_pars.estimators import (
     windows_classifier,
     windows_estimator,
 )
-from braindecode_pars.estimators.encoder_start import encoder_start
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, labels, once
-from braindecode_pars.windows.table import Montage, Windows
+from braindecode_pars.windows import amplitudes, labels, table
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +161,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         if self.encoder is None:
             raise ValueError('FewLabelsClassifier: encoder is None; pass "small" or another.')
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> FewLabelsClassifier:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Embed the labelled windows once, and fit a logistic regression to each view of them.
 
         Parameters
@@ -196,7 +191,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
 
             windows = windows_classifier.read_labelled(self, X, y, groups)
             windows = windows[windows.labels >= 0]
-            encoder, card, _ = encoder_start(self, windows).given  # type: ignore[misc]  # not None
+            encoder, card, _ = encoder_start.begin(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitudes.amplitude_range(windows)
@@ -224,7 +219,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.views_ = views
         return self
 
-    def _chosen_recentring(self, windows: Windows) -> str | None:
+    def _chosen_recentring(self, windows: table.Windows) -> str | None:
         """Return whether the means of subjects are subtracted, and log it."""
         if self.recenter != "auto":
             return self.recenter
@@ -238,16 +233,16 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             log.info("recenter='auto' is %r. %s", chosen, reason)
         return chosen
 
-    def _measured(self, windows: Windows) -> dict[str, np.ndarray]:
+    def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
 
         def key() -> Hashable:
             channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
             return type(self), saved.encoder_digest(self.encoder_), channels, self.sfreq_
 
-        return once.computed_once(key, windows, self._measure_windows)
+        return windows_estimator.computed_once(key, windows, self._measure_windows)
 
-    def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
+    def _measure_windows(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Compute them; each window is read once. Those of missing channels are NaN."""
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
@@ -274,7 +269,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 parts["tangent_space"].append(whole)
         return {view: np.concatenate(found) for view, found in parts.items()}
 
-    def _channels_there(self, montage: Montage, n_chans: int) -> np.ndarray:
+    def _channels_there(self, montage: table.Montage, n_chans: int) -> np.ndarray:
         """Return which channels of ``fit`` windows have, as indices."""
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         if not fitted or not montage.names:
@@ -286,7 +281,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             )
         return np.array([fitted.index(name) for name in montage.names])
 
-    def _features(self, measured: dict[str, np.ndarray], windows: Windows) -> dict[str, np.ndarray]:
+    def _features(
+        self, measured: dict[str, np.ndarray], windows: table.Windows
+    ) -> dict[str, np.ndarray]:
         """Return the features of each view, centred by subject if ``recenter_`` says so."""
         whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
         tangents = self.tangent_space_.transform(whole)
@@ -296,7 +293,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         subjects = _subjects_of(windows)
         return {view: transformers.subtract_means(own, subjects) for view, own in features.items()}
 
-    def _logits(self, X: Any, groups: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any) -> torch.Tensor:
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
         windows = windows_estimator.read_to_predict(
@@ -327,7 +324,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """
         return computing.n_parameters(saved.load_encoder(self.encoder).encoder)
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without fitting; logistic regressions do not count.
 
         Parameters
@@ -349,7 +348,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         shared = {name: own[name] for name in ("encoder", "sfreq", "preprocessing", "channels")}
         return embedder.PARSEmbedder(pooling="channels", **shared).training_cost(X, groups=groups)
 
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         channels = [
             {"ch_name": ch["ch_name"], **({"kind": int(ch["kind"])} if "kind" in ch else {})}
@@ -373,7 +372,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         of_encoder = {f"encoder.{k}": value for k, value in self.encoder_.state_dict().items()}
         return description, of_encoder | {k: torch.from_numpy(v) for k, v in arrays.items()}
 
-    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
@@ -397,7 +398,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.views_[view] = clf
 
 
-def _subjects_of(windows: Windows) -> np.ndarray:
+def _subjects_of(windows: table.Windows) -> np.ndarray:
     """Return the number of each window's subject, all of whose windows must be there."""
     remedy = "fit with recenter=None, in the command fit --set recenter=null"
     return transformers.subject_numbers(

@@ -4,8 +4,6 @@ The encoder is frozen, thawed later, or trained at a lower rate. The losses have
 and exactly over an epoch. What fine-tuning has not learned is warned of.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import sys
@@ -13,52 +11,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import skorch.helper
 import torch
-import torch.nn.functional as F
 from braindecode.augmentation import AugmentedDataLoader
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from skorch import NeuralNet, NeuralNetClassifier, NeuralNetRegressor
-from skorch.callbacks import (
-    Callback,
-    EarlyStopping,
-    Freezer,
-    GradientNormClipping,
-    PassthroughScoring,
-    Unfreezer,
-)
-from skorch.helper import predefined_split
-from skorch.history import History
-from skorch.utils import noop
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks, computing
-from braindecode_pars._common.training import (
-    NO_DECAY,
-    EnoughSteps,
-    ProgressLine,
-    RestoredEpoch,
-    WarmupCosine,
-    default_epochs,
-    steps_in_epoch,
-    warn_of_validation,
-)
-from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.windows_estimator import AUTO
+from braindecode_pars._common import checks, computing, training
+from braindecode_pars.estimators import augmentation, windows_estimator
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, examples
-from braindecode_pars.windows.labels import cross_entropy_weights
+from braindecode_pars.windows import Windows, amplitudes, examples, labels
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
 #: more steps lower the score from scratch, see docs/results/development.rst.
 EPOCHS, STEPS = 30, 60
 
 
-class FineTuningNet(computing.TrainingNet, NeuralNetClassifier):
+class FineTuningNet(computing.TrainingNet, skorch.NeuralNetClassifier):
     """The training of a network with labels of classes."""
 
 
-class RegressionNet(computing.TrainingNet, NeuralNetRegressor):
+class RegressionNet(computing.TrainingNet, skorch.NeuralNetRegressor):
     """The training of a network with numbers as labels, which has one output."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -73,8 +47,8 @@ def fine_tuning_net(
     *,
     seed: int = 0,
     class_weights: Tensor | None = None,
-    further: Sequence[tuple[str, Callback]] = (),
-) -> NeuralNet:
+    further: Sequence[tuple[str, skorch.callbacks.Callback]] = (),
+) -> skorch.NeuralNet:
     """Build and initialise a net with the parameters of an estimator.
 
     Parameters
@@ -102,9 +76,9 @@ def fine_tuning_net(
     params = dict(vars(estimator))
     # torch refuses numbers of NumPy.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
-    if train is not None:
+    if train is not None and epochs is None:
         n_steps = math.ceil(len(train) / batch_size)
-        epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
+        epochs = training.default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning")
     if "encoder" in params:
         if not hasattr(estimator, "fine_tuning_"):
             people = None if train is None else cards.unique_subjects(train.people)
@@ -114,8 +88,15 @@ def fine_tuning_net(
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
     if params["augmentation"] is not None:
-        loader["iterator_train"] = AugmentedDataLoader
-        loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
+        # A copy that draws from its own random state. braindecode's transforms have it in ``rng``,
+        # and nested transforms have one too.
+        transforms: Any = copy.deepcopy(augmentation.make_augmentation(params["augmentation"]))
+        rng = np.random.RandomState(seed)
+        for transform in transforms if isinstance(transforms, list) else [transforms]:
+            for part in transform.modules():
+                if hasattr(part, "rng"):
+                    part.rng = rng
+        loader |= dict(iterator_train=AugmentedDataLoader, iterator_train__transforms=transforms)
     return net(
         module,
         optimizer=torch.optim.AdamW,
@@ -139,13 +120,13 @@ def fine_tuning_net(
 
 def _objective(
     estimator: Any, train: Windows | None, class_weights: Tensor | None
-) -> tuple[type[NeuralNet], dict[str, Any]]:
+) -> tuple[type[skorch.NeuralNet], dict[str, Any]]:
     """Return the class of the net, and the arguments that are those of its loss."""
     if is_regressor(estimator):
         return RegressionNet, dict(criterion=LOSSES[estimator.loss])
     classes = estimator.classes_
     if train is not None:
-        class_weights = cross_entropy_weights(train.labels, classes, estimator.class_weight)
+        class_weights = labels.cross_entropy_weights(train.labels, classes, estimator.class_weight)
     return FineTuningNet, dict(
         criterion=CrossEntropy,
         criterion__weight=class_weights,
@@ -156,7 +137,7 @@ def _objective(
     )
 
 
-def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
+def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> None:
     """Train a net on labelled windows, in place.
 
     Parameters
@@ -167,7 +148,7 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
         Labelled windows; ``valid`` is None without validation.
     """
     if valid is not None:
-        net.train_split = predefined_split(examples.Examples(valid))
+        net.train_split = skorch.helper.predefined_split(examples.Examples(valid))
     try:
         net.partial_fit(examples.Examples(train), None)  # fit would initialise the net again
     finally:
@@ -177,31 +158,25 @@ def fine_tune(net: NeuralNet, train: Windows, valid: Windows | None) -> None:
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
     callbacks: list = [*encoder_callbacks(params)]
     if params["finetune_warmup"] is not None:
-        callbacks.append(("finetune_warmup", WarmupCosine(float(params["finetune_warmup"]))))
+        callbacks.append(
+            ("finetune_warmup", training.WarmupCosine(float(params["finetune_warmup"])))
+        )
     if params["gradient_clip"] is not None:
-        callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
+        callbacks.append(
+            ("gradient_clip", skorch.callbacks.GradientNormClipping(params["gradient_clip"]))
+        )
     # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
-    callbacks.append(("enough_steps", EnoughSteps("Fine-tuning", share=0.05)))
+    callbacks.append(("enough_steps", training.EnoughSteps("Fine-tuning", share=0.05)))
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
-        best = EarlyStopping(patience=sys.maxsize, threshold=0.0, load_best=True, sink=noop)
+        best = skorch.callbacks.EarlyStopping(
+            patience=sys.maxsize, threshold=0.0, load_best=True, sink=skorch.utils.noop
+        )
         callbacks.append(("restore_best", best))
-    callbacks += [*(params["callbacks"] or []), ("restored_epoch", RestoredEpoch())]
+    callbacks += [*(params["callbacks"] or []), ("restored_epoch", training.RestoredEpoch())]
     if params["verbose"]:
-        callbacks.append(("progress", ProgressLine("fine-tuning")))
+        callbacks.append(("progress", training.ProgressLine("fine-tuning")))
     return callbacks
-
-
-def _seeded_copy(augmentation: Any, seed: int) -> Any:
-    """Return a copy of braindecode transforms that draws from its own random state."""
-    augmentation = copy.deepcopy(make_augmentation(augmentation))
-    # braindecode transforms keep their random state in ``rng``; nested transforms have one too.
-    rng = np.random.RandomState(seed)
-    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
-        for part in transform.modules():
-            if hasattr(part, "rng"):
-                part.rng = rng
-    return augmentation
 
 
 _ENCODER = "encoder.*"
@@ -264,29 +239,31 @@ def fine_tuning_of(
     """
     n_subjects = None if people is None else len(people)
     chosen = fine_tuning_defaults(n_subjects, params["encoder"] is not None, epochs)
-    given = {name: params[name] for name in chosen if params[name] != AUTO}
+    given = {name: params[name] for name in chosen if params[name] != windows_estimator.AUTO}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
     return chosen | given
 
 
-def steps_of_fine_tuning(net: NeuralNet, train: Windows) -> int:
+def steps_of_fine_tuning(net: skorch.NeuralNet, train: Windows) -> int:
     """Return the number of steps in an epoch of :func:`fine_tune`."""
-    return steps_in_epoch(net, examples.Examples(train))
+    return training.steps_in_epoch(net, examples.Examples(train))
 
 
-def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, skorch.callbacks.Callback]]:
     """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
     if "encoder" not in params:
         return []
-    callbacks: list[tuple[str, Callback]] = [
+    callbacks: list[tuple[str, skorch.callbacks.Callback]] = [
         ("encoder_dropout", EncoderDropout(float(params["drop_prob"])))
     ]
     n_frozen = frozen_epochs(params)
     if n_frozen > 0:
-        callbacks.append(("freeze_encoder", Freezer(_ENCODER)))
+        callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(_ENCODER)))
     if 0 < n_frozen < math.inf:
-        callbacks.append(("unfreeze_encoder", Unfreezer(_ENCODER, at=int(n_frozen) + 1)))
+        callbacks.append(
+            ("unfreeze_encoder", skorch.callbacks.Unfreezer(_ENCODER, at=int(n_frozen) + 1))
+        )
     return callbacks
 
 
@@ -313,12 +290,12 @@ def param_groups(
     for layer, own in zip(layers, factors, strict=True):
         beginning = f"encoder.{layer}"
         rate = {"lr": float(params["finetune_lr"]) * float(own)}
-        groups += [(beginning + pattern, {**group, **rate}) for pattern, group in NO_DECAY]
+        groups += [(beginning + pattern, {**group, **rate}) for pattern, group in training.NO_DECAY]
         groups.append((f"{beginning}*", rate))
-    return [*groups, *NO_DECAY]
+    return [*groups, *training.NO_DECAY]
 
 
-class EncoderDropout(Callback):
+class EncoderDropout(skorch.callbacks.Callback):
     """Dropout in the encoder while a net trains.
 
     Afterwards the encoder has its own probability again, so that neither a saved model nor further
@@ -333,13 +310,13 @@ class EncoderDropout(Callback):
     def __init__(self, drop_prob: float):
         self.drop_prob = drop_prob
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         layers = net.module_.encoder.modules()
         self.own_ = [(layer, layer.p) for layer in layers if isinstance(layer, nn.Dropout)]
         for layer, _ in self.own_:
             layer.p = self.drop_prob
 
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         for layer, drop_prob in self.own_:
             layer.p = drop_prob
         self.own_ = []
@@ -366,10 +343,10 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
         if numbers:
             targets = torch.as_tensor(examples.Examples(valid).y)
             of_mean = criterion(torch.zeros(len(targets)), targets).item()
-            warn_of_validation(losses, of_mean, "the mean target")
+            training.warn_of_validation(losses, of_mean, "the mean target")
         else:
             chance = _chance_loss(train, valid, len(estimator.classes_), criterion.weight)
-            warn_of_validation(losses, chance)
+            training.warn_of_validation(losses, chance)
     if not numbers:
         _warn_of_absent_classes(estimator, train)
 
@@ -427,7 +404,7 @@ class CrossEntropy(nn.CrossEntropyLoss):
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss: (batch, n_classes), (batch,) -> ()."""
         smoothing = self.label_smoothing if self.training else 0.0
-        return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
+        return nn.functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
     def total_weight(self, labels: Tensor) -> float:
         """Return the denominator of the loss: the sum of the weights of the windows' classes."""
@@ -440,7 +417,7 @@ class CrossEntropy(nn.CrossEntropyLoss):
 LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 
 
-class EpochLoss(PassthroughScoring):
+class EpochLoss(skorch.callbacks.PassthroughScoring):
     """Loss of an epoch with a loss of this module, as if all windows were in one batch.
 
     skorch's mean over batches counts each batch by its number of windows. A batch with a rare class
@@ -453,13 +430,13 @@ class EpochLoss(PassthroughScoring):
     """
 
     def on_batch_end(
-        self, net: NeuralNet, batch: Any, training: bool = False, **kwargs: Any
+        self, net: skorch.NeuralNet, batch: Any, training: bool = False, **kwargs: Any
     ) -> None:
         if training == self.on_train:
             total = net.criterion_.total_weight(batch[1])
             net.history.record_batch(f"{self.name}_weight", total)
 
-    def get_avg_score(self, history: History) -> float:
+    def get_avg_score(self, history: skorch.history.History) -> float:
         columns = [self.name, f"{self.name}_weight"]
         losses, weights = zip(*history[-1, "batches", :, columns], strict=True)
         return np.average(losses, weights=weights)

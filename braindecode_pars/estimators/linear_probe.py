@@ -1,9 +1,7 @@
 """LinearProbe: a linear classifier on the features of a transformer, with C chosen by subjects."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -95,7 +93,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
 
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> LinearProbe:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Fit the transformer, and the classifier on its features.
 
         Parameters

@@ -19,14 +19,18 @@ import torch
 from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
-from torch import Tensor, nn
 
 from braindecode_pars._common import computing, settings
-from braindecode_pars.estimators import costs, fine_tuning, windows_classifier, windows_estimator
+from braindecode_pars.estimators import (
+    encoder_start,
+    fine_tuning,
+    windows_classifier,
+    windows_estimator,
+)
 from braindecode_pars.models import foundation
 from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import Windows, amplitudes, held_out
+from braindecode_pars.windows import Windows, amplitudes, labels
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +105,7 @@ verbose
     True
     """
 
-    network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
+    network: str | type[torch.nn.Module] = field(default="EEGNet", kw_only=False)
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
     weights: str | Path | None = None
     input_format: foundation.InputFormat | None = None
@@ -158,7 +162,7 @@ verbose
         sklearn.exceptions.ConvergenceWarning
             As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
-        with windows_estimator.training(self) as seeds:
+        with windows_estimator.seeded_fit(self) as seeds:
             train, valid = self._begin(X, y, groups, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train)
             fine_tuning.fine_tune(self.net_, train, valid)
@@ -201,7 +205,7 @@ verbose
         windows_estimator.remember_windows(self, windows)
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
-        train, valid = held_out.hold_out(windows, self.validation, seeds.split)
+        train, valid = labels.hold_out(windows, self.validation, seeds.split)
         if self.weights is None:  # the scale is that of the training windows only
             signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
             scale = root_mean_square(train)
@@ -216,7 +220,9 @@ verbose
         )
         return train, valid
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -238,7 +244,10 @@ verbose
             train, _ = clf._begin(X, y, groups, seeds=seeds)
             if clf._head_epochs:  # counted as if all epochs trained all weights
                 clf.net_.module_.freeze(clf.net_.module_.frozen, False)
-            return costs.network_cost(clf.net_, train)
+            module = clf.net_.module_
+            trained = sum(p.numel() for p in module.parameters() if p.requires_grad)
+            steps = clf.net_.max_epochs * fine_tuning.steps_of_fine_tuning(clf.net_, train)
+            return encoder_start.TrainingCost(trained, 0, steps)
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
         """Return the network with the weights of the file, for windows like those of ``fit``."""
@@ -286,7 +295,7 @@ verbose
                 f"and {self.n_times_} samples: {error}"
             ) from error
 
-    def _logits(self, X: Any, groups: Any = None) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> torch.Tensor:
         check_is_fitted(self)
         windows = windows_estimator.read_to_predict(self, X)
         if self.weights is not None:
@@ -303,7 +312,7 @@ verbose
         return windows_estimator.check_finite(torch.cat(logits))
 
 
-class ScaledNetwork(nn.Module):
+class ScaledNetwork(torch.nn.Module):
     """A network whose input signals are divided by a constant, and prepared further.
 
     A copy or a pickle stores the constructor arguments and the tensors, and builds the network
@@ -324,7 +333,7 @@ class ScaledNetwork(nn.Module):
 
     def __init__(
         self,
-        model_class: type[nn.Module],
+        model_class: type[torch.nn.Module],
         arguments: dict[str, Any],
         scale: float,
         prepare: foundation.Prepare | None = None,
@@ -336,7 +345,7 @@ class ScaledNetwork(nn.Module):
             # Labram warns when a recording has not all of its 128 channels.
             warnings.filterwarnings("ignore", "Labram chs_info")
             self.network = model_class(**arguments)
-        self.scale: Tensor
+        self.scale: torch.Tensor
         self.register_buffer("scale", torch.tensor(scale))
         self.prepare = prepare
         self._takes_names = "ch_names" in inspect.signature(self.network.forward).parameters
@@ -357,7 +366,7 @@ class ScaledNetwork(nn.Module):
             self.network.get_submodule(foundation.HEAD).train()
         return self
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
         x = x / self.scale
         if self.prepare is None:
@@ -369,7 +378,9 @@ class ScaledNetwork(nn.Module):
         return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)
 
 
-def _rebuild(constructor_arguments: tuple, tensors: dict[str, Tensor], mode: bool) -> ScaledNetwork:
+def _rebuild(
+    constructor_arguments: tuple, tensors: dict[str, torch.Tensor], mode: bool
+) -> ScaledNetwork:
     # The initial weights are replaced below. Drawing them must not advance the global generator.
     with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
@@ -386,7 +397,7 @@ def root_mean_square(windows: Windows) -> float:
     return float(np.sqrt(squares)) or 1.0
 
 
-def _model_class(network: str | type) -> type[nn.Module]:
+def _model_class(network: str | type) -> type[torch.nn.Module]:
     model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
     if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
         raise ValueError(

@@ -4,8 +4,6 @@
 what the outputs of the network mean. ``encoder_start`` pretrains, ``fine_tuning`` fine-tunes.
 """
 
-from __future__ import annotations
-
 import logging
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
@@ -17,35 +15,27 @@ import torch
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
-from braindecode_pars._common import checks, model_files
-from braindecode_pars._common.training import history_row
+from braindecode_pars._common import checks, computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
-    costs,
     embedder,
+    encoder_start,
     fine_tuning,
+    predict_raw,
     smoothing,
     windows_classifier,
     windows_estimator,
 )
-from braindecode_pars.estimators.encoder_start import (
-    EncoderEstimator,
-    EncoderStart,
-    encoder_start,
-    further_windows,
-)
-from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.models import PARSNet, electrodes
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, door, held_out, labels
+from braindecode_pars.windows import Windows, amplitudes, door, labels
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEstimator(EncoderEstimator):
+class PARSEstimator(encoder_start.EncoderEstimator):
     """An estimator that pretrains an encoder and fine-tunes a PARSNet; PARSClassifier describes it.
 
     A subclass says what the labels are, and what the outputs of the network mean.
@@ -76,12 +66,12 @@ class PARSEstimator(EncoderEstimator):
     ) -> tuple[Windows, np.ndarray]:
         """Return the windows of ``fit`` with labels as numbers, and whether each has one."""
 
-    @abstractmethod
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         """Return training and validation windows, with the labels that the network learns."""
+        return labels.hold_out(windows, self.validation, seed)
 
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
-        with windows_estimator.training(self) as seeds:
+        with windows_estimator.seeded_fit(self) as seeds:
             # Read the windows, start an encoder, hold windows out, and build the network
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train)
@@ -102,7 +92,7 @@ class PARSEstimator(EncoderEstimator):
         unlabeled: Any = None,
         *,
         seeds: windows_estimator.Seeds,
-    ) -> tuple[EncoderStart, Windows, Windows | None, list[Windows]]:
+    ) -> tuple[encoder_start.EncoderStart, Windows, Windows | None, list[Windows]]:
         """Read the windows and build the net.
 
         Returns
@@ -122,14 +112,14 @@ class PARSEstimator(EncoderEstimator):
         )
         windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
         # Start with a given encoder, or a new one
-        start = encoder_start(self, windows)
-        others = further_windows(self, unlabeled, windows)
+        start = encoder_start.begin(self, windows)
+        others = encoder_start.further_windows(self, unlabeled, windows)
         if not labelled.all():
             others = [windows[~labelled], *others]
         # Hold out windows for validation, also from pretraining
         train, valid = self._hold_out(windows[labelled], seeds.split)
-        kept = (held_out.without_held_out_splits(part, self.validation) for part in others)
-        kept = (held_out.drop_held_out(part, train, valid) for part in kept)
+        kept = (labels.without_held_out_splits(part, self.validation) for part in others)
+        kept = (labels.drop_held_out(part, train, valid) for part in kept)
         parts = [train, *(part for part in kept if part is not None)]
         # Build the network
         module = self._network(start)
@@ -145,7 +135,7 @@ class PARSEstimator(EncoderEstimator):
             log.info("A given encoder and labels of %s people: %s.", number, settings)
         return start, train, valid, parts
 
-    def _network(self, start: EncoderStart) -> PARSNet:
+    def _network(self, start: encoder_start.EncoderStart) -> PARSNet:
         """Return a new network; log what "auto" means for its positions."""
         # An empty list where recordings have different channels. One channel has nothing to filter.
         names, head = self.chs_info_ or [], self.head
@@ -197,10 +187,14 @@ class PARSEstimator(EncoderEstimator):
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
         """
-        shared = {each.name: getattr(self, each.name) for each in fields(EncoderEstimator)}
+        shared = {
+            each.name: getattr(self, each.name) for each in fields(encoder_start.EncoderEstimator)
+        }
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
-    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> costs.TrainingCost:
+    def training_cost(
+        self, X: Any, y: Any = None, *, groups: Any = None
+    ) -> encoder_start.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -220,7 +214,13 @@ class PARSEstimator(EncoderEstimator):
         """
         with windows_estimator.without_training(self) as (unfitted, seeds):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
-            return costs.fine_tuning_cost(start, unfitted.net_, train, sum(map(len, parts)))
+            net, steps = unfitted.net_, start.n_steps(sum(map(len, parts)))
+            parameters, epochs = computing.n_parameters(net.module_), net.max_epochs
+            if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= epochs:
+                # A random encoder that is never trained
+                parameters -= computing.n_parameters(net.module_.encoder)
+            finetuning_steps = epochs * fine_tuning.steps_of_fine_tuning(net, train)
+            return encoder_start.TrainingCost(parameters, steps, finetuning_steps)
 
     def __sklearn_is_fitted__(self) -> bool:
         # After Ctrl-C in pretraining, the net exists but its head is untrained.
@@ -231,7 +231,7 @@ class PARSEstimator(EncoderEstimator):
         """The fine-tuned encoder."""
         return self.net_.module_.encoder
 
-    def _outputs(self, X: Any) -> Tensor:
+    def _outputs(self, X: Any) -> torch.Tensor:
         """Return finite outputs of the network on the CPU, shape (n_windows, n_outputs)."""
         check_is_fitted(self)
         module = self.net_.module_.eval()
@@ -239,7 +239,7 @@ class PARSEstimator(EncoderEstimator):
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
         device = module.final_layer.weight.device
-        outputs: list[Tensor] = []
+        outputs: list[torch.Tensor] = []
         with torch.inference_mode():
             for batch in windows_estimator.batches(windows, module.encoder.patch_size, device):
                 # Windows of other channels have other positions.
@@ -248,7 +248,7 @@ class PARSEstimator(EncoderEstimator):
                 outputs.append(module(batch, **positions).cpu())
         return windows_estimator.check_finite(torch.cat(outputs))
 
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
         module, weights = self.net_.module_, getattr(self.net_.criterion_, "weight", None)
@@ -263,13 +263,15 @@ class PARSEstimator(EncoderEstimator):
             },
             "pretraining": asdict(self.encoder_card_),
             "history": {
-                "pretraining": list(map(history_row, self.pretraining_history_)),
-                "fine-tuning": list(map(history_row, self.net_.history)),
+                "pretraining": list(map(training.history_row, self.pretraining_history_)),
+                "fine-tuning": list(map(training.history_row, self.net_.history)),
             },
         }
         return description, module.state_dict()
 
-    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
         montages = {"one": loaded._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
         self.encoder_card_ = cards.read_card(described["pretraining"])
@@ -498,9 +500,7 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
 
     _kind = model_files.CLASSIFIER
 
-    def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
-    ) -> PARSClassifier:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain on the training windows, then fine-tune on the labelled ones.
 
         Parameters
@@ -558,10 +558,7 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
         windows = windows_classifier.read_labelled(self, X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
 
-    def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        return held_out.hold_out(windows, self.validation, seed)
-
-    def _logits(self, X: Any, groups: Any = None) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> torch.Tensor:
         return self._outputs(X)
 
 
@@ -653,9 +650,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 
-    def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
-    ) -> PARSRegressor:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain on the training windows, then fine-tune on those with a target.
 
         Parameters
@@ -696,7 +691,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         return windows.with_labels(targets), ~np.isnan(targets)
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        train, valid = held_out.hold_out(windows, self.validation, seed, stratified=False)
+        train, valid = labels.hold_out(windows, self.validation, seed, stratified=False)
         targets = train.labels
         if np.ptp(targets) == 0:
             # scikit-learn's estimator checks expect "one sample" in the message.
@@ -761,7 +756,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.predict_raw
             <braindecode_pars.PARSClassifier.predict_raw>`.
         """
-        return predict_raw(self, raw, overlap=overlap, preprocess=preprocess, rescale=rescale)
+        return predict_raw.predict_raw(
+            self, raw, overlap=overlap, preprocess=preprocess, rescale=rescale
+        )
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None

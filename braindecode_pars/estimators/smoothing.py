@@ -4,10 +4,8 @@ It is a hidden Markov model. Its states are the classes, its transitions are cou
 of the training windows, and its emissions come from the probabilities of a classifier.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -15,9 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows.door import as_windows
-from braindecode_pars.windows.labels import cross_entropy_weights
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import Windows, door, labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +71,7 @@ class Transitions:
     @classmethod
     def of(
         cls, windows: Windows, classes: np.ndarray, class_weight: str | dict | None
-    ) -> Transitions | None:
+    ) -> Self | None:
         """Count the transitions of training windows.
 
         Parameters
@@ -106,7 +102,7 @@ class Transitions:
         counts = np.ones((len(classes), len(classes)))
         np.add.at(counts, (pairs["code_x"].to_numpy(), pairs["code_y"].to_numpy()), 1)
         shares = np.bincount(codes, minlength=len(classes)) + 1.0
-        weights = cross_entropy_weights(codes, classes, class_weight)
+        weights = labels.cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)
         prior *= 1 if weights is None else weights.numpy()
         prior[prior == 0] = 1  # a class without a window, or with weight 0
@@ -115,7 +111,7 @@ class Transitions:
         )
 
     @classmethod
-    def from_json(cls, described: dict[str, Any] | None) -> Transitions | None:
+    def from_json(cls, described: dict[str, Any] | None) -> Self | None:
         """Return what :meth:`to_json` has described; None for None."""
         if described is None:
             return None
@@ -215,7 +211,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
     def __init__(self, classifier: Any = None):
         self.classifier = classifier
 
-    def fit(self, X: Any, y: Any = None) -> HMMSmoothing:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the classifier, and count the transitions.
 
         Parameters
@@ -244,7 +240,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
                 f"{type(self.classifier).__name__} predicts no probabilities; pass a classifier "
                 "with predict_proba."
             )
-        windows = as_windows(X, y)
+        windows = door.as_windows(X, y)
         _check_places(windows)
         with fresh_fit(self):
             self.classifier_ = clone(self.classifier).fit(windows, windows.labels)
@@ -301,7 +297,7 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
     def _predictions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities; the windows are read once."""
         check_is_fitted(self)
-        windows = as_windows(X)
+        windows = door.as_windows(X)
         runs = _runs(windows)
         raw = np.asarray(self.classifier_.predict_proba(windows), dtype=float)
         smoothed, path = np.empty_like(raw), np.empty(len(raw), dtype=int)

@@ -1,14 +1,11 @@
 """Transformers that use the subjects of windows: subject centring, and Euclidean alignment."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import TransformerMixin, clone
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils import metaestimators, validation
 
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows import Windows, door, picking
@@ -47,7 +44,7 @@ def subject_numbers(
     """
     windows.check_not_empty()
     if windows.groups is None:
-        n_unknown = int((~windows.known).sum())
+        n_unknown = int((~windows.has_subject).sum())
         raise ValueError(
             f"{owner} needs the subject of every window, but that of {n_unknown} of "
             f"{len(windows)} is unknown; pass the X of as_sklearn, or groups=."
@@ -148,7 +145,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         self.transformer = transformer
         self.min_windows = min_windows
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> SubjectCentering:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Fit the transformer. No mean is learned: each call of :meth:`transform` takes its own.
 
         Parameters
@@ -176,7 +173,9 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         self._check()
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
-        takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")
+        takes_groups = groups is not None and validation.has_fit_parameter(
+            self.transformer, "groups"
+        )
         with fresh_fit(self):
             self.transformer_ = clone(self.transformer)
             self.transformer_.fit(X, y, **({"groups": groups} if takes_groups else {}))
@@ -204,7 +203,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         ValueError
             As in :meth:`fit`.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         subjects = self._subjects(X, groups)
         return subtract_means(np.asarray(self.transformer_.transform(X)), subjects)
 
@@ -223,7 +222,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         """
         return self.fit(X, y, groups=groups).transform(X, groups=groups)
 
-    @available_if(lambda self: hasattr(self.transformer, "get_feature_names_out"))
+    @metaestimators.available_if(lambda self: hasattr(self.transformer, "get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the features, which are those of the transformer.
 
@@ -237,7 +236,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         ndarray of str, shape (n_features,)
             One name per column.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
@@ -301,7 +300,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
         self.channels = channels
         self.min_windows = min_windows
 
-    def fit(self, X: Any, y: Any = None) -> EuclideanAlignment:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the channels. Each call of :meth:`transform` takes its own covariances.
 
         Parameters
@@ -349,7 +348,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             When the subject of a window is unknown, a subject has fewer windows than
             ``min_windows``, or a channel of :meth:`fit` is missing.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         windows = picking.pick_as_fitted(door.as_windows(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
         return windows.read_by(_Aligned(windows, subjects))

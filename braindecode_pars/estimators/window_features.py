@@ -5,12 +5,11 @@ classifiers of Riemannian geometry, and the classical features that
 :class:`~braindecode_pars.pretext.SignalFeatures` predicts. All are computed batch by batch.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,8 +22,7 @@ from braindecode_pars._common import channel_names, checks
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
-from braindecode_pars.windows import door, once, picking
-from braindecode_pars.windows.table import Montage, Windows
+from braindecode_pars.windows import Windows, door, picking
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 #: Sigma is the band of sleep spindles, and alpha that of the sensorimotor rhythm too.
@@ -50,7 +48,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
     _: KW_ONLY
     channels: list[str] | None = None
 
-    def fit(self, X: Any, y: Any = None) -> WindowFeatures:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the channels of the windows; there is nothing else to learn.
 
         Parameters
@@ -110,9 +108,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
-        return once.computed_once(lambda: self._key(windows), windows, self._measure_windows)[
-            "features"
-        ]
+        key = partial(self._key, windows)
+        return windows_estimator.computed_once(key, windows, self._measure_windows)["features"]
 
     def _key(self, windows: Windows) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
@@ -417,7 +414,16 @@ class SlowVoltages(WindowFeatures):
         channels, montages = self.channels, windows.montages
         has_names = windows.chs_info is not None and all(one.chs_info for one in montages)
         if channels is None and has_names:
-            channels = _frontal_in(montages)
+            good = [[name for name in one.names if name not in one.bads] for one in montages]
+            found = [channel_names.match_channels(FRONTAL, names) for names in good]
+            channels = [n for n, *own in zip(FRONTAL, *found, strict=True) if None not in own]
+            if not channels:
+                names = checks.listed(channel_names.odd_first(montages[0].names))
+                raise ValueError(
+                    f"SlowVoltages uses {checks.listed(FRONTAL)}, but none of them is a good "
+                    f"channel of all recordings; the first has {names}. List the channels to use "
+                    "in channels=."
+                )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
@@ -426,20 +432,6 @@ class SlowVoltages(WindowFeatures):
         whole = batch[..., : n_times - n_times % segment]
         means = whole.reshape(*batch.shape[:2], -1, segment).mean(axis=-1)
         return means.reshape(len(batch), -1)
-
-
-def _frontal_in(montages: Sequence[Montage]) -> list[str]:
-    """Return the frontal electrodes that all montages have as good channels."""
-    good = [[name for name in montage.names if name not in montage.bads] for montage in montages]
-    places = zip(*(channel_names.match_channels(FRONTAL, names) for names in good), strict=True)
-    frontal = [name for name, found in zip(FRONTAL, places, strict=True) if None not in found]
-    if not frontal:
-        names = checks.listed(channel_names.odd_first(montages[0].names))
-        raise ValueError(
-            f"SlowVoltages uses {checks.listed(FRONTAL)}, but none of them is a good channel of "
-            f"all recordings; the first has {names}. List the channels to use in channels=."
-        )
-    return frontal
 
 
 #: Names of what the functions in ``pretext.features.FEATURES`` return, but for the bands.

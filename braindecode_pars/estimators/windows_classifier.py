@@ -1,7 +1,5 @@
 """What all classifiers of windows do with their logits: labels, probabilities, tables, scores."""
 
-from __future__ import annotations
-
 import copy
 from abc import abstractmethod
 from typing import Any
@@ -10,13 +8,11 @@ import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import metadata_routing, validation
 from torch import Tensor
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import smoothing, windows_estimator
-from braindecode_pars.estimators.predict_raw import predict_raw
+from braindecode_pars.estimators import predict_raw, smoothing, windows_estimator
 from braindecode_pars.windows import Windows, door, labels
 
 
@@ -27,7 +23,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
 
     # With scikit-learn's metadata routing, groups reach the predictions: FewLabelsClassifier uses
     # them to centre by subject, and the other classifiers ignore them.
-    __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"groups": True, "scoring": metadata_routing.UNUSED}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
@@ -210,7 +206,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         >>> len(frame), frame["onset"][1]
         (24, np.float64(30.0))
         """
-        return predict_raw(
+        return predict_raw.predict_raw(
             self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
         )
 
@@ -253,7 +249,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             When windows, labels or weights are malformed, when no window is labelled, or when
             ``scoring`` is unknown or not defined for these labels.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         given = door.as_windows(X, y, groups)
         labelled = np.flatnonzero(labels.where_labelled(given, self.unlabeled_label))
         y = given.labels[labelled]

@@ -3,14 +3,13 @@
 Windows are read at the door, with the channels of the model and labels as codes.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -22,19 +21,16 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags, check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
-from torch import Tensor
 
-from braindecode_pars._common import checks, computing, model_files, settings
-from braindecode_pars._common.training import history_frame
+from braindecode_pars._common import checks, computing, model_files, settings, training
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.models import PARSNet, foundation, parsnet
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings import cutting, preprocessing
-from braindecode_pars.windows import Windows, amplitudes, door, held_out, once, picking
+from braindecode_pars.windows import Windows, amplitudes, door, labels, picking
 
 _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
@@ -107,7 +103,7 @@ RULES = {
         ),
     ),
     "class_weight": _text_or("balanced", checks.optional(checks.instance("a dict", dict))),
-    "validation": _text_or(held_out.SPLIT, checks.share()),
+    "validation": _text_or(labels.SPLIT, checks.share()),
     "transformer": checks.Rule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
@@ -234,7 +230,7 @@ class Seeds(NamedTuple):
 
 
 @contextmanager
-def training(estimator: Any) -> Iterator[Seeds]:
+def seeded_fit(estimator: Any) -> Iterator[Seeds]:
     """Check the parameters, forget an earlier fit, and let the draws follow ``random_state``.
 
     torch's global state is afterwards what it was. Estimators with the same ``random_state`` hold
@@ -260,7 +256,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
     params = estimator.get_params(deep=False)
     quick = {name: value for name, value in _QUICK.items() if name in params}
     unfitted = clone(estimator).set_params(**quick)
-    with warnings.catch_warnings(), computing.seeded(0), training(unfitted) as seeds:
+    with warnings.catch_warnings(), computing.seeded(0), seeded_fit(unfitted) as seeds:
         warnings.simplefilter("ignore")
         yield unfitted, seeds
 
@@ -285,7 +281,7 @@ def read_windows(
 
 def remember_windows(estimator: Any, windows: Windows) -> None:
     """Check the windows of ``fit``, and set their shape and channels."""
-    estimator.n_chans_, estimator.n_times_ = once.checked_once(windows)
+    estimator.n_chans_, estimator.n_times_ = checked_once(windows)
     estimator.chs_info_ = windows.chs_info
     amplitudes.warn_of_amplitudes(windows)
     # Windows of braindecode that overlap annotations that begin with "BAD"
@@ -323,7 +319,7 @@ def read_to_predict(
 
 def batches(
     windows: Windows, patch_size: int, device: torch.device, batch_size: int = 64
-) -> Iterator[Tensor]:
+) -> Iterator[torch.Tensor]:
     """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device.
 
     All windows of a batch have the same montage.
@@ -354,7 +350,7 @@ def check_n_chans(estimator: Any, n_chans: int) -> None:
         raise ValueError(f"The windows have {n_chans} channels, those of fit had {fitted}.")
 
 
-def check_finite(output: Tensor) -> Tensor:
+def check_finite(output: torch.Tensor) -> torch.Tensor:
     """Return the output of a model. Raise a ValueError when it is not finite."""
     if not torch.isfinite(output).all():
         raise ValueError(
@@ -444,8 +440,108 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
     losses adds a column ``train_loss_relative_NAME`` for each part. A value is NaN when its phase
     has no such loss. :func:`~braindecode_pars.plotting.training_curves` plots this table.
     """
-    check_is_fitted(estimator)
+    validation.check_is_fitted(estimator)
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}
     if hasattr(estimator, "net_"):
         phases["fine-tuning"] = estimator.net_.history
-    return history_frame(phases)
+    return training.history_frame(phases)
+
+
+# Features of windows that many fits need ---------------------------------------------------------
+#
+# A comparison with few labels fits the same methods on many draws of the same windows. Where
+# nothing before a classifier is trained, as with band power or a given encoder, the features of a
+# window are the same in every draw.
+
+Features = dict[str, np.ndarray]
+
+#: Rows of features by what computes them, by window; and the windows themselves.
+_FEATURES: ContextVar[tuple[dict[Hashable, dict[tuple, Any]], list[Windows]] | None] = ContextVar(
+    "features", default=None
+)
+
+
+@contextmanager
+def features_computed_once() -> Iterator[None]:
+    """Within this context, the features of a window are computed once for all fits.
+
+    It is for repeated fits on the windows of one dataset in one process: protocols with many draws,
+    cross-validation, searches. It holds for the features of a given encoder
+    (:class:`~braindecode_pars.PARSEmbedder`, :class:`~braindecode_pars.FewLabelsClassifier`) and
+    for those without one, such as :class:`~braindecode_pars.evaluation.LogBandPower`. They stay in
+    memory until the context ends, and can differ by rounding from those without it. Worker
+    processes (``n_jobs``) do not share them. Do not change windows in place within the context.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import (
+    ...     LogBandPower, features_computed_once, label_efficiency
+    ... )
+    >>> probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
+    >>> with features_computed_once():
+    ...     scores = label_efficiency(
+    ...         {"band power": probe},
+    ...         datasets.mental_arithmetic(),
+    ...         n_train_subjects=[4],
+    ...         cv=4,
+    ...         seeds=range(3),
+    ...         verbose=0,
+    ...     )
+    """
+    token = _FEATURES.set(({}, []))
+    try:
+        yield
+    finally:
+        _FEATURES.reset(token)
+
+
+def computed_once(
+    make_key: Callable[[], Hashable], windows: Windows, compute: Callable[[Windows], Features]
+) -> Features:
+    """Return the features of windows; in the context, those that it has are not computed.
+
+    Parameters
+    ----------
+    make_key : callable
+        Function that returns all that the features of a window depend on, apart from the window.
+    windows : Windows
+        Windows with the channels that are used.
+    compute : callable
+        Function of windows that returns arrays by name, with one row for each window.
+    """
+    computed = _FEATURES.get()
+    if computed is None or not len(windows):
+        return compute(windows)
+    rows_of, alive = computed
+    rows = rows_of.setdefault(make_key(), {})
+    lengths = (windows.table["stop"] - windows.table["start"]).tolist()
+    places = list(zip(windows.places(), lengths, strict=True))
+    missing = [i for i, place in enumerate(places) if place not in rows]
+    if missing:
+        try:
+            found = compute(windows.take(missing))
+        except ValueError:
+            compute(windows)  # its message has the number of the window among all
+            raise
+        for n, i in enumerate(missing):
+            rows[places[i]] = {name: values[n] for name, values in found.items()}
+        alive.append(windows)  # while it is, no other window can have its place
+    return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}
+
+
+def checked_once(windows: Windows) -> tuple[int, int]:
+    """Check windows as ``Windows.check`` does; in the context, each is read for that once."""
+    channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+
+    def compute(those: Windows) -> Features:
+        return {"shape": np.tile(those.check(), (len(those), 1))}
+
+    shapes = computed_once(lambda: ("shape", channels), windows, compute)["shape"]
+    if (shapes != shapes[0]).any():
+        return windows.check()  # names the window
+    n_chans, n_times = shapes[0].tolist()
+    return n_chans, n_times

@@ -2,7 +2,7 @@
 
 Each protocol returns one tidy DataFrame."""
 
-from braindecode_pars.estimators.costs import cost_table
+from braindecode_pars.baselines import cost_table
 from braindecode_pars.estimators.window_features import (
     ChannelFeatures,
     LogAmplitude,
@@ -10,6 +10,7 @@ from braindecode_pars.estimators.window_features import (
     SlowVoltages,
     SpatialCovariance,
 )
+from braindecode_pars.estimators.windows_estimator import features_computed_once
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.audits import audit_encoder
 from braindecode_pars.evaluation.changed_signals import ChangedSignals
@@ -30,7 +31,6 @@ from braindecode_pars.evaluation.protocols import (
     transfer,
 )
 from braindecode_pars.evaluation.study import Study, study
-from braindecode_pars.windows.once import features_computed_once
 
 __all__ = [
     "GRIDS",

@@ -296,7 +296,7 @@ def share_encoders(
     # A task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
-            start = encoder_start.encoder_start(unfitted, corpora[fold.dataset].X)
+            start = encoder_start.begin(unfitted, corpora[fold.dataset].X)
             start.make_task(PatchEncoder(**start.sizes))
     shared = list(folds)
     for group in training.ProgressBar(

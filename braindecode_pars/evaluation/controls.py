@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from braindecode_pars._common import checks, files, tables
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.evaluation import (
     changed_signals,
     paired_tests,
@@ -20,7 +21,7 @@ from braindecode_pars.evaluation import (
     random_effects,
     splitting,
 )
-from braindecode_pars.windows import Windows, once
+from braindecode_pars.windows import Windows
 
 #: Names of the controls; all but "labels" change signals.
 CONTROLS = (*changed_signals.CHANGES, "labels")
@@ -193,7 +194,7 @@ def controls(
                     note += " ends"
                 notes[control] = note
         folder = None if out is None else out / control
-        with once.features_computed_once():
+        with windows_estimator.features_computed_once():
             scores = protocol(estimators, changed, out=folder, **settings)
         scored.append(scores.assign(control=control))
     scores = pd.concat(scored, ignore_index=True)

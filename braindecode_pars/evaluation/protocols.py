@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from braindecode_pars import baselines
 from braindecode_pars._common import checks, files, training
-from braindecode_pars.estimators import PARSClassifier, costs
+from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
 from braindecode_pars.pretrained import load_encoder
 
@@ -382,7 +383,7 @@ def run_protocol(
     corpora, each, sizes = {}, [], {}
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
-        if differing := costs.check_equal_sizes(estimators, corpus.X, equal_sizes):
+        if differing := baselines.check_equal_sizes(estimators, corpus.X, equal_sizes):
             sizes[name] = differing
         varying = seeds, n_train_subjects, varied
         each += splitting.make_folds(protocol, estimators, corpus, split(corpus), *varying)

@@ -18,7 +18,6 @@ from braindecode_pars._common import checks, tables
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn, labels, table
-from braindecode_pars.windows.held_out import SPLIT, are_validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -505,7 +504,7 @@ def make_folds(
             # without any label, are in neither part.
             labelled = train[corpus.labeled[train]]
             splits, people = corpus.splits[labelled], corpus.groups[labelled]
-            is_valid = are_validation(splits, people, len(labelled))
+            is_valid = labels.are_validation(splits, people, len(labelled))
             unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
             train, valid = np.setdiff1d(train, unused), labelled[is_valid]
         trained_on, tested_on = map(corpus.subjects_of, (train, test))
@@ -572,7 +571,7 @@ def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarr
 def validates_by_split(estimator: BaseEstimator) -> bool:
     """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
     values = parameters_called("validation", estimator).values()
-    return any(isinstance(value, str) and value == SPLIT for value in values)
+    return any(isinstance(value, str) and value == labels.SPLIT for value in values)
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:

@@ -20,7 +20,12 @@ from sklearn.pipeline import make_pipeline
 
 from braindecode_pars._common import checks, files, tables
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.estimators import FewLabelsClassifier, PARSClassifier, window_features
+from braindecode_pars.estimators import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    window_features,
+    windows_estimator,
+)
 from braindecode_pars.evaluation import (
     audits,
     data_check,
@@ -31,7 +36,7 @@ from braindecode_pars.evaluation import (
     study_report,
 )
 from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
-from braindecode_pars.windows import Windows, labels, once
+from braindecode_pars.windows import Windows, labels
 
 #: Draws of the controls: each is a comparison of its own.
 CONTROL_DRAWS = 4
@@ -312,7 +317,7 @@ def _scores(
         how = _options(planned, k, verbose) | dict(n_train_subjects=people, seeds=range(draws))
         # Processes would not share features, most of the work of the others.
         how |= dict(out=place, n_jobs=n_jobs if group[0].trains else None)
-        with once.features_computed_once():
+        with windows_estimator.features_computed_once():
             while left := [m for m in group if m.name not in failed]:
                 try:
                     estimators = {m.name: _with_own(planned, m, k) for m in left}

@@ -28,10 +28,11 @@ from braindecode_pars.estimators import (
     fine_tuning,
     linear_probe,
     window_features,
+    windows_estimator,
 )
 from braindecode_pars.evaluation import cache, data_check, random_effects, splitting
 from braindecode_pars.pretext import base
-from braindecode_pars.windows import Windows, once
+from braindecode_pars.windows import Windows
 
 #: Tasks of the encoders that are pretrained within each fold, where none are given.
 TASKS = ("pars", "features")
@@ -521,7 +522,7 @@ def _seconds_of(
     rows, points = drawn[:_FIRST], []
     while True:
         few = X[rows], y[rows]
-        with once.features_computed_once():
+        with windows_estimator.features_computed_once():
             first, again = (_timed(_fit_and_predict, estimator, *few) for _ in range(2))
         points.append((len(rows), first - again, again))
         if len(rows) == len(drawn) or (first > _LONG and len(points) > 1):

@@ -1,5 +1,8 @@
 """PARSNet, a multi-channel braindecode model around a single-channel encoder, and its parts."""
 
+import braindecode_pars._common.hosts  # noqa: F401  before braindecode
+
+# isort: split
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.models.electrodes import (
     AmplitudeCode,

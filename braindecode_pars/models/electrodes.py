@@ -4,8 +4,6 @@ Positions are encoded by Fourier features. The weights of a spatial filter are a
 position. The amplitude of a channel is relative to the other channels of its window.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping
@@ -14,7 +12,6 @@ from itertools import product
 import mne
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from braindecode_pars._common import channel_names, checks
@@ -22,7 +19,7 @@ from braindecode_pars._common import channel_names, checks
 HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
 _EARS = {"A1", "A2", "M1", "M2"}
 #: Unit vectors along the axes, the diagonals of faces and those of the cube; one of v and -v each.
-_DIAGONALS = F.normalize(
+_DIAGONALS = nn.functional.normalize(
     torch.tensor([v for v in product((-1.0, 0.0, 1.0), repeat=3) if v > (0.0, 0.0, 0.0)])
 )
 

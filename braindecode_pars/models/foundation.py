@@ -4,11 +4,6 @@ What a model was pretrained on is in a table with sources. Windows are brought t
 network: channels, reference, sampling rate and scale. What cannot be brought to it is an error.
 """
 
-from __future__ import annotations
-
-import braindecode_pars._common.hosts  # noqa: F401  before braindecode
-
-# isort: split
 import inspect
 import json
 import math
@@ -22,10 +17,7 @@ from typing import Any
 import safetensors.torch
 import torch
 import torchaudio.functional
-from braindecode.models.biot import BIOT_CHANNEL_ORDER
-from braindecode.models.eegpt import EEGPT_CHANNELS
-from braindecode.models.labram import LABRAM_CHANNEL_ORDER
-from safetensors import SafetensorError
+from braindecode.models import biot, eegpt, labram
 from torch import Tensor, nn
 
 from braindecode_pars._common import channel_names, checks, model_files
@@ -102,7 +94,7 @@ FOUNDATION_MODELS = {
         volts=1e-6,
         percentile=95.0,
         shortest=200,
-        channels=tuple(BIOT_CHANNEL_ORDER),
+        channels=tuple(biot.BIOT_CHANNEL_ORDER),
         all_channels=True,
         corpus="PREST, and some files on SHHS, TUAB, TUEV, CHB-MIT and IIIC too",
         source="github.com/ycq091044/BIOT: README.md, utils.py",
@@ -119,7 +111,7 @@ FOUNDATION_MODELS = {
         volts=1e-3,
         average_reference=True,
         shortest=64,
-        channels=tuple(EEGPT_CHANNELS),
+        channels=tuple(eegpt.EEGPT_CHANNELS),
         network_params={"chan_proj_type": "none"},
         corpus="EEGMMIDB (PhysioNet MI), HGD, TSU, SEED and M3CV",
         source="github.com/BINE022/EEGPT: datasets/pretrain/prepare_pretrain_dataset.py",
@@ -129,7 +121,7 @@ FOUNDATION_MODELS = {
         volts=1e-4,
         multiple=200,
         longest=3000,
-        channels=tuple(LABRAM_CHANNEL_ORDER),
+        channels=tuple(labram.LABRAM_CHANNEL_ORDER),
         corpus="about 20 data sets",
         source="github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py",
     ),
@@ -197,7 +189,7 @@ class Prepare(nn.Module):
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError("The network knows channels by name, and these windows have none.")
-        self.names = [] if channels is None or is_fixed else _known(names, channels)
+        self.names = [] if channels is None or is_fixed else _own_names(names, channels)
         self.weights: Tensor | None
         weights = _weights(channels or (), names) if is_fixed else None
         self.register_buffer("weights", weights, persistent=False)
@@ -250,7 +242,7 @@ class Prepare(nn.Module):
         return "; ".join(steps)
 
 
-def _known(names: Sequence[str], channels: Sequence[str]) -> list[str]:
+def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     """Return the names by which a network knows the channels."""
     known = {name.upper(): name for name in channels}
     bare = [channel_names.electrode_name(name) for name in names]
@@ -360,7 +352,7 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         if file.suffix == ".safetensors":
             return safetensors.torch.load_file(file)
         content = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
+    except (safetensors.SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise ValueError(
             f"{file} is damaged, or has more than tensors; save the state_dict() of the network."
         ) from error

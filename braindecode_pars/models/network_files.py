@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import braindecode_pars._common.hosts  # noqa: F401  before braindecode
-
-# isort: split
 import inspect
 import math
 from pathlib import Path
@@ -14,7 +11,6 @@ import numpy as np
 import torch
 from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
-from torch import nn
 
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
@@ -223,7 +219,7 @@ def encoder_from_file(
 
     def build() -> PatchEncoder:
         config = model.description["encoder"]
-        return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
+        return PatchEncoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
 
     tensors = model.tensors
     if model.kind == model_files.FEW_LABELS:  # beside those of its views
@@ -241,16 +237,11 @@ def network_from_file(
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
     config = dict(model.description["network"])
-    if config.pop("recenter", None) is not None:
-        raise ValueError(
-            f"The network in {model.source} subtracts the mean of each subject (recenter="
-            "'subject'), which this version cannot; fit one with EuclideanAlignment instead."
-        )
     given, expected = arguments.get("sfreq"), config.get("sfreq")
     checks.check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
-    config["activation"] = getattr(nn, config["activation"].rpartition(".")[2], None)
+    config["activation"] = getattr(torch.nn, config["activation"].rpartition(".")[2], None)
 
     # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
     # the same channels, for example.

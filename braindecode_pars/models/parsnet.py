@@ -3,12 +3,6 @@
 ``forward`` accepts windows of any channels: its arguments are checked first.
 """
 
-from __future__ import annotations
-
-import braindecode_pars._common.hosts  # noqa: F401  before braindecode
-
-# isort: split
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -466,7 +460,11 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         This is the first part of :meth:`forward`, with the same arguments.
         """
         check_windows(x, self.encoder.patch_size)
-        ch_mask = mask_of(x, ch_mask)
+        if ch_mask is not None:
+            ch_mask = _tensor_of("ch_mask", ch_mask, x.device, tuple(x.shape[:2])).bool()
+            # torch.compile cannot trace a branch that depends on tensor values.
+            if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
+                raise ValueError("ch_mask marks every channel of a window as missing.")
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
         if keep is None:
@@ -573,23 +571,6 @@ def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int,
         wanted = " or ".join(map(str, dict.fromkeys(shapes)))
         raise ValueError(f"{name} has shape {shape}; these windows need shape {wanted}.")
     return tensor
-
-
-def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
-    """Return the mask of the channels that are there, (batch, n_chans); None for all.
-
-    Raises
-    ------
-    ValueError
-        When the mask has another shape than the windows, or a window has no channel.
-    """
-    if ch_mask is None:
-        return None
-    ch_mask = _tensor_of("ch_mask", ch_mask, x.device, tuple(x.shape[:2])).bool()
-    # torch.compile cannot trace a branch that depends on tensor values.
-    if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
-        raise ValueError("ch_mask marks every channel of a window as missing.")
-    return ch_mask
 
 
 #: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.

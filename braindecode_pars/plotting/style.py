@@ -26,8 +26,6 @@ HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 #: Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
 ClassNames = Mapping[Any, str] | Sequence[str]
 Entry = TypeVar("Entry")
-#: Number of different pairs of colour and marker.
-N_STYLES = len(COLORS) * len(MARKERS)
 
 
 def series_style(number: int) -> dict[str, Any]:
@@ -36,8 +34,7 @@ def series_style(number: int) -> dict[str, Any]:
     Parameters
     ----------
     number : int
-        Position of the series in the legend, from 0. Pairs of colour and marker repeat after
-        :data:`N_STYLES`.
+        Position of the series in the legend, from 0. Pairs of colour and marker repeat after 70.
 
     Examples
     --------

@@ -3,14 +3,12 @@
 The page, ``README.md``, is made of the description in a model file and of ``model_card.md``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jinja2
 
@@ -164,7 +162,7 @@ class EncoderCard:
         ]
         return [each for each in differences(*pair) if each.name in OF_ENCODERS]
 
-    def without_names(self) -> EncoderCard:
+    def without_names(self) -> Self:
         """Return this card without the names of people, for those who get the encoder.
 
         Subjects are unknown on it: ``None``, so that evaluation warns that it cannot tell whether a
@@ -201,7 +199,7 @@ class EncoderCard:
             about=about,
         )
 
-    def continues(self, before: EncoderCard) -> EncoderCard:
+    def continues(self, before: Self) -> Self:
         """Return this card as the continuation of an earlier one.
 
         Parameters

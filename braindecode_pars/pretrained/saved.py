@@ -5,8 +5,6 @@ braindecode in ``models.network_files``. Cards, parameters and labels are JSON; 
 written. A model for others has no names and no paths.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import os
@@ -20,12 +18,10 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from braindecode_pars._common import checks, computing, files, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
-from braindecode_pars.models import PARSNet
-from braindecode_pars.models.network_files import encoder_from_file, network_from_file
+from braindecode_pars.models import PARSNet, network_files
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained import cards
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -217,7 +213,7 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
 
 def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
     """Return the encoder of a model file of any kind, and its card."""
-    encoder, sfreq, report = encoder_from_file(PARSNet, model, strict=strict)
+    encoder, sfreq, report = network_files.encoder_from_file(PARSNet, model, strict=strict)
     if model.kind == model_files.NETWORK:  # alone, without a card
         return cards.Pretrained(encoder, replace(cards.unknown_card(encoder), sfreq=sfreq), report)
     with model_files.described_in(model.source):
@@ -225,7 +221,7 @@ def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -
 
 
 def write_shared(
-    folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
 ) -> Path:
     """Write a model for others, without names and with its model card.
 
@@ -265,11 +261,13 @@ class SavedEstimator:
     _kind = model_files.EMBEDDER
 
     @abstractmethod
-    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Return the description of the model, without what all kinds have, and its tensors."""
 
     @abstractmethod
-    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Tensor]) -> None:
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
         """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
 
     def __sklearn_clone__(self) -> Self:
@@ -375,7 +373,7 @@ class SavedEstimator:
         """
         model = model_files.read_model(folder, cls._kind)
         weights: Any = (
-            network_from_file(PARSNet, model, strict=strict)
+            network_files.network_from_file(PARSNet, model, strict=strict)
             if cls._kind in model_files.NETWORKS
             else pretrained_from_file(model, strict=strict)
         )
@@ -470,8 +468,14 @@ def fitted_to_json(estimator: Any) -> dict[str, Any]:
     if hasattr(estimator, "amplitudes_"):
         entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
     if hasattr(estimator, "classes_"):
+        classes = [c.item() if hasattr(c, "item") else c for c in estimator.classes_.tolist()]
+        if not all(type(label) in (bool, int, float, str) for label in classes):
+            raise ValueError(
+                f"Labels of type {type(classes[0]).__name__} cannot be saved; fit on strings, "
+                "integers or booleans, or pickle the estimator."
+            )
         entries |= {
-            "classes": labels_to_json(estimator.classes_),
+            "classes": {"values": classes, "dtype": estimator.classes_.dtype.str},
             "class_names": estimator.class_names_ and list(estimator.class_names_.values()),
             "transitions": estimator.transitions_ and estimator.transitions_.to_json(),
         }
@@ -546,8 +550,6 @@ def _is_json(value: Any) -> bool:
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
     kept, left_out = dict(described["kept"]), dict(described["left_out"])
-    if "recenter" not in cls().get_params(deep=False):  # of the PARS estimators up to 0.2.0
-        kept.pop("recenter", None)
     code = ["pretext"] if checks.names_file(kept.get("pretext")) else []
     for name in (*_FOLDERS, *code):
         if kept.get(name) is not None and not _is_in_package(name, kept[name]):
@@ -559,20 +561,3 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**kept, **pairs)
-
-
-def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
-    """Return labels and their dtype.
-
-    Raises
-    ------
-    ValueError
-        When labels are neither strings nor numbers.
-    """
-    values = [value.item() if hasattr(value, "item") else value for value in labels.tolist()]
-    if not all(type(value) in (bool, int, float, str) for value in values):
-        raise ValueError(
-            f"Labels of type {type(values[0]).__name__} cannot be saved; fit on strings, integers "
-            "or booleans, or pickle the estimator."
-        )
-    return {"values": values, "dtype": labels.dtype.str}

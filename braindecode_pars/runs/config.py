@@ -1,10 +1,8 @@
 """The configuration of a pretraining run, from defaults and keyword arguments."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 from braindecode_pars._common import checks, settings
 from braindecode_pars.paper import ENCODER, PRETRAINING
@@ -157,7 +155,7 @@ class RunConfig(settings.PretrainingSettings):
         return [round(seconds * sfreq) for seconds in self.lengths]
 
     @classmethod
-    def for_laptop(cls, **given: Any) -> RunConfig:
+    def for_laptop(cls, **given: Any) -> Self:
         """Return a configuration whose defaults are small enough for a CPU.
 
         They are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64 features,

@@ -3,22 +3,18 @@
 The size of the corpus is that of a store, or given by its numbers.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from statistics import harmonic_mean, mean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from braindecode_pars._common import checks, computing
-from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretext.joint import SeveralLengths
+from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.runs import run, run_folder, steps
 from braindecode_pars.runs.config import RunConfig
@@ -83,7 +79,7 @@ class RunPlan(NamedTuple):
     hours: float
 
 
-def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
+def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     """Return what a pretraining run takes, without starting it.
 
     A few training steps on noise are measured on the device, which takes seconds.
@@ -129,7 +125,7 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
     # The steps have the lengths in turns.
-    parts = [*task.parts.values()] if isinstance(task, SeveralLengths) else [task]
+    parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
         counts = [count_steps(part, n_steps, n_examples) for part in parts]
         measured = [_measured(part, config, device, at_once) for part in parts]
@@ -154,7 +150,7 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     )
 
 
-def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
+def count(task: base.PretextTask, n_windows: int) -> tuple[int, int]:
     """Return the tokens of the encoder and the operations of one training step on noise.
 
     The operations are those of matrix products and convolutions in floating point; a
@@ -162,7 +158,7 @@ def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
     """
     n_tokens = []
 
-    def add(encoder: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def add(encoder: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
         n_tokens.append(arguments[0].shape[0] * arguments[0].shape[1])
 
     task.zero_grad()
@@ -173,7 +169,7 @@ def count(task: PretextTask, n_windows: int) -> tuple[int, int]:
     return sum(n_tokens), counter.get_total_flops()
 
 
-def count_steps(task: PretextTask, n_steps: int, n_examples: int) -> tuple[float, float]:
+def count_steps(task: base.PretextTask, n_steps: int, n_examples: int) -> tuple[float, float]:
     """Return the tokens and the operations of all steps of a training, from two small steps.
 
     A step needs a fixed number of operations, and a number for each example.
@@ -185,7 +181,7 @@ def count_steps(task: PretextTask, n_steps: int, n_examples: int) -> tuple[float
 
 
 def _measured(
-    task: PretextTask, config: RunConfig, device: torch.device, at_once: int
+    task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int
 ) -> tuple[int, float]:
     """Return the size of the largest step that was measured, and its windows per second."""
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
@@ -244,7 +240,7 @@ class CorpusSize(NamedTuple):
     @classmethod
     def of_numbers(
         cls, n_windows: int, *, sfreq: float, window_seconds: float = 30.0, n_chans: int = 1
-    ) -> CorpusSize:
+    ) -> Self:
         """Return the size of a corpus from its numbers.
 
         Parameters
@@ -272,7 +268,7 @@ class CorpusSize(NamedTuple):
     @classmethod
     def of_store(
         cls, store: SignalStore | steps.SignalSource, window_seconds: float = 30.0
-    ) -> CorpusSize:
+    ) -> Self:
         """Return the size of a store, or of synthetic signals.
 
         Parameters

@@ -19,21 +19,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import accelerate
 import numpy as np
 import pandas as pd
+import skorch.hf
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import concatenate
 from sklearn.exceptions import ConvergenceWarning
-from skorch import NeuralNet
-from skorch.callbacks import Callback
-from skorch.hf import AccelerateMixin
-from torch import Tensor
 
 from braindecode_pars._common import checks, computing, files, model_files, tables
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretext.joint import SeveralLengths
+from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
@@ -189,9 +184,9 @@ def pretrain(
 
 def _train(
     steps: Steps | SyntheticSteps,
-    task: PretextTask,
+    task: base.PretextTask,
     config: SizedRunConfig,
-    accelerator: Accelerator,
+    accelerator: accelerate.Accelerator,
     folder: RunFolder,
     described: dict[str, Any],
     resume: bool,
@@ -251,12 +246,16 @@ def _train(
     return net
 
 
-def _accelerator(config: RunConfig) -> Accelerator:
+def _accelerator(config: RunConfig) -> accelerate.Accelerator:
     """Return the accelerate object, which connects the processes of the run."""
     wanted = computing.find_device(config.device).type
     # A step of one length does not use the heads of the others. The net handles precision.
-    unused = DistributedDataParallelKwargs(find_unused_parameters=len(config.lengths) > 1)
-    accelerator = Accelerator(cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused])
+    unused = accelerate.DistributedDataParallelKwargs(
+        find_unused_parameters=len(config.lengths) > 1
+    )
+    accelerator = accelerate.Accelerator(
+        cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused]
+    )
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
@@ -267,7 +266,7 @@ def _accelerator(config: RunConfig) -> Accelerator:
 
 
 def _sized(
-    config: RunConfig, store: SignalStore | SignalSource, accelerator: Accelerator
+    config: RunConfig, store: SignalStore | SignalSource, accelerator: accelerate.Accelerator
 ) -> tuple[SizedRunConfig, Steps | SyntheticSteps]:
     """Return the configuration without open sizes, and the data of this process."""
     # Sizes of a batch.
@@ -290,7 +289,7 @@ def _sized(
 
 def begun_task(
     config: RunConfig, sfreq: float
-) -> tuple[RunConfig, PretextTask, cards.EncoderCard | None]:
+) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
     """Return the task of a new run, and the card of the encoder that it continues with, if any.
 
     The configuration gets the sizes of that encoder.
@@ -308,21 +307,21 @@ def begun_task(
     return config, task, card
 
 
-def build_task(config: RunConfig, sfreq: float) -> PretextTask:
+def build_task(config: RunConfig, sfreq: float) -> base.PretextTask:
     """Return the untrained task of a run."""
     with computing.seeded(config.seed):
         sizes = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
         encoder = PatchEncoder(round(config.patch_seconds * sfreq), **sizes)
         given: Any = dict(encoder=encoder, task_params=dict(config.task_params), sfreq=sfreq)
-        tasks = [make_task(config.task, n_times=n, **given) for n in config.in_samples(sfreq)]
-        return tasks[0] if len(tasks) == 1 else SeveralLengths(tasks)
+        tasks = [base.make_task(config.task, n_times=n, **given) for n in config.in_samples(sfreq)]
+        return tasks[0] if len(tasks) == 1 else joint.SeveralLengths(tasks)
 
 
 def _overview(
-    task: PretextTask,
+    task: base.PretextTask,
     steps: Steps | SyntheticSteps,
     config: SizedRunConfig,
-    accelerator: Accelerator,
+    accelerator: accelerate.Accelerator,
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
@@ -356,7 +355,7 @@ def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) ->
     )
 
 
-class RunNet(AccelerateMixin, PretrainingNet):
+class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     """A PretrainingNet for one process or several.
 
     Each process reads its own part of every batch, so accelerate does not have to split the data.
@@ -390,7 +389,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
         self,
         module: Any,
         *,
-        accelerator: Accelerator,
+        accelerator: accelerate.Accelerator,
         micro_batch_size: int,
         steps_per_epoch: int,
         first_epoch: int = 0,
@@ -439,7 +438,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 
-    def draw_signals(self, X: Steps, y: Any, n: int) -> Tensor:
+    def draw_signals(self, X: Steps, y: Any, n: int) -> torch.Tensor:
         """Return random crops of the store, the same in every process."""
         return X.first_pass(n)
 
@@ -464,13 +463,17 @@ class RunNet(AccelerateMixin, PretrainingNet):
             self.notify("on_batch_begin", batch=batch, training=True)
             # step_fn checks that the loss is finite, which reads it. One check in the last step is
             # enough: once the loss is NaN, it stays NaN.
-            step = step_fn if number == len(iterator) else partial(NeuralNet.train_step, self)
+            step = (
+                step_fn if number == len(iterator) else partial(skorch.NeuralNet.train_step, self)
+            )
             result = step(batch, **kwargs)
             losses.append(result["loss"])
             self.notify("on_batch_end", batch=batch, training=True, **result)
         self.history.record(f"{prefix}_loss", torch.stack(losses).cpu().double().mean().item())
 
-    def train_step_single(self, batch: tuple[Tensor, int], **fit_params: Any) -> dict[str, Any]:
+    def train_step_single(
+        self, batch: tuple[torch.Tensor, int], **fit_params: Any
+    ) -> dict[str, Any]:
         self._set_training(True)
         signals, step_seed = batch
         parts = signals.split(self.micro_batch_size)  # each (micro_batch_size, n_times)
@@ -492,10 +495,10 @@ class RunNet(AccelerateMixin, PretrainingNet):
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():
-            result = results[0] if len(results) == 1 else concatenate(results)
+            result = results[0] if len(results) == 1 else accelerate.utils.concatenate(results)
             return {"loss": loss, "y_pred": result}
 
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> RunNet:
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> RunNet:
         # skorch's mixin waits for all processes here. After an interruption of one process, the
         # others may never arrive.
         if self.interrupted_:
@@ -504,7 +507,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
         return super().on_train_end(net, **kwargs)
 
 
-class EpochRecord(Callback):
+class EpochRecord(skorch.callbacks.Callback):
     """Complete the history's row of an epoch, and write the metrics and a checkpoint.
 
     The losses become means over all processes. It adds ``step``, ``lr``, ``seconds`` and
@@ -521,7 +524,7 @@ class EpochRecord(Callback):
     def __init__(self, folder: RunFolder | None):
         self.folder = folder
 
-    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
         if net.accelerator.num_processes > 1:
             names = [name for name in row if name.startswith("train_loss")]

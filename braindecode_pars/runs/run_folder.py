@@ -4,21 +4,17 @@ A checkpoint has the weights, the moments of the optimizer and the history in on
 Every random draw follows from the seed and the step, so a resumed run is bit-identical.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
 from skorch import NeuralNet
-from torch import Tensor, nn
 
 from braindecode_pars._common import checks, files, model_files
 
@@ -147,7 +143,7 @@ class RunFolder:
             ) from error
         return run
 
-    def newest(self) -> Checkpoint | None:
+    def newest(self) -> "Checkpoint | None":
         """Return the newest checkpoint that this run can resume from; None if there are none.
 
         Raises
@@ -198,12 +194,12 @@ class Checkpoint:
 
     step: int
     history: list[dict[str, Any]]
-    tensors: dict[str, Tensor]
+    tensors: dict[str, torch.Tensor]
     run_id: str
     source: Path | None = None
 
     @classmethod
-    def of(cls, net: NeuralNet, step: int, run_id: str) -> Checkpoint:
+    def of(cls, net: NeuralNet, step: int, run_id: str) -> Self:
         """Return the current state of a net."""
         # Weights; a tensor with several names is stored once.
         weights = net.task_.state_dict()
@@ -239,7 +235,7 @@ class Checkpoint:
             old.unlink()
 
     @classmethod
-    def read(cls, file: Path) -> Checkpoint:
+    def read(cls, file: Path) -> Self:
         """Return the checkpoint in a file that :meth:`write` has written.
 
         Raises
@@ -248,7 +244,7 @@ class Checkpoint:
             When the file is damaged, was edited, or has the name of another step.
         """
         try:
-            with safe_open(file, framework="pt") as content:
+            with safetensors.safe_open(file, framework="pt") as content:
                 header = content.metadata()
                 # safetensors maps the file into memory. Windows cannot remove a mapped file, so
                 # the tensors are copied.
@@ -260,7 +256,7 @@ class Checkpoint:
                 raise ValueError(f"it was written as {written}")
             known = {name: metadata[name] for name in _METADATA}
             return cls(**known, tensors=tensors, source=file)
-        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        except (safetensors.SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
@@ -274,14 +270,14 @@ class Checkpoint:
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         groups = net.optimizer_.param_groups
         order = [names[parameter] for group in groups for parameter in group["params"]]
-        state: dict[int, dict[str, Tensor]] = {}
+        state: dict[int, dict[str, torch.Tensor]] = {}
         for key, tensor in self._of("optimizer").items():
             kind, name = key.split(".", 1)
             state.setdefault(order.index(name), {})[kind] = tensor
         groups = net.optimizer_.state_dict()["param_groups"]
         net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
 
-    def restore_weights(self, task: nn.Module) -> None:
+    def restore_weights(self, task: torch.nn.Module) -> None:
         """Set the weights of a task, which the checkpoint belongs to."""
         # A tensor with several names was stored under the first one.
         weights = self._of("module")
@@ -289,12 +285,12 @@ class Checkpoint:
             weights[name] = weights[first]
         model_files.load_tensors(task, weights, self.source)
 
-    def _of(self, part: str) -> dict[str, Tensor]:
+    def _of(self, part: str) -> dict[str, torch.Tensor]:
         prefix = f"{part}."
         return {n.removeprefix(prefix): t for n, t in self.tensors.items() if n.startswith(prefix)}
 
 
-def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
+def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
         [
@@ -308,7 +304,7 @@ def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     return files.checksum_of(json.dumps([run, described]).encode())
 
 
-def _first_names(module: nn.Module) -> dict[str, str]:
+def _first_names(module: torch.nn.Module) -> dict[str, str]:
     """Map all names of each tensor to its first name.
 
     The tensors of a shared encoder have several names, as in ``Joint``.

@@ -1,7 +1,5 @@
 """The data of each step of a run, recorded or synthetic: they depend on the seed and its number."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -10,8 +8,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -23,7 +19,7 @@ ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
 @dataclass(eq=False, repr=False)
-class StepsOfRun(Dataset):
+class StepsOfRun(torch.utils.data.Dataset):
     """What the data of the steps of a run share, with and without recordings.
 
     Parameters
@@ -63,7 +59,7 @@ class StepsOfRun(Dataset):
         """Number of steps in a pass; the last one may contain the beginning of the next pass."""
         return -(-self.n_windows // self.batch_size)
 
-    def __getitem__(self, step: int) -> tuple[Tensor, int]:
+    def __getitem__(self, step: int) -> tuple[torch.Tensor, int]:
         """Return the signals of this process and the step's seed.
 
         The signals are float32, of shape (share, n_times) with the n_times of this step. The seed
@@ -74,7 +70,7 @@ class StepsOfRun(Dataset):
         return signals, int(seed)
 
     @abstractmethod
-    def _signals_of(self, step: int, n_times: int) -> Tensor:
+    def _signals_of(self, step: int, n_times: int) -> torch.Tensor:
         """Return the signals of this process in a step, float32 (share, n_times)."""
 
 
@@ -165,29 +161,28 @@ class Steps(StepsOfRun):
             f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
         )
 
-    def _signals_of(self, step: int, n_times: int) -> Tensor:
+    def _signals_of(self, step: int, n_times: int) -> torch.Tensor:
         # All processes draw the channels and starts of the whole batch, and read their own part.
         return self._crops(self.recordings_of(step), n_times, CROPS, step, read=self.own_examples)
 
-    def first_pass(self, n: int) -> Tensor:
+    def first_pass(self, n: int) -> torch.Tensor:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
 
         They have the longest length, and are other crops than those of the steps.
         """
         windows = np.resize(self._windows_of_pass(0), n)
-        return self._crops(self._recordings_of(windows), self.n_times, FIRST_PASS)
+        return self._crops(
+            np.searchsorted(self.window_ends, windows, side="right"), self.n_times, FIRST_PASS
+        )
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
-    ) -> Tensor:
+    ) -> torch.Tensor:
         """Draw a crop of a random channel of each recording, and read some of them."""
         rng = np.random.default_rng([self.seed, *purpose])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
-
-    def _recordings_of(self, windows: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.window_ends, windows, side="right")
 
     def recordings_of(self, step: int) -> np.ndarray:
         """Return the recordings of a step's examples, over all processes, shape (batch_size,)."""
@@ -200,7 +195,7 @@ class Steps(StepsOfRun):
         for number in np.unique(passes).tolist():
             in_pass = passes == number
             windows[in_pass] = self._windows_of_pass(number)[places[in_pass]]
-        return self._recordings_of(windows)
+        return np.searchsorted(self.window_ends, windows, side="right")
 
     def _windows_of_pass(self, number: int) -> np.ndarray:
         """Return the order of a pass. The latest order is cached, because many steps use it."""
@@ -315,23 +310,23 @@ class SyntheticSteps(StepsOfRun):
     def __str__(self) -> str:
         return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
 
-    def _signals_of(self, step: int, n_times: int) -> Tensor:
+    def _signals_of(self, step: int, n_times: int) -> torch.Tensor:
         # All processes draw the whole batch, so that their number does not matter.
         return self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
 
-    def first_pass(self, n: int) -> Tensor:
+    def first_pass(self, n: int) -> torch.Tensor:
         """Return n of the longest signals, other ones than those of the steps.
 
         They are the same for all processes.
         """
         return self._draw(n, self.n_times, FIRST_PASS)
 
-    def _draw(self, n: int, n_times: int, *purpose: int) -> Tensor:
+    def _draw(self, n: int, n_times: int, *purpose: int) -> torch.Tensor:
         rng = np.random.default_rng([self.seed, *purpose])
         return torch.from_numpy(self.store.draw(n, n_times, rng))
 
 
-class EpochLoader(DataLoader):
+class EpochLoader(torch.utils.data.DataLoader):
     """Loader of a range of steps; each iteration over it yields one epoch.
 
     Data workers load ahead across the end of an epoch.
@@ -355,7 +350,7 @@ class EpochLoader(DataLoader):
         options |= dict(generator=torch.Generator(), sampler=range(first, last))
         super().__init__(steps, batch_size=None, **options)
         self.steps_per_epoch = steps_per_epoch
-        self._batches: Iterator[tuple[Tensor, int]] | None = None
+        self._batches: Iterator[tuple[torch.Tensor, int]] | None = None
 
     def __len__(self) -> int:
         return self.steps_per_epoch

@@ -5,15 +5,13 @@ labelled window. ``samples.bin`` has the samples of all recordings. A stored rec
 of MNE, of which its labelled windows are cut.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import mne
 import numpy as np
@@ -21,9 +19,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 from numpy.lib.stride_tricks import sliding_window_view
 
-from braindecode_pars._common.channel_names import is_other_kind
-from braindecode_pars._common.files import checksum_of, parse_json, plain, replace_file
-from braindecode_pars._common.subjects import in_corpus
+from braindecode_pars._common import channel_names, files, subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.table import ReadCrops, SignalReader
 
@@ -89,7 +85,9 @@ class StoredRecording:
     def subject(self) -> Any:
         """Subject, with the corpus in front if the description has one; None if unknown."""
         subject = self.description.get("subject")
-        return None if subject is None else in_corpus(self.description.get("corpus"), subject)
+        return (
+            None if subject is None else subjects.in_corpus(self.description.get("corpus"), subject)
+        )
 
     @property
     def corpus(self) -> str | None:
@@ -111,7 +109,7 @@ class StoredRecording:
     @cached_property
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
-        return json.dumps(asdict(self), allow_nan=False, default=plain)
+        return json.dumps(asdict(self), allow_nan=False, default=files.plain)
 
 
 class SampleFile:
@@ -215,7 +213,7 @@ class Index:
     recordings: list[StoredRecording] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Path) -> Index:
+    def read(cls, folder: Path) -> Self:
         """Read the index of a store.
 
         Raises
@@ -230,7 +228,7 @@ class Index:
             raise FileNotFoundError(f"{folder} is not a SignalStore: it contains no {INDEX}.")
         content = file.read_bytes()
         try:
-            entries = parse_json(content)
+            entries = files.parse_json(content)
             # Format and version first: another format may have no checksum.
             name, version = entries.get("format"), entries.get("version")
             if (name, version) != (FORMAT, VERSION):
@@ -239,7 +237,7 @@ class Index:
                     f"{FORMAT!r} is read; create the store again"
                 )
             # The checksum covers everything before its own entry, which is the last.
-            if entries.get("checksum") != checksum_of(content.rpartition(_CHECKSUM)[0]):
+            if entries.get("checksum") != files.checksum_of(content.rpartition(_CHECKSUM)[0]):
                 raise ValueError("it was altered, since its checksum does not match")
         except ValueError as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
@@ -258,9 +256,13 @@ class Index:
         entries = {"format": FORMAT, "version": VERSION, **vars(self)}
         del entries["recordings"]
         lines = ",\n".join(recording.line for recording in self.recordings)
-        head = json.dumps(entries, indent=1, allow_nan=False, default=plain).removesuffix("\n}")
+        head = json.dumps(entries, indent=1, allow_nan=False, default=files.plain).removesuffix(
+            "\n}"
+        )
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
-        replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
+        files.replace_file(
+            folder / INDEX, body + _CHECKSUM + f'"{files.checksum_of(body)}"\n}}\n'.encode()
+        )
 
 
 WINDOWS = "windows.csv"
@@ -338,9 +340,9 @@ class LabelWriter:
         if not self.content:
             return {}
         content = bytes(self.content)
-        replace_file(self.table, content)
+        files.replace_file(self.table, content)
         described = dict(n_windows=self.n_windows, n_bytes=len(content), kind=self.kind)
-        return {**described, "checksum": checksum_of(content)}
+        return {**described, "checksum": files.checksum_of(content)}
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
@@ -360,7 +362,7 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
         raise FileNotFoundError(f"{table} is missing. Copy the store again.")
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
-    if checksum_of(content) != described["checksum"]:
+    if files.checksum_of(content) != described["checksum"]:
         raise ValueError(f"{table} was altered: its checksum does not match. Copy it again.")
     return content
 
@@ -495,7 +497,7 @@ def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
     Channels of type "eeg" with the name of another signal are not stored. A stored one had another
     type, such as "seeg", for which the name does not count.
     """
-    kinds = ["seeg" if is_other_kind(name) else "eeg" for name in ch_names]
+    kinds = ["seeg" if channel_names.is_other_kind(name) else "eeg" for name in ch_names]
     return mne.create_info(list(ch_names), sfreq, kinds)
 
 

@@ -1,9 +1,6 @@
 """Recordings to be stored: from a dataset, or files of a folder; and their preparation."""
 
-from __future__ import annotations
-
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +14,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars._common import channel_names, checks, subjects
-from braindecode_pars._common.files import checksum_of, plain
+from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import preparation, readers, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.signal_store.index import UNLABELED, label_rows
@@ -228,14 +224,6 @@ class Source:
         return (read.raw, label_rows(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
 
 
-def name_without_piece(name: str) -> str:
-    """Return the name of the recording of a stored piece between gaps, such as "night.edf#2".
-
-    Names of recordings end with the ending of a file, or with "recording-" and a number.
-    """
-    return re.sub(r"#\d+$", "", name)
-
-
 def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     """List recordings without reading them.
 
@@ -298,7 +286,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     for i, source in enumerate(sources):
         if source.labels is not None:
             columns = [source.labels[name].tolist() for name in names]
-            checksum = checksum_of(json.dumps(columns).encode())
+            checksum = files.checksum_of(json.dumps(columns).encode())
             sources[i] = replace(source, state={**source.state, "labels": checksum})
     return sources
 
@@ -331,7 +319,7 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
 
 
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): subjects.normalized(plain(value)) for key, value in description.items()}
+    return {str(key): subjects.normalized(files.plain(value)) for key, value in description.items()}
 
 
 def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
@@ -374,7 +362,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         problem, path = search.why_unreadable(file), file.relative_to(root)
         description, state = {}, {}
         if problem is None:
-            description = {"subject": subjects.normalized(plain(subject(path)))}
+            description = {"subject": subjects.normalized(files.plain(subject(path)))}
             state = _state_of(_parts_of(file))
         sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:

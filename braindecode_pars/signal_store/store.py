@@ -1,7 +1,5 @@
 """An open store: its recordings, and crops of their signals."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterable, Mapping
@@ -10,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,6 +18,7 @@ from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings import cutting, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
+from braindecode_pars.signal_store import sources, writing
 from braindecode_pars.signal_store.index import (
     DTYPES,
     SAMPLES,
@@ -31,8 +30,6 @@ from braindecode_pars.signal_store.index import (
     info_of,
     read_labels,
 )
-from braindecode_pars.signal_store.sources import StoredForm
-from braindecode_pars.signal_store.writing import check_not_truncated, create
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
@@ -134,7 +131,7 @@ class SignalStore:
         n_jobs: int = 1,
         on_error: str = "raise",
         verbose: int = 1,
-    ) -> SignalStore:
+    ) -> Self:
         """Create a store from the EEG channels of recordings.
 
         If a call was interrupted or killed, call again with the same arguments. The new call
@@ -234,12 +231,12 @@ class SignalStore:
             raise TypeError(f"channels is {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
-        preparation = StoredForm(sfreq, low, high, mains, channels, reference)
-        create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
+        preparation = sources.StoredForm(sfreq, low, high, mains, channels, reference)
+        writing.create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: str | Path, *, verbose: int = 1) -> SignalStore:
+    def open(cls, path: str | Path, *, verbose: int = 1) -> Self:
         """Open a finished store.
 
         If the modification time of ``samples.bin`` has changed, for example because the store was
@@ -273,7 +270,7 @@ class SignalStore:
                 "call or command resumes there."
             )
         samples = path / SAMPLES
-        check_not_truncated(path, index)
+        writing.check_not_truncated(path, index)
         check_labels(path, index.labels)
         dtype = index.settings["dtype"]
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
@@ -424,9 +421,7 @@ class SignalStore:
             raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
         return signals
 
-    def select(
-        self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
-    ) -> SignalStore:
+    def select(self, subjects: Iterable | None = None, *, exclude: Iterable | None = None) -> Self:
         """Return a view of the store with the recordings of some subjects; nothing is copied.
 
         Parameters
@@ -460,13 +455,13 @@ class SignalStore:
                 raise ValueError(f"{text}, so they may be of an excluded one.")
         return self._view(recordings)
 
-    def _view(self, recordings: list[StoredRecording]) -> SignalStore:
+    def _view(self, recordings: list[StoredRecording]) -> Self:
         if not recordings:
             why = "all subjects are excluded, or held out for validation and test"
             raise ValueError(f"No recording of {self.path} remains: {why}.")
-        return SignalStore(self.path, self._index, self._samples, tuple(recordings))
+        return type(self)(self.path, self._index, self._samples, tuple(recordings))
 
-    def without_held_out(self) -> SignalStore:
+    def without_held_out(self) -> Self:
         """Return a view to pretrain on, without held-out people.
 
         A store with labels has the validation and test subjects of its corpus. People with a

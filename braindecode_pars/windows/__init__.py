@@ -1,8 +1,8 @@
 """Windows of any source, with their labels and subjects, for scikit-learn and for pretraining.
 
 ``table`` is the value that stands for windows, and ``door`` makes it of any source. ``picking`` has
-the rules for channels. ``labels`` separates unlabelled windows, ``held_out`` splits off validation
-windows, and ``examples`` gives windows to torch.
+the rules for channels. ``labels`` separates unlabelled windows and splits off validation windows,
+and ``examples`` gives windows to torch.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

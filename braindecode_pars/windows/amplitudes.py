@@ -3,8 +3,6 @@
 A few windows at equal distances stand for the whole data.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Channels, preprocessing and names of labels are those in the records of braindecode and MNE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,8 +16,7 @@ from sklearn.utils import column_or_1d
 from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
-from braindecode_pars._common.checks import check_same_rate, is_same_rate, warn_user
-from braindecode_pars._common.subjects import in_corpus, normalized
+from braindecode_pars._common import checks, subjects
 from braindecode_pars.recordings.preprocessing import recorded
 from braindecode_pars.windows.table import (
     ItemReader,
@@ -85,14 +82,14 @@ def as_windows(
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
     if sfreq is not None:
         remedy = "leave sfreq out, or resample them"
-        check_same_rate(windows.sfreq, sfreq, "The recordings are", "sfreq= is", remedy)
+        checks.check_same_rate(windows.sfreq, sfreq, "The recordings are", "sfreq= is", remedy)
         windows = replace(windows, recordings=windows.recordings.assign(sfreq=float(sfreq)))
     if y is not None:
         labels = _column(y, len(windows), "y")
         windows = windows.with_labels(labels, _names_that_hold(windows, labels))
     if groups is not None:
-        subjects = _column(groups, len(windows), "groups").tolist()
-        windows = windows.with_subjects(as_column([*map(normalized, subjects)]))
+        people = _column(groups, len(windows), "groups").tolist()
+        windows = windows.with_subjects(as_column([*map(subjects.normalized, people)]))
     return windows
 
 
@@ -337,13 +334,15 @@ def _table(part: _Part) -> Windows:
         row["reader"] = readers.setdefault(row["reader"].key, row["reader"])
         row["channels"] = montages.setdefault(row["channels"].key, row["channels"])
         corpus = row["corpus"] if several_corpora and has_name else None
-        row["subject"] = in_corpus(corpus, normalized(row["subject"]))
+        row["subject"] = subjects.in_corpus(corpus, subjects.normalized(row["subject"]))
+        # Numbers of Python, which JSON takes, with their shorter ``repr``
+        row |= {name: value.item() for name, value in row.items() if isinstance(value, np.generic)}
     recordings = pd.DataFrame(
-        {name: objects([_plain(row[name]) for row in rows]) for name in [*_UNKNOWN, "reader"]}
+        {name: objects([row[name] for row in rows]) for name in [*_UNKNOWN, "reader"]}
     )
     recordings = recordings.astype({"sfreq": float, "base": np.int64})
     counts = recordings["sfreq"].value_counts()
-    if not all(is_same_rate(rate, counts.index[0]) for rate in counts.index):
+    if not all(checks.is_same_rate(rate, counts.index[0]) for rate in counts.index):
         found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
         raise ValueError(
             f"The recordings have different sampling rates: {found}; resample them before you cut "
@@ -353,11 +352,6 @@ def _table(part: _Part) -> Windows:
     if "label" in columns:
         columns["label"], label_dtype = label_column(columns["label"])
     return Windows(recordings, pd.DataFrame(columns), label_dtype, part.names)
-
-
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, which JSON takes, with its shorter ``repr``."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 # Labels and subjects as columns -----------------------------------------------------------------
@@ -407,7 +401,7 @@ def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str
     for part in parts:
         for name, label in (part or {}).items():
             if joined.setdefault(name, label) != label:
-                warn_user(
+                checks.warn_user(
                     f"{name!r} is label {joined[name]!r} in some recordings and {label!r} in "
                     "others, so classes have no names; cut all recordings with the same mapping."
                 )

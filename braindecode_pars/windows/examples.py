@@ -3,25 +3,18 @@
 Also the windows of a dataset as the X, y and groups of scikit-learn.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, default_collate
 
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
-from braindecode_pars.windows.door import as_windows, is_continuous
-from braindecode_pars.windows.labels import labels_of
-from braindecode_pars.windows.picking import pick_eeg
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows import door, labels, picking, table
 
 
-class Examples(Dataset):
+class Examples(torch.utils.data.Dataset):
     """Windows with their labels, ``(window, label)``; the label is 0 where there are none.
 
     Parameters
@@ -30,7 +23,7 @@ class Examples(Dataset):
         The windows.
     """
 
-    def __init__(self, windows: Windows):
+    def __init__(self, windows: table.Windows):
         self.windows = windows
         self.y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
 
@@ -54,22 +47,22 @@ class Batch(list):
         self.y = y
 
 
-def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
+def _collate(items: list[tuple[np.ndarray, Any]]) -> list[torch.Tensor]:
     """Return windows and labels as two tensors, as torch's ``default_collate`` does."""
     match items:
         case Batch(windows=np.ndarray() as windows, y=y) if y.dtype.kind in "iuf":
             return [torch.from_numpy(windows), torch.from_numpy(y)]
-    return default_collate(items)
+    return torch.utils.data.default_collate(items)
 
 
-class WindowLoader(DataLoader):
+class WindowLoader(torch.utils.data.DataLoader):
     """A DataLoader that does not copy batches that were read as one array."""
 
-    def __init__(self, dataset: Dataset, **arguments: Any):
+    def __init__(self, dataset: torch.utils.data.Dataset, **arguments: Any):
         super().__init__(dataset, **{"collate_fn": _collate, **arguments})
 
 
-class SingleChannelWindows(Dataset):
+class SingleChannelWindows(torch.utils.data.Dataset):
     """Dataset of single-channel crops, one from each window, for pretraining (section 2.5).
 
     Reading an item draws one channel and one crop of a window at random. An item is a tuple of the
@@ -120,15 +113,21 @@ class SingleChannelWindows(Dataset):
     #: Marks a dataset whose items are signals of one channel, not windows.
     is_single_channel = True
 
-    def __init__(self, dataset: Dataset | Sequence[Dataset], n_times: int | None = None):
+    def __init__(
+        self,
+        dataset: torch.utils.data.Dataset | Sequence[torch.utils.data.Dataset],
+        n_times: int | None = None,
+    ):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
         is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
         given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
         # Recordings of a store are cut into windows of the length of a crop.
-        given = [corpus if is_continuous(corpus) else as_windows(corpus) for corpus in given]
-        known = [corpus for corpus in given if isinstance(corpus, Windows)]
+        given = [
+            corpus if door.is_continuous(corpus) else door.as_windows(corpus) for corpus in given
+        ]
+        known = [corpus for corpus in given if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
-        corpora = [as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
+        corpora = [door.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
             check_same_rate(rate, rates[0], "A corpus is", "another one")
@@ -136,7 +135,7 @@ class SingleChannelWindows(Dataset):
         for corpus in corpora:
             corpus.check_not_empty()
             is_picked = all(montage.is_picked for montage in corpus.montages)
-            self.corpora.append(corpus if is_picked else pick_eeg(corpus))
+            self.corpora.append(corpus if is_picked else picking.pick_eeg(corpus))
         self.n_times = min(lengths)
         self.sfreq = rates[0] if rates else None
         self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]
@@ -144,11 +143,11 @@ class SingleChannelWindows(Dataset):
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
         return self.__getitems__([index])[0]
 
-    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, int]]:
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
         """Draw one signal for each index; crops of a store are read in one call."""
         signals: list[Any] = [None] * len(indices)
         unread: dict[int, list[tuple[int, ...]]] = {}
@@ -186,10 +185,12 @@ def _is_list_of_windows(items: Sequence[Any]) -> bool:
     if not items:
         return True
     first = items[0][0] if isinstance(items[0], tuple | list) and items[0] else items[0]
-    return isinstance(first, np.ndarray | Tensor) and first.ndim == 2
+    return isinstance(first, np.ndarray | torch.Tensor) and first.ndim == 2
 
 
-def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
+def as_sklearn(
+    windows_ds: torch.utils.data.Dataset,
+) -> tuple[table.Windows, np.ndarray, np.ndarray]:
     """Return a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
 
     Parameters
@@ -230,12 +231,13 @@ def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
     >>> X.shape, y.shape, sorted(set(groups.tolist()))
     ((24, 2, 3000), (24,), [1, 2])
     """
-    windows = as_windows(windows_ds)
-    y = labels_of(windows)
+    windows = door.as_windows(windows_ds)
+    y = labels.labels_of(windows)
     if windows.groups is None:
+        n_unknown = (~windows.has_subject).sum()
         raise ValueError(
-            f"The recordings of {(~windows.known).sum()} of {len(windows)} windows have no entry "
-            "'subject', which is needed to hold out subjects; add it with "
+            f"The recordings of {n_unknown} of {len(windows)} windows have no entry 'subject', "
+            "which is needed to hold out subjects; add it with "
             "windows_ds.set_description({'subject': [...]})."
         )
     return windows, y.copy(), windows.groups.copy()

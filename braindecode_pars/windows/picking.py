@@ -11,8 +11,6 @@ warning when they name different references. Channels without names, as in array
 given order.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence
 

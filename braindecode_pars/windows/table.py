@@ -4,22 +4,18 @@ A subset is a selection of rows, and labels, subjects or splits are columns. Onl
 memory: a reader gives the samples of a window when they are asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, Self, TypeAlias, overload
 
 import mne
 import numpy as np
 import pandas as pd
 import torch
 
-from braindecode_pars._common.channel_names import with_types
-from braindecode_pars._common.checks import listed
-from braindecode_pars._common.subjects import in_corpus
+from braindecode_pars._common import channel_names, checks, subjects
 
 #: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
@@ -47,7 +43,17 @@ class ItemReader:
     def read(
         self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
     ) -> list[np.ndarray]:
-        return [_samples_of(self.source[item]) for item in items.tolist()]  # and all their rows
+        windows = []
+        for item in map(self.source.__getitem__, items.tolist()):
+            # The samples alone: without the label, out of a one-window Epochs
+            if isinstance(item, tuple) or (
+                isinstance(item, list) and item and np.ndim(item[0]) == 2
+            ):
+                item = item[0]
+            if isinstance(item, mne.BaseEpochs):
+                item = item.get_data(copy=False)[0]
+            windows.append(plain_array(item))
+        return windows  # with all their rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +115,9 @@ class Montage:
     is_picked: bool = False
 
     @classmethod
-    def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Montage:
+    def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Self:
         """Return the montage that reads all of these channels."""
-        return cls(with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
+        return cls(channel_names.with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
 
     @cached_property
     def names(self) -> list[str]:
@@ -130,7 +136,7 @@ class Montage:
         rows = None if self.rows is None else tuple(self.rows)
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
-    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Montage:
+    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Self:
         """Return the montage with the channels at these positions, in this order.
 
         ``chs_info`` describes the picked channels; None keeps their own descriptions.
@@ -207,7 +213,7 @@ class Windows(Sequence):
     @overload
     def __getitem__(self, key: int) -> np.ndarray: ...
     @overload
-    def __getitem__(self, key: slice | np.ndarray | Sequence | tuple) -> Windows: ...
+    def __getitem__(self, key: slice | np.ndarray | Sequence | tuple) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):  # scikit-learn's X[indices, ...]
             key = key[0]
@@ -219,7 +225,7 @@ class Windows(Sequence):
         """Return all windows in memory, shape (n_windows, n_chans, n_times)."""
         return np.array([*self], dtype=dtype)
 
-    def take(self, positions: Any) -> Windows:
+    def take(self, positions: Any) -> Self:
         """Return the windows at the given positions, in the given order."""
         return replace(self, table=self.table.iloc[np.asarray(positions)])
 
@@ -278,22 +284,22 @@ class Windows(Sequence):
         return self._spread_to_windows(self.recordings["split"].tolist())
 
     @cached_property
-    def known(self) -> np.ndarray:
+    def has_subject(self) -> np.ndarray:
         """Whether the subject of each window is known, shape (n_windows,)."""
         return is_name(self.recordings["subject"].to_numpy())[self._recording]
 
     @property
     def groups(self) -> np.ndarray | None:
         """Subjects, if every window has one: a window without may be of any subject."""
-        return self.subjects if self.known.all() else None
+        return self.subjects if self.has_subject.all() else None
 
     @property
     def people(self) -> np.ndarray | None:
         """Subjects with their corpus in front where it is known, if every window has a subject."""
         if self.groups is None:
             return None
-        corpora, subjects = (self.recordings[name].tolist() for name in ("corpus", "subject"))
-        return self._spread_to_windows([*map(in_corpus, corpora, subjects)])
+        names = (self.recordings[name].tolist() for name in ("corpus", "subject"))
+        return self._spread_to_windows([*map(subjects.in_corpus, *names)])
 
     @property
     def sfreq(self) -> float | None:
@@ -301,13 +307,13 @@ class Windows(Sequence):
         known = self.recordings["sfreq"].dropna()
         return None if known.empty else float(known.iloc[0])
 
-    def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Windows:
+    def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Self:
         """Return the windows with other labels, and with the label of each name."""
         column, dtype = label_column(y)
         table = self.table.assign(label=column)
         return replace(self, table=table, label_dtype=dtype, label_names=names)
 
-    def with_subjects(self, subjects: np.ndarray) -> Windows:
+    def with_subjects(self, subjects: np.ndarray) -> Self:
         """Return the windows with other subjects; a recording of several has a row for each."""
         numbers, first = divided([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
@@ -348,7 +354,7 @@ class Windows(Sequence):
         """Return the channels of window ``i``."""
         return self.montages[self.montage_numbers[i]]
 
-    def with_montages(self, montages: Sequence[Montage]) -> Windows:
+    def with_montages(self, montages: Sequence[Montage]) -> Self:
         """Return the windows with other channels: one montage for each of ``montages``."""
         new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
         column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
@@ -468,7 +474,7 @@ class Windows(Sequence):
         _check_shape(i, other, first)
         return first
 
-    def read_by(self, source: Any) -> Windows:
+    def read_by(self, source: Any) -> Self:
         """Return the windows with other samples: ``source[i]`` is window ``i``, as picked."""
         picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
         readers = objects([ItemReader(source)] * len(self.recordings))
@@ -480,15 +486,6 @@ class Windows(Sequence):
         """Raise a ValueError when there is no window."""
         if len(self) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
-
-
-def _samples_of(item: Any) -> np.ndarray:
-    """Return the samples alone: without the label, out of a one-window Epochs."""
-    if isinstance(item, tuple) or (isinstance(item, list) and item and np.ndim(item[0]) == 2):
-        item = item[0]
-    if isinstance(item, mne.BaseEpochs):
-        item = item.get_data(copy=False)[0]
-    return plain_array(item)
 
 
 def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
@@ -512,7 +509,8 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
         known = montage.names if len(montage.names) == len(window) else range(len(window))
         bad = [str(known[c]) for c in np.flatnonzero(~finite)]
         raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel {listed(bad, 5)}; repair it."
+            f"Window {i} contains NaN or infinite samples in channel {checks.listed(bad, 5)}; "
+            "repair it."
         )
     return window
 

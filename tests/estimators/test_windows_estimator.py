@@ -19,7 +19,7 @@ from braindecode_pars.estimators.windows_estimator import (
     WindowsEstimator,
     fresh_fit,
     remember_windows,
-    training,
+    seeded_fit,
 )
 
 
@@ -58,7 +58,7 @@ def test_a_given_encoder_is_not_cloned():
 def test_stages_have_seeds_of_their_own():
     draws = []
     for _ in range(2):
-        with training(PARSEmbedder(random_state=0, device="cpu")) as seeds:
+        with seeded_fit(PARSEmbedder(random_state=0, device="cpu")) as seeds:
             draws.append((*seeds, torch.rand(()).item()))
     assert draws[0] == draws[1]
     assert len(set(seeds)) == 3

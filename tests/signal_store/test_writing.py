@@ -27,8 +27,8 @@ from support.interrupts import draw_with_an_own_lock
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
 from braindecode_pars.signal_store.index import Index
-from braindecode_pars.signal_store.samples import _read
 from braindecode_pars.signal_store.sources import Source, StoredForm, find_sources
+from braindecode_pars.signal_store.writing import _read
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.windows.door import as_windows, windows_of
-from braindecode_pars.windows.held_out import (
+from braindecode_pars.windows.labels import (
     are_validation,
     drop_held_out,
     hold_out,
@@ -125,7 +125,7 @@ def test_windows_that_are_held_out_are_dropped_from_the_same_source():
 def test_an_empty_name_is_no_subject():
     windows = as_windows(np.zeros((4, 1, 9)), [0, 1, 0, 1])
     windows = windows.with_subjects(np.array(["a", "n/a", "b", " "], dtype=object))
-    assert windows.known.tolist() == [True, False, True, False]
+    assert windows.has_subject.tolist() == [True, False, True, False]
     assert windows.groups is None
 
 
