@@ -41,7 +41,7 @@ class FlatData:
 
 
 TINY = dict(sfreq=1.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, pretrain_epochs=1)
-SHORT = dict(finetune_epochs=5, finetune_lr=1e-2, channel_drop_prob=0.0, validation=0.0)
+SHORT = dict(finetune_epochs=1, finetune_lr=1e-2, channel_drop_prob=0.0, validation=0.0)
 
 
 class FlatClassifier(FlatData, PARSClassifier):
@@ -103,7 +103,8 @@ class FlatVote(FlatData, FewLabelsClassifier):
 
     def __init__(self, *, unlabeled_label=None, verbose=0):
         encoder = PatchEncoder(64, 16, num_layers=1, num_heads=2, mlp_dim=16)
-        super().__init__(encoder, sfreq=64.0, unlabeled_label=unlabeled_label, verbose=verbose)
+        given = dict(unlabeled_label=unlabeled_label, verbose=verbose)
+        super().__init__(encoder, C=1.0, sfreq=64.0, **given)
 
     def fit(self, X, y=None):
         return super().fit(X, y)

@@ -387,7 +387,8 @@ def test_few_signals_are_drawn_several_times_and_validation_never():
     assert len(net.draw_signals(x, None, 25).unique(dim=0)) == 8
 
 
-def test_the_rate_comes_from_windows_store_model_or_argument(nights, tiny, tmp_path):
+def test_the_rate_comes_from_windows_store_model_or_argument(nights, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 50)
     encoder = PatchEncoder(100, **tiny)
     for task in ("features", Joint):
         more = {"task_params": {"tasks": {"features": 1.0}}} if task is Joint else {}
@@ -483,7 +484,8 @@ def test_crops_of_the_first_pass_are_the_same_in_every_process(tmp_path):
 # Estimators and callbacks.
 
 
-def test_in_the_estimators(nights, tiny, tmp_path):
+def test_in_the_estimators(nights, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 50)
     settings = dict(pretrain_epochs=1, random_state=0, verbose=0)
     clf = PARSClassifier("features", **tiny, **settings, finetune_epochs=1).fit(nights)
     assert (clf.encoder_card_.task, clf.encoder_card_.sfreq) == ("features", 100)
