@@ -44,9 +44,12 @@ class TestSignalFeatures(PretextContract):
     task = SignalFeatures
     held_out_steps = 50
     noise_arguments: ClassVar = dict(features={"unrelated": unrelated})
+    #: Signals for mean and standard deviation; more where the loss is compared with chance.
+    n_prepared = 100
 
     def make(self, n_times=1000, patch_size=100, **arguments):
         task = super().make(n_times, patch_size, sfreq=100, **arguments)
+        task.N_PREPARED = self.n_prepared
         task.prepare(lambda n: torch.randn(n, n_times))
         return task
 
@@ -56,6 +59,10 @@ class TestSignalFeatures(PretextContract):
 
     def ignore_signal(self, task):
         task.predict = lambda patches: torch.zeros(len(patches), 31)
+
+    def test_chance_loss_is_that_of_the_best_constant_guess(self):
+        self.n_prepared = 2000
+        super().test_chance_loss_is_that_of_the_best_constant_guess()
 
 
 # The features, one signal at a time, with NumPy and SciPy.
