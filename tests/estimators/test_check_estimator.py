@@ -150,10 +150,20 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks(
+CHECKS = parametrize_with_checks(
     [FlatClassifier(), FlatRegressor(), FlatEmbedder(), FlatVote(), FlatProbe()],
     expected_failed_checks=lambda one: {} if isinstance(one, (FlatVote, FlatProbe)) else EXPECTED,
-)
+).mark
+
+
+def marked(case):
+    """Mark what repeats a training on a memory map; check_readonly_memmap_input fits on one."""
+    values, marks = getattr(case, "values", case), getattr(case, "marks", ())
+    repeats = "_train(readonly_memmap" in CHECKS.kwargs["ids"](values[1])
+    return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if repeats else [])])
+
+
+@pytest.mark.parametrize(CHECKS.args[0], map(marked, CHECKS.args[1]), **CHECKS.kwargs)
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
