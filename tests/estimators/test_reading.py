@@ -77,6 +77,14 @@ def test_listed_channels_are_also_those_of_further_windows():
     np.testing.assert_array_equal(others[0], ARRAY[0])
 
 
+def test_another_sampling_rate_is_refused():
+    windows = as_windows(ARRAY, sfreq=100.0)
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
+        read_to_predict(fitted(200.0), windows)
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
+        read_further(fitted(200.0), windows)
+
+
 def test_batches_are_tensors_in_order():
     read = list(batches(as_windows(ARRAY), 50, torch.device("cpu"), batch_size=4))
     assert [len(batch) for batch in read] == [4, 2]
