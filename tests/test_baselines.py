@@ -170,7 +170,9 @@ def drifting():
 def test_every_method_is_compared_by_name(drifting, tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
     folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path / "run")
-    methods = make_methods(METHODS, encoder=folder, pretrain_epochs=1, finetune_epochs=1)
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+    given = dict(encoder=folder, pretrain_epochs=1, finetune_epochs=1, **sizes)
+    methods = make_methods(METHODS, **given)
     half = [(np.arange(80), np.arange(80, 160))]
     scores = compare(methods, drifting, cv=half, metrics=["balanced_accuracy"], verbose=0)
     assert list(scores["method"].unique()) == list(methods)

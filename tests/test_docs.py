@@ -18,7 +18,8 @@ import pytest
 from scipy import stats
 from support.page_commands import commands_of, parse
 
-from braindecode_pars import __version__
+from braindecode_pars import __version__, pretraining
+from braindecode_pars.estimators import fine_tuning
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "guide"
@@ -337,7 +338,10 @@ def test_a_guide_page_says_what_else_to_install(page):
     "ignore:.*reference as recorded, but average in pretraining",
 )
 def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
-    """As it stands, in an empty folder."""
+    """In an empty folder; a training without a given number of epochs has two."""
+    for settings in (pretraining, fine_tuning):
+        monkeypatch.setattr(settings, "EPOCHS", 2)
+        monkeypatch.setattr(settings, "STEPS", 1)
     for variable in ("MNE_DATA", "_MNE_FAKE_HOME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / "mne"))
     (tmp_path / "page").mkdir()

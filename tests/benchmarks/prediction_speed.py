@@ -91,7 +91,7 @@ def inference(batch_size: int = 4) -> Iterator[Row]:
     }
     models |= {name: getattr(braindecode.models, name) for name in BRAINDECODE_MODELS}
     runs = [_prediction(model, x) for model in models.values()]
-    for name, seconds in zip(models, fastest(*runs, rounds=3), strict=True):
+    for name, seconds in zip(models, fastest(*runs, rounds=2), strict=True):
         yield Row(f"inference, {name}, 19 channels x 30 s", batch_size / seconds, "windows/s")
 
 
@@ -152,7 +152,7 @@ def predict_raw(hours: float = 8.0, rounds: int = 2) -> Iterator[Row]:
         passes()
 
     # More rounds for the short ones, of which a busy moment would decide the ratio.
-    predicting, bare = fastest(lambda: clf.predict_raw(ready), passes, rounds=6 * rounds)
+    predicting, bare = fastest(lambda: clf.predict_raw(ready), passes, rounds=4 * rounds)
     prepared, bare_prepared = fastest(
         lambda: clf.predict_raw(other), passes_after_mne, rounds=rounds
     )

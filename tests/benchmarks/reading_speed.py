@@ -25,7 +25,7 @@ def reading() -> Iterator[Row]:
     """Compare a SignalStore with lazily read braindecode windows, and with copies in memory."""
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
         # The same recordings as lazy windows and as stores.
-        recordings = fif_recordings(Path(folder), n_recordings=16)
+        recordings = fif_recordings(Path(folder), n_recordings=8)
         lazy = create_fixed_length_windows(
             recordings,
             window_size_samples=N_TIMES,
@@ -93,7 +93,7 @@ def labels() -> Iterator[Row]:
     its samples have to be scaled.
     """
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
-        recordings = fif_recordings(Path(folder), n_recordings=16)
+        recordings = fif_recordings(Path(folder), n_recordings=8)
         lazy = BaseConcatDataset(
             [fixed_windows(one.raw, target=i % 2) for i, one in enumerate(recordings.datasets)]
         )
@@ -102,7 +102,7 @@ def labels() -> Iterator[Row]:
             for dtype in ("float32", "int16")
         }
         runs = [_epoch(store.labelled_windows()) for store in stored.values()]
-        times = fastest(_epoch(lazy), *runs, rounds=5)
+        times = fastest(_epoch(lazy), *runs, rounds=3)
         lazy_seconds, *of_stores = (seconds / len(lazy) for seconds in times)
 
     yield Row("labelled windows, of FIF", 1 / lazy_seconds, "windows/s")

@@ -312,9 +312,9 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
 
 def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     arguments = [
-        *("evaluate", "leave-one-subject-out", *SMALL, "--set", "finetune_epochs=1"),
+        *("evaluate", "label-efficiency", *SMALL, "--set", "finetune_epochs=1", "--n", "2"),
         *("--set", "embed_dim=24", "--method", "scratch", "--encoder", str(encoders / "pars")),
-        *("--out", str(tmp_path)),
+        *("--test-subject", "3", "--seeds", "1", "--out", str(tmp_path)),
     ]
     refused = runner.invoke(app, arguments)
     assert refused.exit_code == 1

@@ -16,7 +16,7 @@ from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 @pytest.fixture(scope="module")
 def long_nights():
-    return simulated.sleep(n_subjects=6, hours=2, n_chans=2, sfreq=100, random_state=11)
+    return simulated.sleep(n_subjects=6, hours=1, n_chans=2, sfreq=100, random_state=11)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_shapes_units_and_subjects(long_nights):
     window, target, _ = long_nights[0]
     assert window.shape == (2, 3000)
     assert target in range(5)
-    assert len(long_nights) == 6 * 240
+    assert len(long_nights) == 6 * 120
     assert long_nights.description["subject"].tolist() == list(range(1, 7))
     amplitude = np.median([long_nights[i][0].std() for i in range(0, len(long_nights), 50)])
     assert 5e-6 < amplitude < 60e-6  # volts
@@ -97,7 +97,7 @@ def test_windows_have_slow_trends(long_nights):
 
 
 def test_subjects_differ(long_nights):
-    gains = [np.median([ds[i][0].std() for i in range(0, 240, 20)]) for ds in long_nights.datasets]
+    gains = [np.median([ds[i][0].std() for i in range(0, 120, 10)]) for ds in long_nights.datasets]
     assert max(gains) > 1.5 * min(gains)
 
 

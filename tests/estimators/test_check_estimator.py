@@ -41,7 +41,7 @@ class FlatData:
 
 
 TINY = dict(sfreq=1.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, pretrain_epochs=1)
-SHORT = dict(finetune_epochs=5, finetune_lr=1e-2, channel_drop_prob=0.0, validation=0.0)
+SHORT = dict(finetune_epochs=1, finetune_lr=1e-2, channel_drop_prob=0.0, validation=0.0)
 
 
 class FlatClassifier(FlatData, PARSClassifier):
@@ -103,7 +103,8 @@ class FlatVote(FlatData, FewLabelsClassifier):
 
     def __init__(self, *, unlabeled_label=None, verbose=0):
         encoder = PatchEncoder(64, 16, num_layers=1, num_heads=2, mlp_dim=16)
-        super().__init__(encoder, sfreq=64.0, unlabeled_label=unlabeled_label, verbose=verbose)
+        given = dict(unlabeled_label=unlabeled_label, verbose=verbose)
+        super().__init__(encoder, C=1.0, sfreq=64.0, **given)
 
     def fit(self, X, y=None):
         return super().fit(X, y)
@@ -149,10 +150,20 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks(
+CHECKS = parametrize_with_checks(
     [FlatClassifier(), FlatRegressor(), FlatEmbedder(), FlatVote(), FlatProbe()],
     expected_failed_checks=lambda one: {} if isinstance(one, (FlatVote, FlatProbe)) else EXPECTED,
-)
+).mark
+
+
+def marked(case):
+    """Mark what repeats a training on a memory map; check_readonly_memmap_input fits on one."""
+    values, marks = getattr(case, "values", case), getattr(case, "marks", ())
+    repeats = "_train(readonly_memmap" in CHECKS.kwargs["ids"](values[1])
+    return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if repeats else [])])
+
+
+@pytest.mark.parametrize(CHECKS.args[0], map(marked, CHECKS.args[1]), **CHECKS.kwargs)
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

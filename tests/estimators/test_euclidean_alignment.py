@@ -76,18 +76,13 @@ def test_directions_without_variance_stay_empty(array):
     assert not read(EuclideanAlignment().fit_transform(0 * array, groups=MIXED)).any()
 
 
-def test_a_network_in_cross_validation(nights):
-    X, y, groups = as_sklearn(nights)
-    y = y == 0
+def test_a_network_in_cross_validation():
+    X, y, groups = as_sklearn(concatenated(1, 2, 3))
     network = NetworkClassifier("ShallowFBCSPNet", finetune_epochs=1, random_state=0, verbose=0)
-    test = groups == 4
-    scores = cross_val_score(
-        make_pipeline(EuclideanAlignment(), network),
-        X,
-        y,
-        cv=[(np.where(~test)[0], np.where(test)[0])],
-    )
-    fitted = network.fit(EuclideanAlignment().fit_transform(X[~test]), y[~test])
+    train, test = np.flatnonzero(groups != 3), np.flatnonzero(groups == 3)
+    pipeline = make_pipeline(EuclideanAlignment(), network)
+    scores = cross_val_score(pipeline, X, y, cv=[(train, test)])
+    fitted = network.fit(EuclideanAlignment().fit_transform(X[train]), y[train])
     assert scores[0] == fitted.score(EuclideanAlignment().fit_transform(X[test]), y[test])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from braindecode.augmentation import GaussianNoise, Mixup
+from braindecode.augmentation import GaussianNoise
 from skorch.callbacks import Checkpoint, EarlyStopping, EpochTimer, LRScheduler
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder
@@ -59,16 +59,3 @@ def test_a_callback_on_the_validation_loss_needs_validation(kind):
             check_estimator(kind(callbacks=[callback]))
         check_estimator(kind(callbacks=[callback], validation=0.2))
     check_estimator(kind(callbacks=[EarlyStopping(monitor="train_loss")]))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (dict(augmentation=[Mixup(0.5)]), "augmentation .* Mixup"),
-        (dict(augmentation=[3]), "augmentation .* 3"),
-        (dict(callbacks=[print]), "callbacks .* builtin_function_or_method"),
-    ],
-)
-def test_lists_are_looked_into(parameters, message):
-    with pytest.raises(TypeError, match=message):
-        check_estimator(PARSClassifier(**parameters))

@@ -8,6 +8,12 @@ from support.small_estimators import FAST, classifier, embedder, same_weights
 
 from braindecode_pars.pretext import PRETEXT_TASKS
 
+
+@pytest.fixture(autouse=True)
+def few_signals_of_the_first_pass(monkeypatch):
+    monkeypatch.setattr(PRETEXT_TASKS["features"], "N_PREPARED", 50)
+
+
 SIZES = {name: FAST[name] for name in ("embed_dim", "num_layers", "num_heads", "mlp_dim")}
 
 

@@ -50,11 +50,6 @@ def test_labels_become_indices_of_the_sorted_classes():
     assert windows.sfreq == 100.0
 
 
-def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="W"):
-        read_labelled(NetworkClassifier(), ARRAY, ["W"] * 6, None)
-
-
 def test_channels_that_are_not_eeg_are_not_read():
     info = mne.create_info(["C3", "STI 014"], 100.0, ["eeg", "stim"])
     epochs = mne.EpochsArray(ARRAY, info, verbose="error")

@@ -48,8 +48,8 @@ SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
 QUICK = {"pretrain_epochs": 1, "embed_dim": 8, "num_heads": 2, "mlp_dim": 8, "num_layers": 1}
 
 
-def simulated(gain=1.5, by_subject=False, n_subjects=N_SUBJECTS, seed=0):
-    """Windows of noise whose first class has a rhythm of 10 Hz."""
+def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0):
+    """Windows of noise whose first class has a rhythm of 10 Hz, not so clear that it is doubted."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(n_subjects), N_WINDOWS)
     y = groups % 2 if by_subject else np.tile([0, 1], len(groups) // 2)
@@ -349,7 +349,7 @@ def test_a_score_below_chance_is_no_answer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by_subject", [False, True])
-def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subject):
+def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, untimed, by_subject):
     """With range(100), 96 and 95 of 100 did. Of 20, fewer than 17 would in one of 60 runs."""
 
     def few(encoders, windows, **given):
@@ -357,7 +357,6 @@ def test_labels_of_noise_end_in_no_difference_from_chance(monkeypatch, by_subjec
         return [m for m in methods if m.name in ("band power", "untrained as noise", "noise")]
 
     monkeypatch.setattr(study_plan, "study_methods", few)
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
     n_subjects = 16 if by_subject else 10
     answers = [
         study(
@@ -400,7 +399,9 @@ def test_the_encoder_of_a_fold_has_not_seen_the_people_it_is_tested_on(finished)
         assert not set(seen) & set(corpus.subjects_of(test))
 
 
-def test_an_interrupted_study_goes_on_and_ends_the_same(quick, finished, tmp_path, monkeypatch):
+def test_an_interrupted_study_goes_on_and_ends_the_same(
+    quick, finished, untimed, tmp_path, monkeypatch
+):
     windows, (whole, _) = simulated(), finished
     run, calls = folds._run, []
 
@@ -434,9 +435,9 @@ class Fails(Slow):
         return super().fit(X, y)
 
 
-def test_a_method_that_fails_is_named_and_the_others_go_on(quick, tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
-    found = study(simulated(), {"bad": Fails()}, out=tmp_path, **quick)
+def test_a_method_that_fails_is_named_and_the_others_go_on(quick, untimed, tmp_path):
+    given = {**quick, "n_train_subjects": [4]}
+    found = study(simulated(), {"bad": Fails()}, out=tmp_path, **given)
     assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED, PARS}
     reason = "failed (ValueError: channel A1 is missing)"
     assert found.plan.set_index("method")["left_out"]["bad"] == reason
@@ -445,19 +446,19 @@ def test_a_method_that_fails_is_named_and_the_others_go_on(quick, tmp_path, monk
     assert page.count(reason) == 2  # in the table of scores and among what was left out
 
 
-def test_a_pretraining_that_fails_takes_its_methods_along(quick, monkeypatch):
+def test_a_pretraining_that_fails_takes_its_methods_along(quick, untimed, monkeypatch):
     def broken(task, n_windows):
         return PARSEmbedder(task, pretrain_lr=-1.0)
 
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
     monkeypatch.setattr(study_plan, "own_encoder", broken)
-    found = study(simulated(), **quick)
+    found = study(simulated(), **{**quick, "n_train_subjects": [2]})
     assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED}
     assert f"without a score: {PARS}" in found.answer
 
 
-def test_a_study_in_which_every_method_fails_ends_in_a_report(quick, tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
+def test_a_study_in_which_every_method_fails_ends_in_a_report(
+    quick, untimed, tmp_path, monkeypatch
+):
     monkeypatch.setattr(
         study_plan, "study_methods", lambda *_, **__: [Method("x", Fails(), "simple")]
     )
@@ -500,7 +501,7 @@ def test_people_are_decided_by_the_mean_of_their_windows(quick, untimed):
 
 
 def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick, untimed):
-    found = study(simulated(gain=5), **quick)
+    found = study(simulated(gain=5), **{**quick, "n_train_subjects": [4]})
     assert found.levels["mean"].max() > 0.95
     rows = found.controls[found.controls["against"] == "chance level"]
     rows = rows[rows["method"] == "band power"]
@@ -516,7 +517,8 @@ def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, m
         return 0.0, 0.0, 0.0
 
     monkeypatch.setattr(study_plan, "_seconds_of", refuses)
-    found = study(simulated(), out=tmp_path / "study", **quick)
+    given = {**quick, "n_train_subjects": [2]}
+    found = study(simulated(), out=tmp_path / "study", **given)
     assert found.answer.startswith("No pretrained encoder took part.")
     assert found.plan["left_out"].tolist() == ["", "", "its windows are too short"]
     assert found.tests.empty
@@ -544,7 +546,7 @@ def test_a_centred_method_is_compared_with_centred_ones_only():
     ]
 
 
-def test_where_each_subject_has_one_class_every_class_counts_the_same(quick):
+def test_where_each_subject_has_one_class_every_class_counts_the_same(quick, untimed):
     """Twice as many subjects of one class do not make its score count twice."""
     windows = simulated(by_subject=True, n_subjects=12)
     labels = (windows.groups % 3 > 0).astype(int)  # 4 and 8 subjects
@@ -576,7 +578,7 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
-def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(quick, tmp_path, write):
+def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(quick, untimed, tmp_path, write):
     """Half of the files with more inputs, two references in the names, one odd recording."""
     loading = write(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
@@ -589,7 +591,7 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(quick, tmp_pat
         assert "PARS" in found.report(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick):
+def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick, untimed):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(8), N_WINDOWS)
     windows = as_windows(
@@ -599,7 +601,7 @@ def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick):
     assert any("128 Hz" in each and "100 Hz" in each for each in planned.about["left_out"])
 
 
-def test_an_encoder_that_knows_the_people_is_left_out(quick, monkeypatch):
+def test_an_encoder_that_knows_the_people_is_left_out(quick, untimed, monkeypatch):
     """Subject 1 of an unknown corpus is not the one of the encoder's corpus."""
     windows = simulated()
     given = {**quick, "encoders": {"small": "small"}}
@@ -636,7 +638,7 @@ def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
         plan(simulated(), **quick)
 
 
-def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, finished, tmp_path):
+def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, finished, untimed, tmp_path):
     """The folder of an earlier plan has more of them, and keeps their scores."""
     shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
     found = study(simulated(), out=tmp_path, **{**quick, "draws": 3})

@@ -44,9 +44,12 @@ class TestSignalFeatures(PretextContract):
     task = SignalFeatures
     held_out_steps = 50
     noise_arguments: ClassVar = dict(features={"unrelated": unrelated})
+    #: Signals for mean and standard deviation; more where the loss is compared with chance.
+    n_prepared = 100
 
     def make(self, n_times=1000, patch_size=100, **arguments):
         task = super().make(n_times, patch_size, sfreq=100, **arguments)
+        task.N_PREPARED = self.n_prepared
         task.prepare(lambda n: torch.randn(n, n_times))
         return task
 
@@ -56,6 +59,10 @@ class TestSignalFeatures(PretextContract):
 
     def ignore_signal(self, task):
         task.predict = lambda patches: torch.zeros(len(patches), 31)
+
+    def test_chance_loss_is_that_of_the_best_constant_guess(self):
+        self.n_prepared = 2000
+        super().test_chance_loss_is_that_of_the_best_constant_guess()
 
 
 # The features, one signal at a time, with NumPy and SciPy.
@@ -387,7 +394,8 @@ def test_few_signals_are_drawn_several_times_and_validation_never():
     assert len(net.draw_signals(x, None, 25).unique(dim=0)) == 8
 
 
-def test_the_rate_comes_from_windows_store_model_or_argument(nights, tiny, tmp_path):
+def test_the_rate_comes_from_windows_store_model_or_argument(nights, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 50)
     encoder = PatchEncoder(100, **tiny)
     for task in ("features", Joint):
         more = {"task_params": {"tasks": {"features": 1.0}}} if task is Joint else {}
@@ -483,7 +491,8 @@ def test_crops_of_the_first_pass_are_the_same_in_every_process(tmp_path):
 # Estimators and callbacks.
 
 
-def test_in_the_estimators(nights, tiny, tmp_path):
+def test_in_the_estimators(nights, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 50)
     settings = dict(pretrain_epochs=1, random_state=0, verbose=0)
     clf = PARSClassifier("features", **tiny, **settings, finetune_epochs=1).fit(nights)
     assert (clf.encoder_card_.task, clf.encoder_card_.sfreq) == ("features", 100)

@@ -168,11 +168,6 @@ def test_torch_export_of_the_decoder():
     torch.testing.assert_close(exported(y[:, :3], y), decoder(y[:, :3], y))
 
 
-def test_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="fast"):
-        CrossAttentionDecoder(16, 2, method="fast")
-
-
 @torch.no_grad()
 def test_mlp_decoder_equals_an_mlp_on_every_pair():
     decoder = PairwiseMLPDecoder(8, hidden_dim=12)

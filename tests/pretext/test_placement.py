@@ -36,23 +36,6 @@ def test_only_overlapping_patches_are_less_than_a_patch_apart():
         assert starts.sort(dim=1).values.diff(dim=1).min() == shortest
 
 
-def test_patches_that_do_not_fit():
-    with pytest.raises(ValueError, match="at most 8"):
-        PARS(1000, 100, n_patches=10, overlap=False, min_gap=20, **SIZES)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(min_gap=5), "overlap"),
-        (dict(min_gap=20, sampling="grid"), "8 patches"),
-    ],
-)
-def test_contradictions_are_explained(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        PARS(1000, 100, n_patches=10, **arguments, **SIZES)
-
-
 def test_draws_follow_the_generator():
     for sampling in ("random", "grid"):
         task = PARS(1000, 100, n_patches=10, sampling=sampling, **SIZES)

@@ -68,7 +68,7 @@ def test_a_folder_of_files_is_stored(written, tmp_path):
 
 
 def test_parallel_reading_stores_the_same_samples(tree, recordings, tmp_path):
-    """In threads, which start quickly; the tests of the corpora use processes."""
+    """In threads, which start quickly; the test of a real kill uses processes."""
     for name, given in (("files", tree), ("dataset", recordings)):
         one = SignalStore.create(tmp_path / name / "one", given, verbose=0)
         with joblib.parallel_config("threading"):

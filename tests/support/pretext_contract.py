@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from typing import ClassVar
 
@@ -32,6 +33,14 @@ def event_locked(signals: torch.Tensor) -> torch.Tensor:
     return signals + 2 * signals.std(dim=1, keepdim=True) * response
 
 
+@functools.cache
+def simulated_eeg() -> torch.Tensor:
+    """Return simulated EEG of five subjects, 120 windows of 30 s each."""
+    nights = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
+    single = SingleChannelWindows(nights)
+    return torch.stack([single[i][0] for i in range(len(single))])
+
+
 class PretextContract:
     """Subclasses set ``task`` and :meth:`ignore_signal`, and may override arguments and goals."""
 
@@ -49,10 +58,7 @@ class PretextContract:
         raise NotImplementedError
 
     def eeg(self) -> torch.Tensor:
-        """Return simulated EEG of five subjects, 120 windows of 30 s each."""
-        nights = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
-        single = SingleChannelWindows(nights)
-        return torch.stack([single[i][0] for i in range(len(single))])
+        return simulated_eeg()
 
     def loss(self, task: PretextTask, x: torch.Tensor) -> torch.Tensor:
         return task.criterion()(*task(x))

@@ -6,7 +6,7 @@ import mne
 import numpy as np
 import pytest
 import torch
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from skorch.helper import SliceDataset
 from support.counting import Counting
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
@@ -84,33 +84,6 @@ def test_target_transform_is_applied(nights):
     np.testing.assert_array_equal(as_windows(transformed).y, as_windows(nights).y + 10)
 
 
-def test_bad_samples_are_named_by_window_and_channel(nights):
-    array = np.stack([nights[i][0] for i in range(5)])
-    array[3, 1, 17] = np.nan
-    info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
-    epochs = mne.EpochsArray(array, info, verbose="error")
-    with pytest.raises(ValueError, match=r"Window 3 .*channel C4"):
-        as_windows(epochs).check()
-    array[3, 1, 17] = np.inf
-    with pytest.raises(ValueError, match=r"Window 3 .*channel 1"):
-        as_windows(array).check()
-
-
-def test_windows_of_different_shapes_are_named():
-    ragged = [np.zeros((2, 100)), np.zeros((2, 100)), np.zeros((2, 90))]
-    with pytest.raises(ValueError, match=r"2 .*\(2, 90\), .*0 .*\(2, 100\)"):
-        as_windows(ragged).check()
-
-
-def test_mixed_sampling_rates_raise(nights):
-    slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
-    other = type(nights.datasets[0])(slow, nights.datasets[0].metadata.iloc[:2])
-    with pytest.raises(ValueError, match=r"100 Hz \(4\), 80 Hz \(1\)"):
-        as_windows(BaseConcatDataset([*nights.datasets, other]))
-    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz.* leave sfreq out"):
-        as_windows(nights, sfreq=200)
-
-
 def test_a_part_has_the_rate_and_the_names_of_its_own_recordings(nights):
     slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
     description = {"subject": 1, "corpus": "slow"}
@@ -119,25 +92,6 @@ def test_a_part_has_the_rate_and_the_names_of_its_own_recordings(nights):
     assert part.sfreq == 100.0
     assert part.recordings["subject"].tolist() == [1, 2]
     np.testing.assert_array_equal(part[0], nights[28][0])
-
-
-@pytest.mark.parametrize(
-    ("X", "error", "message"),
-    [
-        ("windows", TypeError, "a str"),
-        (3, TypeError, "a int"),
-        (None, TypeError, "NoneType"),
-        (np.zeros((5, 100)), ValueError, r"\(5, 100\)"),
-    ],
-)
-def test_unsupported_inputs_raise(X, error, message):
-    with pytest.raises(error, match=message):
-        as_windows(X)
-
-
-def test_a_boolean_mask_is_not_a_list_of_indices(nights):
-    with pytest.raises(ValueError, match="bool"):
-        as_windows(Subset(nights, np.ones(96, bool)))
 
 
 def test_lazy_epochs_are_loaded(nights):
@@ -176,19 +130,6 @@ def test_nested_lists_are_windows():
     windows = as_windows(array.tolist())
     assert windows.check() == (2, 5)
     np.testing.assert_array_equal(windows[1], array[1])
-
-
-def test_continuous_recordings_must_be_cut_into_windows(nights):
-    raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
-    with pytest.raises(TypeError, match="cut them into windows"):
-        as_windows(raw)
-
-
-def test_lengths_must_agree():
-    with pytest.raises(ValueError, match=r"y .*\(4,\)"):
-        as_windows(np.zeros((5, 2, 100)), y=np.zeros(4))
-    with pytest.raises(ValueError, match="There are no windows"):
-        as_windows(np.zeros((0, 2, 100))).check()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from braindecode_pars.windows.labels import (
     check_class_labels,
     cross_entropy_weights,
     find_unlabeled,
-    labels_of,
     names_of_classes,
     where_labelled,
 )
@@ -75,13 +74,6 @@ def test_a_label_that_looks_like_the_mark_is_refused(y, unlabeled_label):
     assert find_unlabeled(windows(y).y, y[0])[0].tolist() == [True, False, False]
 
 
-def test_labels_of_two_types_that_look_the_same_are_refused():
-    with pytest.raises(ValueError, match=r"\((int|str)\)"):
-        labels_of(windows([1, "1", 2, "2"]))
-    with pytest.raises(ValueError, match="hashable"):
-        labels_of(windows([{"a": 1}, {"b": 2}]))
-
-
 def test_continuous_numbers_are_not_classes():
     for y in ([0.1, 0.2, 0.7], pd.Series([0.1, 0.2, 0.7], dtype=object), [0.5, 1, 2]):
         with pytest.raises(ValueError, match="continuous"):
@@ -98,13 +90,6 @@ def test_mixed_labels_keep_their_types():
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
     with pytest.raises(ValueError, match="1 of 2 windows have no label"):
         where_labelled(windows([0.0, np.nan]))
-
-
-def test_missing_labels_raise():
-    with pytest.raises(ValueError, match="no labels"):
-        where_labelled(as_windows(np.zeros((3, 1, 4))))
-    with pytest.raises(ValueError, match="-1"):
-        where_labelled(windows([-1, -1]))
 
 
 def test_balanced_weights_follow_the_formula():
