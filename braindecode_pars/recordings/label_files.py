@@ -447,6 +447,11 @@ def _events_in(table: Path, *, bad_only: bool = False) -> mne.Annotations:
     return mne.Annotations(times_in(events, "onset", table), durations, texts)
 
 
+def bad_times_in(table: Path) -> mne.Annotations:
+    """Return the bad times in a table of BIDS, in seconds from the first sample."""
+    return _events_in(table, bad_only=True)
+
+
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
@@ -516,20 +521,13 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     return sorted(long or instant)
 
 
-def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
-    """Return the gaps and bad times of a recording, also those in the BIDS table beside its file.
-
-    Onsets are in seconds from the first sample.
-    """
+def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
+    """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
     own = raw.annotations
     own = own[[cutting.is_gap(text) or cutting.is_bad(text) for text in own.description]]
-    marks = mne.Annotations(
+    return mne.Annotations(
         own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
     )
-    if table := search.table_beside(file, "events"):
-        bad = _events_in(table, bad_only=True)
-        marks.append(bad.onset, bad.duration, bad.description)
-    return marks
 
 
 def labels_within(
