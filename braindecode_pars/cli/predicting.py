@@ -23,6 +23,7 @@ from braindecode_pars._common.files import (
     as_read,
     changed_settings,
     check_may_write,
+    checksum_of,
     checksum_of_file,
     locked,
     plain,
@@ -95,14 +96,14 @@ def predict_recordings(
         finally:  # also after Ctrl-C
             bar.close()
             table = summary_table(out, problems)
-            replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
+            summary = write_summary(out, table, overwrite=overwrite)
     show_summary(table)
     if kept := len(found) - len(todo):
         show(f"{kept} of {len(found)} recordings had been predicted before.")
     if problems:
         show(
             f"{len(problems)} of {len(found)} recordings could not be predicted; the column "
-            f"problem of {out / 'summary.csv'} says why."
+            f"problem of {summary} says why."
         )
     rows = table.to_dict("records")
     seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
@@ -114,7 +115,7 @@ def predict_recordings(
         )
     if len(problems) < len(found):
         show(
-            f"Written to {out}: summary.csv, which names the findings, and for each predicted "
+            f"Written to {out}: {summary.name}, which names the findings, and for each predicted "
             "recording a table (_predictions.csv), events (_events.tsv), a figure "
             "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html). Probabilities "
             "are not calibrated: on people outside the training they are often too near 0 and 1."
@@ -341,6 +342,24 @@ def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
     counts = table.columns.intersection([*_COUNTS, "n_findings"])
     table[counts] = table[counts].astype("Int64")  # integers also beside a row that failed
     return table.assign(problem=[problems.get(name) for name in sorted(rows)])
+
+
+def write_summary(folder: Path, table: pd.DataFrame, *, overwrite: bool) -> Path:
+    """Write a summary; beside one that the user has changed, unless it may be replaced."""
+    file, new, mark = folder / "summary.csv", folder / "summary_new.csv", folder / _MARK
+    text, known = table.round(3).to_csv(index=False), _content(mark) or {}
+    before = checksum_of(file.read_bytes()) if file.exists() else None
+    if before not in (None, *known.get("summaries", ())) and not overwrite:
+        show(
+            f"{file} was changed, so it is kept; the new one is {new.name} (--overwrite replaces)."
+        )
+        replace_file(new, text)
+        return new
+    # Both are ours if the process is killed in between.
+    write_checked(mark, {**known, "summaries": [before, checksum_of(text.encode())]})
+    replace_file(file, text)
+    new.unlink(missing_ok=True)
+    return file
 
 
 def show_summary(table: pd.DataFrame) -> None:

@@ -455,7 +455,7 @@ def bad_times_in(table: Path) -> mne.Annotations:
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
-    """Return the events of a BIDS table beside a recording, or else the recording's annotations.
+    """Return the events of a BIDS table or a hypnogram of a recording, or else its annotations.
 
     Onsets are in seconds from the first sample. Where labelled ``stretches`` are given, they are
     returned instead.
@@ -473,9 +473,13 @@ def annotations_of(
         return mne.Annotations(*zip(*rows, strict=True))
     if table := search.table_beside(file, "events"):
         return _events_in(table)
-    notes = raw.annotations
+    notes, start = raw.annotations, raw.first_time
+    if hypnogram := search.hypnogram_of(file):
+        notes, start = mne.read_annotations(hypnogram), 0.0
+        if notes.orig_time and raw.info["meas_date"]:
+            start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
     texts = [label_text(text) for text in notes.description]
-    return mne.Annotations(notes.onset - raw.first_time, notes.duration, texts)
+    return mne.Annotations(notes.onset - start, notes.duration, texts)
 
 
 def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
@@ -502,7 +506,8 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
             found = _events_in(table)
         else:
             try:  # reading the recording raises the full message
-                found = mne.io.read_raw(file, verbose="error").annotations
+                raw = mne.io.read_raw(file, verbose="error")
+                found = annotations_of(file, raw)
             except (ValueError, OSError, RuntimeError):
                 continue
         for one in found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import mne
@@ -13,6 +13,13 @@ import numpy as np
 import wfdb
 
 from braindecode_pars._common import channel_names, checks
+from braindecode_pars.recordings import search
+
+#: Endings that MNE and wfdb do not read in upper case.
+_ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
+
+#: Parts of messages of MNE about files that are no continuous recordings.
+_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
 
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
@@ -71,6 +78,13 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     ['C3']
     """
     suffix = file.suffix.lower()
+    if file.name.endswith(_ONLY_LOWER_CASE):
+        raise ValueError("its format is read with an ending in lower case only; rename the file.")
+    if search.has_only_annotations(file):
+        raise ValueError(
+            "it has annotations and no signals; pass the recording that they are of, and its "
+            "labels as a table."
+        )
     if suffix in (".edf", ".bdf"):
         raw, units = _read_edf(file, preload=preload)
         _mark_other_kinds(raw, units)
@@ -79,8 +93,16 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         return raw
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file, preload=preload))
-    with short_errors():
-        return mne.io.read_raw(file, preload=preload, verbose="error")
+    try:
+        with short_errors():
+            return mne.io.read_raw(file, preload=preload, verbose="error")
+    except ValueError as error:
+        if any(text in str(error) for text in _NOT_CONTINUOUS):
+            raise ValueError(
+                "it has no continuous recording, but epochs, averages, events or the like; pass "
+                "the recording that they were made of."
+            ) from error
+        raise
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -126,6 +148,12 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
 
 def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, dict[str, str]]:
     """Read an EDF or BDF file, and the unit of each channel."""
+    with suppress(OSError), file.open("rb") as stream:  # reading it raises the full message
+        if stream.read(244)[236:].strip() == b"-1":
+            raise ValueError(
+                "its header has -1 records, so it was not closed at the end. Repair it, for "
+                "example with EDFbrowser, or save mne.io.read_raw_edf(file) as a FIF file."
+            )
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors():
         raw = read(file, preload=preload, verbose="warning")

@@ -16,6 +16,7 @@ from typing import Any
 
 import mne
 
+from braindecode_pars._common import checks
 from braindecode_pars._common.subjects import (
     known_subject_of_path,
     normalized,
@@ -25,6 +26,18 @@ from braindecode_pars._common.subjects import (
 
 #: Endings of the names of recordings that are read, in lower case.
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
+#: Endings of recordings in other formats, of which some are folders.
+_OTHER_ENDINGS = (
+    *(".gdf", ".cnt", ".mff", ".nwb", ".eeg", ".rec", ".ahdr", ".nedf", ".cdt", ".lay", ".trc"),
+    *(".xdf", ".mefd", ".nxe", ".edf.gz", ".bdf.gz", ".edf.zip", ".bdf.zip"),
+)
+_FOLDERS = (".mff", ".mefd")
+#: What MNE makes of a recording, by the end of its name.
+_MADE_OF_RECORDINGS = re.compile(
+    r"[-_](epo|ave|eve|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$", re.IGNORECASE
+)
+#: Files with the signals of a recording, by the ending of its header.
+_SIGNALS = {".vhdr": (".eeg",), ".set": (".fdt",), ".hea": (".dat", ".mat")}
 #: Tables of BIDS beside a recording that are read.
 _TABLES = ("events", "channels")
 #: Folders of a BIDS data set that repeat its recordings.
@@ -35,10 +48,61 @@ def recordings_below(root: Path) -> list[Path]:
     """Return the recordings below a folder, also those that cannot be opened.
 
     Folders of a BIDS data set that repeat its recordings, such as ``derivatives``, are left out.
+
+    Raises
+    ------
+    FileNotFoundError
+        When all recordings have other formats.
+
+    Warns
+    -----
+    UserWarning
+        Once, when some have, or when there are epochs, averages or annotations of MNE or in EDF.
     """
-    files = list_files(root, lambda name: name.lower().endswith(ENDINGS))
+    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OTHER_ENDINGS)))
     files = [file for file in files if not _is_copy(file, root)]
-    return [file for file in files if why_unreadable(file) or is_recording(file)]
+    known = [file for file in files if file.name.lower().endswith(ENDINGS)]
+    found = [file for file in known if why_unreadable(file) or is_recording(file)]
+    if others := [file.relative_to(root).as_posix() for file in files if _is_other(file)]:
+        text = (
+            f"{root} has files that are not read: {checks.listed(others, most=8)}. Read are "
+            f"continuous recordings ({', '.join(ENDINGS)}); convert others, for example with "
+            "mne.io.read_raw(file).save('P01_raw.fif')."
+        )
+        if not found:
+            raise FileNotFoundError(text)
+        checks.warn_user(text)
+    return found
+
+
+def _is_other(file: Path) -> bool:
+    """Whether a file may be a recording or a part of one that is not read."""
+    if file.suffix.lower() == ".eeg":  # the signals of BrainVision
+        return not any(file.with_suffix(ending).exists() for ending in (".vhdr", ".VHDR", ".ahdr"))
+    if file.name.lower().endswith(_OTHER_ENDINGS) or _MADE_OF_RECORDINGS.search(file.name):
+        return True
+    nights = file.parent.glob(f"{glob.escape(file.name[:7])}?-PSG.edf")
+    return has_only_annotations(file) and file not in map(hypnogram_of, nights)
+
+
+def has_only_annotations(file: Path) -> bool:
+    """Whether an EDF or BDF file has annotations and no signals."""
+    if file.suffix.lower() in (".edf", ".bdf"):
+        with suppress(OSError, ValueError), file.open("rb") as stream:
+            n_signals = int(stream.read(256)[252:])
+            labels = {stream.read(16).strip() for _ in range(n_signals)}
+            return bool(labels) and labels <= {b"EDF Annotations", b"BDF Annotations"}
+    return False
+
+
+def hypnogram_of(recording: Path) -> Path | None:
+    """Return the file of sleep stages of a night of Sleep-EDF.
+
+    SC4001EC-Hypnogram.edf is that of SC4001E0-PSG.edf; the last letter is the scorer.
+    """
+    if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
+        return None
+    return next(recording.parent.glob(f"{recording.name[:7]}?-Hypnogram.edf"), None)
 
 
 def _is_copy(file: Path, root: Path) -> bool:
@@ -87,10 +151,12 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
             raise error
 
     for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
+        files += [name for name in folders if name.lower().endswith(_FOLDERS)]
         folders[:] = [
             name
             for name in folders
             if not name.startswith(".")
+            and not name.lower().endswith(_FOLDERS)
             and not ((path := Path(folder, name)).is_symlink() and _is_in(path, inside))
         ]
         found += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
@@ -156,7 +222,7 @@ def find_named(
 
 
 def is_recording(file: Path) -> bool:
-    """Whether a file is a recording of its own, not a part of another one.
+    """Whether a file is a recording of its own, not a part of another one or made of it.
 
     A file that cannot be opened is one, so that reading it reports it.
     """
@@ -167,6 +233,8 @@ def is_recording(file: Path) -> bool:
             return "/" not in (file.read_text(errors="replace").split() or [""])[0]
         except OSError:
             return True
+    if _MADE_OF_RECORDINGS.search(file.name) or has_only_annotations(file):
+        return False
     # A FIF file may be a later part of a split recording, which MNE reads with the first one:
     # name-1.fif follows name.fif, and split-02 follows split-01.
     firsts = {
@@ -204,6 +272,10 @@ def why_unreadable(file: Path) -> str | None:
             for mark, command in _POINTERS.items():
                 if mark in start[:200]:
                     return f"its content is not here; download it first ({command})."
+    for ending in _SIGNALS.get(file.suffix, ()):
+        signals = file.with_suffix(ending)
+        if os.path.lexists(signals) and (problem := why_unreadable(signals)):
+            return f"its signals are in {signals.name}, and {problem}"
     return None
 
 
