@@ -22,7 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings import cutting, loading, search
+from braindecode_pars.recordings import cutting, loading, readers, search
 
 log = logging.getLogger(__name__)
 
@@ -475,6 +475,8 @@ def annotations_of(
     if table := search.table_beside(file, "events"):
         return _events_in(table)
     notes = raw.annotations
+    if file.name.lower().endswith(readers.WITH_ANNOTATIONS):  # MNE drops or cuts those outside
+        notes = mne.read_annotations(file)
     texts = [label_text(text) for text in notes.description]
     return mne.Annotations(notes.onset - raw.first_time, notes.duration, texts)
 
