@@ -8,6 +8,7 @@ table of all files or of all subjects.
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -380,7 +381,8 @@ def _first_look(
     infos, peaks, every = {}, [], -(-len(chosen) // first_look.N_LOOKED_AT)
     for i, recording in enumerate(chosen):
         # What is wrong with a recording is said when it is read.
-        with suppress(Exception), collected_omissions():
+        with suppress(Exception), collected_omissions(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             if (raw := _labelled(recording, preload=False, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
                 peaks += [] if i % every else [first_look.mains_peaks(raw)]
@@ -473,4 +475,4 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     if is_referenced or all(
         channel_names.electrode_pair(a)[1] == channel_names.electrode_pair(b)[1] for a, b in pairs
     ):
-        raw.rename_channels(dict(pairs), verbose="error")
+        preprocessing.rename_channels(raw, dict(pairs))

@@ -22,7 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings import cutting, loading, search
+from braindecode_pars.recordings import cutting, loading, readers, search
 
 log = logging.getLogger(__name__)
 
@@ -172,6 +172,11 @@ def classes_and_targets(
         names = {label_text(label): label_text(label) for label in given}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
+    if odd := [name for name in names.values() if cutting.kind_of_text(name) != "label"]:
+        raise ValueError(
+            f"A class may not be called {odd[0]!r}, which marks a bad time or a gap; give it "
+            f"another name, as in {{{odd[0]!r}: 'poor'}}."
+        )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
     log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(targets))
     return names, targets
@@ -430,26 +435,27 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
     return times.to_numpy(float)
 
 
-def _events_in(table: Path, *, bad_only: bool = False) -> mne.Annotations:
-    """Return the events of a BIDS table, or only those that begin with "BAD"."""
+def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
+    """Return the events of a BIDS table, or only the gaps and bad times among them."""
     events = loading.read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent and not bad_only:
+    if absent and not marks_only:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
-    if absent:
+    if "onset" not in events:
         return mne.Annotations([], [], [])
-    events = events.dropna(subset=["trial_type"]).fillna({"onset": "n/a"})  # not to be empty
-    texts = [label_text(text) for text in events["trial_type"]]
-    if bad_only:
-        events = events[[cutting.is_bad(text) for text in texts]]
-        texts = [text for text in texts if cutting.is_bad(text)]
+    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
+    if marks_only:  # EEGLAB's number of a gap is a value
+        texts = texts.fillna(events.get("value", texts)).astype(str)
+        texts = texts[texts.map(cutting.kind_of_text) != "label"]
+    texts = texts.dropna()
+    events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
     durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
-    return mne.Annotations(times_in(events, "onset", table), durations, texts)
+    return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())
 
 
 def bad_times_in(table: Path) -> mne.Annotations:
-    """Return the bad times in a table of BIDS, in seconds from the first sample."""
-    return _events_in(table, bad_only=True)
+    """Return gaps and bad times in a table of BIDS, in seconds from the first sample."""
+    return _events_in(table, marks_only=True)
 
 
 def annotations_of(
@@ -478,6 +484,8 @@ def annotations_of(
         notes, start = mne.read_annotations(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
+    elif file.name.lower().endswith(readers.WITH_ANNOTATIONS):  # MNE drops or cuts those outside
+        notes = mne.read_annotations(file)
     texts = [label_text(text) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
 
@@ -512,7 +520,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
                 continue
         for one in found:
             name = label_text(one["description"])
-            if cutting.is_gap(name) or cutting.is_bad(name) or name.upper().startswith("EDGE"):
+            if cutting.kind_of_text(name) != "label":
                 continue
             if one["duration"] == 0:
                 instant.add(name)
@@ -529,7 +537,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
     """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
     own = raw.annotations
-    own = own[[cutting.is_gap(text) or cutting.is_bad(text) for text in own.description]]
+    own = own[[cutting.kind_of_text(text) != "label" for text in own.description]]
     return mne.Annotations(
         own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
     )

@@ -150,9 +150,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
         edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        if gaps := [
-            each.name for each in edf if readers.units_and_gaps(each, raw.info["sfreq"])[1]
-        ]:
+        if gaps := [each.name for each in edf if readers.edf_signals(each)[1]]:
             checks.warn_user(
                 f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
                 "windows may span a gap, and times after it are too early."

@@ -547,8 +547,9 @@ def _band(
     filters = [step.kwargs for step in steps if step.name in ("filter", "filter_data")]
     # An upper edge below the lower one is a band-stop filter.
     filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
-    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or [info.get("highpass")]
-    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or [info.get("lowpass")]
+    of_amplifier = _edges(info)
+    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or [of_amplifier[0]]
+    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or [of_amplifier[1]]
     top = sfreq / 2 * (1 - 1e-6)
     low = max((_rounded(low) for low in lows if low), default=None)
     high = min((_rounded(high) for high in highs if high and high < top), default=None)
@@ -609,8 +610,8 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     return ", ".join(names) or None
 
 
-#: Our entry in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
-_ENTRY = "braindecode_pars_steps"
+#: Our entries in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
+_ENTRY, _EDGES = "braindecode_pars_steps", "braindecode_pars_edges"
 
 #: Methods of MNE whose effect is not known from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
@@ -742,6 +743,38 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
     new = [(name, dict(kwargs)) for name, kwargs in steps]
     earlier = raw.info.get("temp") or {}
     raw.info["temp"] = {**earlier, _ENTRY: [*remembered_steps(raw.info), *new]}
+
+
+def remember_edges(info: Mapping[str, Any], edges: Mapping[str, Sequence[float | None]]) -> None:
+    """Add the amplifier's filters of each channel, two edges in Hz, to the info of a recording.
+
+    MNE's info has one pair for all, also of signals that are not EEG.
+    """
+    of_file = info["highpass"], info["lowpass"]
+    info["temp"] = {**(info.get("temp") or {}), _EDGES: (of_file, {**edges})}
+
+
+def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
+    """Rename channels, also in what is remembered of them."""
+    raw.rename_channels(names, verbose="error")
+    if _EDGES in (temp := raw.info.get("temp") or {}):
+        of_file, edges = temp[_EDGES]
+        edges = {names.get(name, name): each for name, each in edges.items()}
+        raw.info["temp"] = {**temp, _EDGES: (of_file, edges)}
+
+
+def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the narrowest edges of the EEG channels before the recorded steps, as in the info."""
+    found = info.get("highpass"), info.get("lowpass")
+    of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
+    used = [edges.get(ch["ch_name"]) for ch in info["chs"] if channel_names.is_eeg(ch)]
+    if of_file is None or not used or None in [*used]:
+        return found
+    lows, highs = zip(*used, strict=True)
+    own = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
+    # An edge that is another than in the file is of a filter since.
+    low, high = (a if b == c else b for a, b, c in zip(own, found, of_file, strict=True))
+    return low, high
 
 
 def remembered_steps(info: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
