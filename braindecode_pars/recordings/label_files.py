@@ -445,7 +445,7 @@ def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
         return mne.Annotations([], [], [])
     texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
     if marks_only:  # EEGLAB's number of a gap is a value
-        texts = texts.fillna(events.get("value", texts)).astype(str)
+        texts = texts.fillna(events.get("value", texts)).dropna().astype(str)
         texts = texts[texts.map(cutting.kind_of_text) != "label"]
     texts = texts.dropna()
     events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
@@ -484,7 +484,8 @@ def annotations_of(
         notes, start = mne.read_annotations(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
-    elif file.name.lower().endswith(readers.WITH_ANNOTATIONS):  # MNE drops or cuts those outside
+    elif any(raw.filenames) and file.name.lower().endswith(readers.WITH_ANNOTATIONS):
+        # MNE drops or cuts those outside
         notes = mne.read_annotations(file)
     texts = [label_text(text) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)

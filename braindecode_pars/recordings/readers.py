@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import mne
 import numpy as np
@@ -458,3 +460,9 @@ def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) ->
             f"is {checks.listed(list(unknown))}."
         )
     return raw
+
+
+def __getattr__(name: str) -> Any:
+    if name == "open_recording":  # its place of before; that module imports this one
+        return importlib.import_module("braindecode_pars.recordings.opening").open_recording
+    raise AttributeError(name)
