@@ -41,7 +41,7 @@ from braindecode_pars.predictions import (
     smoothed,
     to_bids_events,
 )
-from braindecode_pars.recordings import readers, search
+from braindecode_pars.recordings import search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -387,9 +387,9 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
         alone = {path: Path(subjects.without_ending(path.name))}
-        files = readers.recordings_below(path) if path.is_dir() else []
+        files = search.recordings_below(path) if path.is_dir() else []
         if path.is_dir() and not files:
-            ends = ", ".join(readers.ENDINGS)
+            ends = ", ".join(search.ENDINGS)
             raise ValueError(f"{path} contains no recording; expected files that end with {ends}.")
         below = {f: f.relative_to(path).with_name(subjects.without_ending(f.name)) for f in files}
         for file, target in (below or alone).items():

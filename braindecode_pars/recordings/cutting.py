@@ -319,8 +319,8 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
     Examples
     --------
     >>> from braindecode_pars.recordings.cutting import kind_of_text
-    >>> [kind_of_text(text) for text in ("Sleep stage W", "BAD_blink", "Comment/bad", "feedback/bad")]
-    ['label', 'bad', 'bad', 'label']
+    >>> [kind_of_text(text) for text in ("Sleep stage W", "Comment/BAD_blink", "feedback/bad")]
+    ['label', 'bad', 'label']
     >>> {kind_of_text(text) for text in ("EDGE boundary", "Boundary", "-99", "BAD_ACQ_SKIP")}
     {'gap'}
     """
@@ -427,7 +427,9 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
     bad = []
     for annotation in raw.annotations:
         of = annotation.get("ch_names", ())
-        if kind_of_text(annotation["description"]) == "bad" and (not of or not set(of).isdisjoint(channels)):
+        if kind_of_text(annotation["description"]) == "bad" and (
+            not of or not set(of).isdisjoint(channels)
+        ):
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # a moment is one sample

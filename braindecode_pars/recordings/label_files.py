@@ -453,6 +453,11 @@ def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
     return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())
 
 
+def bad_times_in(table: Path) -> mne.Annotations:
+    """Return the gaps and bad times in a table of BIDS, in seconds from the first sample."""
+    return _events_in(table, marks_only=True)
+
+
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
@@ -524,20 +529,13 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     return sorted(long or instant)
 
 
-def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
-    """Return the gaps and bad times of a recording, also those in the BIDS table beside its file.
-
-    Onsets are in seconds from the first sample.
-    """
+def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
+    """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
     own = raw.annotations
     own = own[[cutting.kind_of_text(text) != "label" for text in own.description]]
-    marks = mne.Annotations(
+    return mne.Annotations(
         own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
     )
-    if table := search.table_beside(file, "events"):
-        found = _events_in(table, marks_only=True)
-        marks.append(found.onset, found.duration, found.description)
-    return marks
 
 
 def labels_within(
@@ -594,8 +592,20 @@ def labels_within(
     is_short = (whole < 1) & ~is_outside
     cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
     names = [classes[text] for text in found.description]
-    _check_overlaps(found.onset, found.onset + lasts, names, found.duration == 0)
-    return mne.Annotations(found.onset, lasts, names)
+    is_mark = found.duration == 0
+    _check_overlaps(found.onset, found.onset + lasts, names, is_mark)
+    # Labels of one class that overlap would give the same windows again: they are joined.
+    starts, stops, n_joined = found.onset.copy(), found.onset + lasts, 0
+    keep, last = np.ones(len(names), bool), dict[str, int]()
+    for i in np.argsort(starts, kind="stable").tolist():
+        j = last.setdefault(names[i], i)
+        if i == j or (is_mark[i] and is_mark[j]) or starts[i] >= stops[j] - _ROUNDING:
+            last[names[i]] = i
+            continue
+        keep[i], stops[j], n_joined = False, max(stops[i], stops[j]), n_joined + 1
+    why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
+    cutting.omit("labels", why, n_joined, len(found))
+    return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])
 
 
 def _check_overlaps(

@@ -7,9 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import mne
 import numpy as np
@@ -19,10 +17,6 @@ from scipy.signal import resample_poly
 
 from braindecode_pars._common import channel_names, checks
 from braindecode_pars.recordings import preprocessing
-from braindecode_pars.recordings.search import is_recording, list_files, why_unreadable
-
-#: Endings of the names of files that :func:`read_recording` reads, in lower case.
-ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
 
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
@@ -36,12 +30,6 @@ _OTHER_UNITS = {
     *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
     *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
 }
-
-
-def recordings_below(root: Path) -> list[Path]:
-    """Return the recordings below a folder, also those that cannot be opened."""
-    files = list_files(root, lambda name: name.lower().endswith(ENDINGS))
-    return [file for file in files if why_unreadable(file) or is_recording(file)]
 
 
 def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
@@ -231,7 +219,9 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
         entries = (rest[begin + i * width : begin + (i + 1) * width] for i in range(n_signals))
         return [entry.split("\x00")[0].strip() for entry in entries]
 
-    limits = [[float(x.replace(",", ".")) for x in column(first, 8)] for first in range(104, 136, 8)]
+    limits = [
+        [float(x.replace(",", ".")) for x in column(first, 8)] for first in range(104, 136, 8)
+    ]
     filters = column(136, 80)
     counts = np.array([int(n) for n in column(216, 8)])
     signals = pd.DataFrame(
@@ -248,7 +238,7 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
         raise ValueError(f"its records last {seconds:g} s by the header, so the rate is unknown")
     signals = signals.assign(sfreq=counts / (seconds or 1.0))
     channels = signals[~is_annotation].reset_index(drop=True)
-    if start[192:196] not in ("EDF+", "BDF+") or not is_annotation.any() and start[196] != "D":
+    if start[192:196] not in ("EDF+", "BDF+") or (not is_annotation.any() and start[196] != "D"):
         return channels, False
     # The first annotation signal of each record begins with its time.
     widths = counts * (3 if start[192] == "B" else 2)
@@ -433,71 +423,10 @@ def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) ->
         unknown = {k: names for k, names in unknown.items() if channel_names.is_other_kind(k)}
     others = [name for names in unknown.values() for name in names]
     if others:
-        raw.set_channel_types(dict.fromkeys(others, "misc"), on_unit_change="ignore", verbose="error")
+        kinds = dict.fromkeys(others, "misc")
+        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
         checks.warn_user(
             f"{file.name}: {checks.listed(others, most=8)} not used as EEG: the type in the file "
             f"is {checks.listed(list(unknown))}."
         )
     return raw
-
-
-def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
-    """Return a recording and its name, that of its file where there is one.
-
-    Parameters
-    ----------
-    raw : Raw | path
-        Continuous recording, which is returned as it is, or a file to read.
-
-    Returns
-    -------
-    raw : Raw
-        The recording.
-    name : str
-        Name of the file, without its folder; ``"recording"`` for a Raw without a file.
-
-    Raises
-    ------
-    TypeError
-        When ``raw`` is neither.
-    ValueError
-        When the file does not exist, is not a recording, may not be read, or is damaged.
-
-    Warns
-    -----
-    UserWarning
-        When a Raw is of a discontinuous file with gaps, which MNE does not read.
-
-    Examples
-    --------
-    >>> import mne
-    >>> import numpy as np
-    >>> from braindecode_pars.recordings.readers import open_recording
-    >>> info = mne.create_info(["C3"], 100.0, "eeg")
-    >>> raw = mne.io.RawArray(np.zeros((1, 100)), info, verbose="error")
-    >>> open_recording(raw)[1]
-    'recording'
-    """
-    if isinstance(raw, mne.io.BaseRaw):
-        files = [Path(file) for file in raw.filenames if file is not None]
-        edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        if gaps := [each.name for each in edf if edf_signals(each)[1]]:
-            checks.warn_user(
-                f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
-                "windows may span a gap, and times after it are too early."
-            )
-        return raw, files[0].name if files else "recording"
-    if not isinstance(raw, (str, PathLike)):
-        raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
-    file = Path(raw).expanduser()
-    try:
-        if problem := why_unreadable(file):
-            raise ValueError(problem)
-        if not file.name.lower().endswith(ENDINGS):
-            raise ValueError(
-                f"its name does not end as that of a recording, with {', '.join(ENDINGS)}; read it "
-                "with mne.io.read_raw and pass the Raw."
-            )
-        return read_recording(file), file.name
-    except ValueError as error:
-        raise ValueError(f"{file} cannot be used: {error}") from error

@@ -9,7 +9,8 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable
-from itertools import pairwise
+from contextlib import suppress
+from itertools import combinations, pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,8 +23,32 @@ from braindecode_pars._common.subjects import (
     without_ending,
 )
 
+#: Endings of the names of recordings that are read, in lower case.
+ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
 #: Tables of BIDS beside a recording that are read.
 _TABLES = ("events", "channels")
+#: Folders of a BIDS data set that repeat its recordings.
+_COPIES = {"derivatives", "sourcedata", "code", "stimuli"}
+
+
+def recordings_below(root: Path) -> list[Path]:
+    """Return the recordings below a folder, also those that cannot be opened.
+
+    Folders of a BIDS data set that repeat its recordings, such as ``derivatives``, are left out.
+    """
+    files = list_files(root, lambda name: name.lower().endswith(ENDINGS))
+    files = [file for file in files if not _is_copy(file, root)]
+    return [file for file in files if why_unreadable(file) or is_recording(file)]
+
+
+def _is_copy(file: Path, root: Path) -> bool:
+    """Whether a file is in a folder of copies, beside the folders of subjects."""
+    above = (part for part in file.relative_to(root).parents if part.name in _COPIES)
+    return any(
+        (beside := root / part.parent).joinpath("dataset_description.json").exists()
+        or any(beside.glob("sub-*/"))
+        for part in above
+    )
 
 
 def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
@@ -161,13 +186,25 @@ def _has_part(first: Path, file: Path) -> bool:
     return file.name in (Path(part).name for part in parts)
 
 
+#: What a file begins with that stands for content elsewhere, and how to get that.
+_POINTERS = {b"version https://git-lfs": "git lfs pull", b"annex/objects/": "datalad get"}
+
+
 def why_unreadable(file: Path) -> str | None:
     """Return the reason why a path is not a file that can be opened; None if it is one."""
     if file.is_symlink() and not file.exists():
         return "it is a link to a file that does not exist; download the file first (datalad get)."
     if not file.exists():
         return "it does not exist."
-    return None if file.is_file() else "it is not a file."
+    if not file.is_file():
+        return "it is not a file."
+    if file.stat().st_size < 1024:  # as large as a pointer may be
+        with suppress(OSError):  # reading it raises the full message
+            start = file.read_bytes()
+            for mark, command in _POINTERS.items():
+                if mark in start[:200]:
+                    return f"its content is not here; download it first ({command})."
+    return None
 
 
 def files_beside(recording: Path) -> list[Path]:
@@ -189,15 +226,47 @@ def files_beside(recording: Path) -> list[Path]:
     if recording.stem.endswith("_eeg"):
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
-    found |= {table for name in _TABLES if (table := table_beside(recording, name))}
+    found.update(tables_beside(recording))
     return sorted(file for file in found if file.exists())  # skips dead links
 
 
+def tables_beside(recording: Path) -> list[Path]:
+    """Return the tables of BIDS for a recording that are read, see :func:`table_beside`."""
+    return [table for name in _TABLES if (table := table_beside(recording, name))]
+
+
 def table_beside(recording: Path, suffix: str) -> Path | None:
-    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
-    stem = re.sub(r"_i?eeg$", "", without_ending(recording.name))
+    """Return the table of BIDS for a recording, such as sub-01_task-rest_events.tsv.
+
+    It has the name of the recording; or, by the inheritance principle of BIDS, its name states a
+    part of what that of the recording does, and it is in the same folder or one above, up to the
+    folder of the data set. That of the nearest folder counts, and there the one that states most.
+
+    Raises
+    ------
+    ValueError
+        When a folder has two that state the same number of things.
+    """
+    stem = re.sub(r"_(i?eeg|meg)$", "", without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
-    return table if table.is_file() else None
+    entities = [part for part in stem.split("_") if "-" in part]
+    if os.path.lexists(table) or not stem.startswith("sub-"):
+        return table if os.path.lexists(table) else None  # a dead link is one
+    folder = recording.parent.absolute()
+    while True:
+        for n in range(len(entities), 0, -1):
+            names = ("_".join((*some, f"{suffix}.tsv")) for some in combinations(entities, n))
+            found = [folder / name for name in names if os.path.lexists(folder / name)]
+            if len(found) > 1:
+                raise ValueError(
+                    f"{found[0]} and {found[1]} may both belong to {recording.name}; keep one, or "
+                    f"give the recording its own table, {table.name}."
+                )
+            if found:
+                return found[0]
+        if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
+            return None
+        folder = folder.parent
 
 
 #: Subject of a file: a function of its path, or a regular expression of one group.

@@ -15,7 +15,12 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common import checks, files
-from braindecode_pars.recordings.cutting import continuous_stretches, split_at_gaps
+from braindecode_pars.recordings.cutting import (
+    collected_omissions,
+    continuous_stretches,
+    omit,
+    split_at_gaps,
+)
 from braindecode_pars.signal_store.index import (
     DTYPES,
     StoredRecording,
@@ -195,7 +200,7 @@ class Encoded(NamedTuple):
     left_out : list of str
         Names of its channels that are not stored.
     problems : list of (str, str)
-        Problems "clipped", "coarse" and "amplitude", with what to say of them.
+        Problems "clipped", "coarse", "amplitude" and "rows", with what to say of them.
     """
 
     recording: StoredRecording
@@ -248,7 +253,8 @@ def read_all(
 
 def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded | Unusable]:
     try:
-        raw, labels = source.open()
+        with collected_omissions() as omissions:
+            raw, labels = source.open()
         pieces = split_at_gaps(raw)
         if not pieces:
             raise ValueError("it has no samples.")
@@ -257,6 +263,8 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             tables = labels_of_pieces(labels, continuous_stretches(raw), raw.info["sfreq"])
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [_unusable(source, source.name, error)]
+    for each in omissions:
+        omit(*each[:4], is_asked=each.is_asked)
     names = [source.name]
     if len(pieces) > 1:
         names = [f"{source.name}#{i + 1}" for i in range(len(pieces))]
@@ -266,6 +274,13 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             results.append(_encoded(source, name, piece, table, preparation, dtype))
         except Exception as error:
             results.append(_unusable(source, name, error))
+    if isinstance(results[0], Encoded):
+        rows = [
+            f"{each.number} of {each.of} rows {each.why}"
+            for each in omissions
+            if each.what == "rows"
+        ]
+        results[0].problems.extend(("rows", text) for text in rows)
     return results
 
 

@@ -35,6 +35,7 @@ _WARNINGS = {
     "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
     "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
     "amplitude": "The amplitude is not that of EEG. {}",
+    "rows": "Rows of tables are not used: {}.",
 }
 
 #: Maximum share of the time that is spent on commits.

@@ -40,7 +40,7 @@ def bids(root, rows, columns="onset\tduration\ttrial_type"):
 
 
 def starts(windows):
-    return [each.metadata["i_start_in_trial"].tolist() for each in windows.datasets][0]
+    return windows.datasets[0].metadata["i_start_in_trial"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,7 @@ def test_a_class_is_not_called_as_a_gap(tmp_path):
 def test_gaps_of_a_raw(tmp_path):
     noise = np.zeros((1, 3000))
     raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
-    raw.set_annotations(mne.Annotations([5, 10, 20], [3, 1, 5], ["-99", "bad_acq_skip", "Boundary"]))
+    raw.set_annotations(
+        mne.Annotations([5, 10, 20], [3, 1, 5], ["-99", "bad_acq_skip", "Boundary"])
+    )
     assert continuous_stretches(raw) == [(0, 500), (500, 1000), (1100, 2000), (2000, 3000)]

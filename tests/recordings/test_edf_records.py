@@ -8,12 +8,8 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.readers import (
-    edf_signals,
-    open_recording,
-    read_edf,
-    read_recording,
-)
+from braindecode_pars.recordings.opening import open_recording
+from braindecode_pars.recordings.readers import edf_signals, read_edf, read_recording
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
 ONSETS = [0, 1, 4, 5, 6, 3607]
@@ -67,7 +63,8 @@ def test_the_header(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, ONSETS, units=["uV", "mV"])
     signals, has_gaps = edf_signals(file)
     assert (signals["unit"].tolist(), has_gaps) == (["uV", "mV"], True)
-    assert signals["sfreq"].tolist() == [100, 100] and signals["is_scaled"].all()
+    assert signals["sfreq"].tolist() == [100, 100]
+    assert signals["is_scaled"].all()
     whole = write_edf_records(tmp_path / "b.edf", SIGNALS, range(6), units=["uV", "mV"])
     assert not edf_signals(whole)[1]
 
