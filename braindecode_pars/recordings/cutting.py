@@ -319,8 +319,8 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
     Examples
     --------
     >>> from braindecode_pars.recordings.cutting import kind_of_text
-    >>> [kind_of_text(text) for text in ("Sleep stage W", "BAD_blink", "Comment/bad", "feedback/bad")]
-    ['label', 'bad', 'bad', 'label']
+    >>> [kind_of_text(text) for text in ("Sleep stage W", "Comment/BAD_blink", "feedback/bad")]
+    ['label', 'bad', 'label']
     >>> {kind_of_text(text) for text in ("EDGE boundary", "Boundary", "-99", "BAD_ACQ_SKIP")}
     {'gap'}
     """

@@ -454,7 +454,7 @@ def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
 
 
 def bad_times_in(table: Path) -> mne.Annotations:
-    """Return gaps and bad times in a table of BIDS, in seconds from the first sample."""
+    """Return the gaps and bad times in a table of BIDS, in seconds from the first sample."""
     return _events_in(table, marks_only=True)
 
 
@@ -598,8 +598,20 @@ def labels_within(
     is_short = (whole < 1) & ~is_outside
     cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
     names = [classes[text] for text in found.description]
-    _check_overlaps(found.onset, found.onset + lasts, names, found.duration == 0)
-    return mne.Annotations(found.onset, lasts, names)
+    is_mark = found.duration == 0
+    _check_overlaps(found.onset, found.onset + lasts, names, is_mark)
+    # Labels of one class that overlap would give the same windows again: they are joined.
+    starts, stops, n_joined = found.onset.copy(), found.onset + lasts, 0
+    keep, last = np.ones(len(names), bool), dict[str, int]()
+    for i in np.argsort(starts, kind="stable").tolist():
+        j = last.setdefault(names[i], i)
+        if i == j or (is_mark[i] and is_mark[j]) or starts[i] >= stops[j] - _ROUNDING:
+            last[names[i]] = i
+            continue
+        keep[i], stops[j], n_joined = False, max(stops[i], stops[j]), n_joined + 1
+    why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
+    cutting.omit("labels", why, n_joined, len(found))
+    return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])
 
 
 def _check_overlaps(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import logging
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -225,7 +226,9 @@ def read_corpus(
         disable=not verbose,
     )
     datasets, failures, lost, rows = [], [], [], []
-    for recording, (windows, problem, omissions) in zip(recordings, bar, strict=True):
+    for recording, (windows, problem, omissions, said) in zip(recordings, bar, strict=True):
+        for text in said:
+            checks.warn_user(text)
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
@@ -310,16 +313,20 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
-) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.Omission]]:
-    """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
+) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.Omission], list[str]]:
+    """Return the windows of a recording, or why it cannot be read, and what is left out of it.
+
+    The last are its warnings, which would not leave a process of a worker.
+    """
     if problem := search.why_unreadable(recording.file):
-        return None, problem, []
+        return None, problem, [], []
     try:
-        with cutting.collected_omissions() as omissions:
+        with cutting.collected_omissions() as omissions, warnings.catch_warnings(record=True) as w:
+            warnings.simplefilter("always", UserWarning)
             windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
-        return None, f"{error or type(error).__name__}", []
-    return windows, None, omissions
+        return None, f"{error or type(error).__name__}", [], []
+    return windows, None, omissions, [str(one.message) for one in w]
 
 
 def split_subjects(

@@ -267,7 +267,7 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
         raise ValueError(f"its records last {seconds:g} s by the header, so the rate is unknown")
     signals = signals.assign(sfreq=counts / (seconds or 1.0))
     channels = signals[~is_annotation].reset_index(drop=True)
-    if start[192:196] not in ("EDF+", "BDF+") or not is_annotation.any() and start[196] != "D":
+    if start[192:196] not in ("EDF+", "BDF+") or (not is_annotation.any() and start[196] != "D"):
         return channels, False
     # The first annotation signal of each record begins with its time.
     widths = counts * (3 if start[192] == "B" else 2)
@@ -452,9 +452,8 @@ def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) ->
         unknown = {k: names for k, names in unknown.items() if channel_names.is_other_kind(k)}
     others = [name for names in unknown.values() for name in names]
     if others:
-        raw.set_channel_types(
-            dict.fromkeys(others, "misc"), on_unit_change="ignore", verbose="error"
-        )
+        kinds = dict.fromkeys(others, "misc")
+        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
         checks.warn_user(
             f"{file.name}: {checks.listed(others, most=8)} not used as EEG: the type in the file "
             f"is {checks.listed(list(unknown))}."

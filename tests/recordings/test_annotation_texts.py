@@ -40,7 +40,7 @@ def bids(root, rows, columns="onset\tduration\ttrial_type"):
 
 
 def starts(windows):
-    return [each.metadata["i_start_in_trial"].tolist() for each in windows.datasets][0]
+    return windows.datasets[0].metadata["i_start_in_trial"].tolist()
 
 
 @pytest.mark.parametrize(

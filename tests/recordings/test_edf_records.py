@@ -63,7 +63,8 @@ def test_the_header(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, ONSETS, units=["uV", "mV"])
     signals, has_gaps = edf_signals(file)
     assert (signals["unit"].tolist(), has_gaps) == (["uV", "mV"], True)
-    assert signals["sfreq"].tolist() == [100, 100] and signals["is_scaled"].all()
+    assert signals["sfreq"].tolist() == [100, 100]
+    assert signals["is_scaled"].all()
     whole = write_edf_records(tmp_path / "b.edf", SIGNALS, range(6), units=["uV", "mV"])
     assert not edf_signals(whole)[1]
 
