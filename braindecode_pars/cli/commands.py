@@ -154,8 +154,8 @@ def store(
     Options
     -------
     folders : [SOURCE] STORE
-        Folder with EDF, BDF, FIF or WFDB recordings at any depth, which is omitted with --recipe,
-        and folder of the store.
+        Folder with EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings at any depth, which is
+        omitted with --recipe, and folder of the store.
     recipe : NAME=FOLDER
         Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its training subjects,
         with the recipe's channels, filters and rate. May be repeated. Recipes: eegmat, eesm17,
@@ -347,7 +347,8 @@ def predict(
     model : MODEL
         Folder of a classifier that fit, or save in Python, has written, or hf://owner/name.
     recordings : RECORDING
-        EDF, BDF, FIF or WFDB recordings, and folders with such recordings at any depth.
+        EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, and folders with such recordings at
+        any depth.
     out : FOLDER
         Folder for the results, and to resume from.
     overlap

@@ -27,7 +27,7 @@ from braindecode_pars import (
 from braindecode_pars._common import checks, files, model_files, subjects, tables, training
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.estimators.predict_raw import check_transitions
-from braindecode_pars.recordings import readers, search
+from braindecode_pars.recordings import search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -81,14 +81,14 @@ def predict_recordings(
         finally:  # also after Ctrl-C
             bar.close()
             table = summary_table(out, problems)
-            files.replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
+            summary = write_summary(out, table, overwrite=overwrite)
     show_summary(table)
     if kept := len(found) - len(todo):
         show(f"{kept} of {len(found)} recordings had been predicted before.")
     if problems:
         show(
             f"{len(problems)} of {len(found)} recordings could not be predicted; the column "
-            f"problem of {out / 'summary.csv'} says why."
+            f"problem of {summary} says why."
         )
     rows = table.to_dict("records")
     seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
@@ -100,7 +100,7 @@ def predict_recordings(
         )
     if len(problems) < len(found):
         show(
-            f"Written to {out}: summary.csv, which names the findings, and for each predicted "
+            f"Written to {out}: {summary.name}, which names the findings, and for each predicted "
             "recording a table (_predictions.csv), events (_events.tsv), a figure "
             "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html). Probabilities "
             "are not calibrated: on people outside the training they are often too near 0 and 1."
@@ -329,6 +329,27 @@ def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
     return table.assign(problem=[problems.get(name) for name in sorted(rows)])
 
 
+def write_summary(folder: Path, table: pd.DataFrame, *, overwrite: bool) -> Path:
+    """Write a summary; beside one that the user has changed, unless it may be replaced."""
+    file, new, mark = folder / "summary.csv", folder / "summary_new.csv", folder / _MARK
+    text, before = table.round(3).to_csv(index=False), None
+    written = _content(mark) or {}
+    if file.exists():
+        before = files.checksum_of(file.read_bytes())
+    if before not in (None, *written.get("summaries", ())) and not overwrite:
+        show(
+            f"{file} was changed, so it is kept; the new one is {new.name} (--overwrite replaces)."
+        )
+        files.replace_file(new, text)
+        return new
+    # Both are ours if the process is killed in between.
+    both = [before, files.checksum_of(text.encode())]
+    files.write_checked(mark, {**written, "summaries": both})
+    files.replace_file(file, text)
+    new.unlink(missing_ok=True)
+    return file
+
+
 def show_summary(table: pd.DataFrame) -> None:
     """Print the time in each class, and what a user looks at first."""
     minutes = [name for name in table if str(name).startswith(_MINUTES)]
@@ -373,9 +394,9 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
         alone = {path: Path(subjects.without_ending(path.name))}
-        found_here = readers.recordings_below(path) if path.is_dir() else []
+        found_here = search.recordings_below(path) if path.is_dir() else []
         if path.is_dir() and not found_here:
-            ends = ", ".join(readers.ENDINGS)
+            ends = ", ".join(search.ENDINGS)
             raise ValueError(f"{path} contains no recording; expected files that end with {ends}.")
         below = {
             f: f.relative_to(path).with_name(subjects.without_ending(f.name)) for f in found_here

@@ -8,6 +8,7 @@ table of all files or of all subjects.
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,9 +26,9 @@ from braindecode_pars.recordings import (
     first_look,
     label_files,
     loading,
+    opening,
     preparation,
     preprocessing,
-    readers,
     search,
 )
 from braindecode_pars.recordings.cutting import (
@@ -42,11 +43,6 @@ __all__ = ["load", "recordings"]
 
 log = logging.getLogger(__name__)
 
-#: Endings of further formats of BIDS, besides
-#: :data:`~braindecode_pars.recordings.readers.ENDINGS`.
-_OF_MNE = (".vhdr", ".set")
-#: Folders of a BIDS data set that repeat its recordings.
-_COPIES = ("derivatives", "sourcedata", "code", "stimuli")
 #: Columns of participants.tsv that say where a subject was recorded.
 _SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
 
@@ -129,14 +125,8 @@ def _subject_of(root: Path, subject: search.Subject) -> Callable[[Path], Any]:
 def _files(root: Path) -> list[Path]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
-    endings = (*readers.ENDINGS, *_OF_MNE)
-    files = list(
-        filter(search.is_recording, search.list_files(root, lambda n: n.lower().endswith(endings)))
-    )
-    if (root / "dataset_description.json").is_file():
-        files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
-    if not files:
-        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(endings)}.")
+    if not (files := search.recordings_below(root)):
+        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(search.ENDINGS)}.")
     return files
 
 
@@ -336,19 +326,19 @@ def load(
         verbose=verbose,
     )
     table = root / "participants.tsv"
-    if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
+    if splits is None and "split" in _people(root):
         splits = table
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
     """Return recordings with their path below the folder, and with the site of the subject."""
-    table, sites = root / "participants.tsv", {}
-    if table.is_file():
-        people = pd.read_csv(table, sep="\t", dtype=str)
-        column = next((name for name in people if str(name).lower() in _SITES), None)
-        if column is not None and "participant_id" in people:
-            sites = people.set_index(people["participant_id"].map(subject_key))[column].to_dict()
+    people, sites = _people(root), {}
+    column = next((name for name in people if name in _SITES), None)
+    if column is not None and "participant_id" in people:
+        known = people.dropna(subset=[column]).drop_duplicates()
+        keys = known["participant_id"].map(subject_key)
+        sites = known.groupby(keys)[column].agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
     with_origin = []
     for each in chosen:
         origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
@@ -356,6 +346,13 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
             origin["site"] = sites.get(subject_key(each.subject))
         with_origin.append(replace(each, description={**each.description, **origin}))
     return with_origin
+
+
+def _people(root: Path) -> pd.DataFrame:
+    """Return the table of subjects of a BIDS data set, with names of columns in lower case."""
+    table = root / "participants.tsv"
+    found = loading.read_table(table, root) if table.is_file() else pd.DataFrame()
+    return found.rename(columns=str.lower)
 
 
 def _check_subjects_are_no_labels(files: Iterable[loading.Recording]) -> None:
@@ -384,7 +381,8 @@ def _first_look(
     infos, peaks, every = {}, [], -(-len(chosen) // first_look.N_LOOKED_AT)
     for i, recording in enumerate(chosen):
         # What is wrong with a recording is said when it is read.
-        with suppress(Exception), collected_omissions():
+        with suppress(Exception), collected_omissions(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             if (raw := _labelled(recording, preload=False, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
                 peaks += [] if i % every else [first_look.mains_peaks(raw)]
@@ -413,20 +411,12 @@ def _labelled(
     if given is not None and not any(label in names for *_, label in given):
         omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
-    raw = readers.read_recording(recording.file, preload=preload)
-    if table := search.table_beside(recording.file, "channels"):
-        channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
-        channels = channels.apply(lambda column: column.str.strip().str.upper())
-        others = channels.index[channels["type"].notna() & (channels["type"] != "EEG")]
-        kinds = dict.fromkeys(others, "misc")
-        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
-        if "status" in channels:
-            raw.info["bads"] = channels.index[channels["status"] == "BAD"].tolist()
+    raw = opening.read_with_tables(recording.file, preload=preload)
     if not holds_a_window(raw.duration, window_seconds):
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
-    marks = label_files.marks_of(raw, recording.file)
+    marks = label_files.marks_of(raw)
     found = label_files.annotations_of(recording.file, raw, given)
     labelled = label_files.labels_within(found, names, raw, window_seconds)
     if not len(labelled):
@@ -485,4 +475,4 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     if is_referenced or all(
         channel_names.electrode_pair(a)[1] == channel_names.electrode_pair(b)[1] for a, b in pairs
     ):
-        raw.rename_channels(dict(pairs), verbose="error")
+        preprocessing.rename_channels(raw, dict(pairs))

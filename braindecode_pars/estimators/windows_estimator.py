@@ -288,9 +288,8 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     n_bad = 0
     for number, reader in enumerate(windows.recordings["reader"]):
         raw = getattr(getattr(reader, "source", None), "raw", None)
-        if isinstance(raw, mne.io.BaseRaw) and any(
-            map(cutting.is_bad, raw.annotations.description)
-        ):
+        texts = raw.annotations.description if isinstance(raw, mne.io.BaseRaw) else ()
+        if any(cutting.kind_of_text(text) == "bad" for text in texts):
             own = windows.table[windows.table["recording"] == number]
             n_bad += int(
                 np.sum(~cutting.are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy()))

@@ -185,7 +185,11 @@ class Prepare(nn.Module):
         if sfreq is None:
             raise ValueError("Pretrained weights need the rate of the windows; pass sfreq=, in Hz.")
         self.input_format, self.sfreq = input_format, sfreq
-        self.ratio = (Fraction(input_format.sfreq) / Fraction(sfreq)).limit_denominator(10_000)
+        # The kernel of a large denominator has hundreds of megabytes; 1e-4 of a window of half a
+        # minute is half a sample.
+        exact = Fraction(input_format.sfreq) / Fraction(sfreq)
+        near = (exact.limit_denominator(largest) for largest in (10, 100, 1000, 10_000))
+        self.ratio = next(ratio for ratio in near if abs(ratio / exact - 1) < 1e-4)
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError("The network knows channels by name, and these windows have none.")

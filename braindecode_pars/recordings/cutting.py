@@ -9,10 +9,11 @@ their classes in the way of braindecode.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import mne
 import numpy as np
@@ -298,37 +299,34 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
     return windows
 
 
-#: MNE's annotation for a pause within a FIF file. The samples of its duration are zeros.
-_FILLED_IN = "BAD_ACQ_SKIP"
-
-#: Annotations at the first sample after a gap: of MNE between concatenated recordings, of EEGLAB,
-#: whose duration is that of removed samples, which are not in the file, and of BrainVision, which
-#: has one at the start, too.
-_BOUNDARIES = {"BAD boundary", "EDGE boundary", "boundary", "New Segment/"}
-
-
-def is_gap(description: str) -> bool:
-    """Whether the description of an annotation marks a gap.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.cutting import is_gap
-    >>> is_gap("EDGE boundary"), is_gap("BAD_ACQ_SKIP"), is_gap("BAD blink")
-    (True, True, False)
-    """
-    return description == _FILLED_IN or description in _BOUNDARIES
+#: Texts of gaps: of MNE ("EDGE boundary", "BAD boundary", "BAD_ACQ_SKIP"), of EEGLAB ("boundary",
+#: -99 as a number), and of BrainVision ("New Segment/", which it has at the start, too). Writers
+#: put the kind of a marker before them, as in "Comment/BAD boundary".
+_GAP = re.compile(
+    r"([^/]*/ *)?((bad|edge)?[ _-]*boundary( event)?|edge(?![a-z]).*|bad[ _-]acq[ _-]skip.*"
+    r"|new segment(/.*)?|-99(\.0*)?)",
+    re.IGNORECASE,
+)
+_BAD = re.compile(r"(comment/ *)?bad", re.IGNORECASE)
 
 
-def is_bad(description: str) -> bool:
-    """Whether an annotation marks a time as bad, as in MNE: its description begins with "bad".
+def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
+    """Return what the text of an annotation, or of an event in a table, says of its time.
+
+    As in MNE, a time is bad whose text begins with "bad". A gap is between the samples before and
+    those after its first one.
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.cutting import is_bad
-    >>> is_bad("BAD_blink"), is_bad("bad"), is_bad("BAD boundary"), is_bad("EDGE boundary")
-    (True, True, False, False)
+    >>> from braindecode_pars.recordings.cutting import kind_of_text
+    >>> [kind_of_text(text) for text in ("Sleep stage W", "Comment/BAD_blink", "feedback/bad")]
+    ['label', 'bad', 'label']
+    >>> {kind_of_text(text) for text in ("EDGE boundary", "Boundary", "-99", "BAD_ACQ_SKIP")}
+    {'gap'}
     """
-    return description.upper().startswith("BAD") and not is_gap(description)
+    if _GAP.fullmatch(text.strip()):
+        return "gap"
+    return "bad" if _BAD.match(text.strip()) else "label"
 
 
 def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
@@ -336,7 +334,8 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
     A gap is marked by an annotation: "EDGE boundary" or "BAD boundary"
     (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or
-    "New Segment/" (BrainVision). Only "BAD_ACQ_SKIP" spans samples.
+    "New Segment/" (BrainVision), see :func:`kind_of_text`. Only those that begin with "BAD" span
+    samples; EEGLAB's have the duration of what was removed.
 
     Parameters
     ----------
@@ -362,9 +361,10 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     sfreq = raw.info["sfreq"]
     gaps = []
     for annotation in raw.annotations:
-        if is_gap(annotation["description"]):
+        if kind_of_text(annotation["description"]) == "gap":
             onset = annotation["onset"] - raw.first_time
-            missing = annotation["duration"] if annotation["description"] == _FILLED_IN else 0.0
+            is_filled = _BAD.match(annotation["description"].strip())
+            missing = annotation["duration"] if is_filled else 0.0
             gaps.append((round(onset * sfreq), round((onset + missing) * sfreq)))
     stretches, position, end = [], 0, int(raw.n_times)
     for start, stop in [*sorted(gaps), (end, end)]:
@@ -427,7 +427,9 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
     bad = []
     for annotation in raw.annotations:
         of = annotation.get("ch_names", ())
-        if is_bad(annotation["description"]) and (not of or not set(of).isdisjoint(channels)):
+        if kind_of_text(annotation["description"]) == "bad" and (
+            not of or not set(of).isdisjoint(channels)
+        ):
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # a moment is one sample

@@ -22,7 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings import cutting, loading, search
+from braindecode_pars.recordings import cutting, loading, readers, search
 
 log = logging.getLogger(__name__)
 
@@ -172,6 +172,11 @@ def classes_and_targets(
         names = {label_text(label): label_text(label) for label in given}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
+    if odd := [name for name in names.values() if cutting.kind_of_text(name) != "label"]:
+        raise ValueError(
+            f"A class may not be called {odd[0]!r}, which marks a bad time or a gap; give it "
+            f"another name, as in {{{odd[0]!r}: 'poor'}}."
+        )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
     log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(targets))
     return names, targets
@@ -430,27 +435,33 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
     return times.to_numpy(float)
 
 
-def _events_in(table: Path, *, bad_only: bool = False) -> mne.Annotations:
-    """Return the events of a BIDS table, or only those that begin with "BAD"."""
+def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
+    """Return the events of a BIDS table, or only the gaps and bad times among them."""
     events = loading.read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent and not bad_only:
+    if absent and not marks_only:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
-    if absent:
+    if "onset" not in events:
         return mne.Annotations([], [], [])
-    events = events.dropna(subset=["trial_type"]).fillna({"onset": "n/a"})  # not to be empty
-    texts = [label_text(text) for text in events["trial_type"]]
-    if bad_only:
-        events = events[[cutting.is_bad(text) for text in texts]]
-        texts = [text for text in texts if cutting.is_bad(text)]
+    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
+    if marks_only:  # EEGLAB's number of a gap is a value
+        texts = texts.fillna(events.get("value", texts)).dropna().astype(str)
+        texts = texts[texts.map(cutting.kind_of_text) != "label"]
+    texts = texts.dropna()
+    events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
     durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
-    return mne.Annotations(times_in(events, "onset", table), durations, texts)
+    return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())
+
+
+def bad_times_in(table: Path) -> mne.Annotations:
+    """Return the gaps and bad times in a table of BIDS, in seconds from the first sample."""
+    return _events_in(table, marks_only=True)
 
 
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
-    """Return the events of a BIDS table beside a recording, or else the recording's annotations.
+    """Return the events of a BIDS table or a hypnogram of a recording, or else its annotations.
 
     Onsets are in seconds from the first sample. Where labelled ``stretches`` are given, they are
     returned instead.
@@ -468,9 +479,16 @@ def annotations_of(
         return mne.Annotations(*zip(*rows, strict=True))
     if table := search.table_beside(file, "events"):
         return _events_in(table)
-    notes = raw.annotations
+    notes, start = raw.annotations, raw.first_time
+    if hypnogram := search.hypnogram_of(file):
+        notes, start = mne.read_annotations(hypnogram), 0.0
+        if notes.orig_time and raw.info["meas_date"]:
+            start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
+    elif any(raw.filenames) and file.name.lower().endswith(readers.WITH_ANNOTATIONS):
+        # MNE drops or cuts those outside
+        notes = mne.read_annotations(file)
     texts = [label_text(text) for text in notes.description]
-    return mne.Annotations(notes.onset - raw.first_time, notes.duration, texts)
+    return mne.Annotations(notes.onset - start, notes.duration, texts)
 
 
 def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
@@ -497,12 +515,13 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
             found = _events_in(table)
         else:
             try:  # reading the recording raises the full message
-                found = mne.io.read_raw(file, verbose="error").annotations
+                raw = mne.io.read_raw(file, verbose="error")
+                found = annotations_of(file, raw)
             except (ValueError, OSError, RuntimeError):
                 continue
         for one in found:
             name = label_text(one["description"])
-            if cutting.is_gap(name) or cutting.is_bad(name) or name.upper().startswith("EDGE"):
+            if cutting.kind_of_text(name) != "label":
                 continue
             if one["duration"] == 0:
                 instant.add(name)
@@ -516,20 +535,13 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     return sorted(long or instant)
 
 
-def marks_of(raw: mne.io.BaseRaw, file: Path) -> mne.Annotations:
-    """Return the gaps and bad times of a recording, also those in the BIDS table beside its file.
-
-    Onsets are in seconds from the first sample.
-    """
+def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
+    """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
     own = raw.annotations
-    own = own[[cutting.is_gap(text) or cutting.is_bad(text) for text in own.description]]
-    marks = mne.Annotations(
+    own = own[[cutting.kind_of_text(text) != "label" for text in own.description]]
+    return mne.Annotations(
         own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
     )
-    if table := search.table_beside(file, "events"):
-        bad = _events_in(table, bad_only=True)
-        marks.append(bad.onset, bad.duration, bad.description)
-    return marks
 
 
 def labels_within(
@@ -586,8 +598,20 @@ def labels_within(
     is_short = (whole < 1) & ~is_outside
     cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
     names = [classes[text] for text in found.description]
-    _check_overlaps(found.onset, found.onset + lasts, names, found.duration == 0)
-    return mne.Annotations(found.onset, lasts, names)
+    is_mark = found.duration == 0
+    _check_overlaps(found.onset, found.onset + lasts, names, is_mark)
+    # Labels of one class that overlap would give the same windows again: they are joined.
+    starts, stops, n_joined = found.onset.copy(), found.onset + lasts, 0
+    keep, last = np.ones(len(names), bool), dict[str, int]()
+    for i in np.argsort(starts, kind="stable").tolist():
+        j = last.setdefault(names[i], i)
+        if i == j or (is_mark[i] and is_mark[j]) or starts[i] >= stops[j] - _ROUNDING:
+            last[names[i]] = i
+            continue
+        keep[i], stops[j], n_joined = False, max(stops[i], stops[j]), n_joined + 1
+    why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
+    cutting.omit("labels", why, n_joined, len(found))
+    return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])
 
 
 def _check_overlaps(

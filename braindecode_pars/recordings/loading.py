@@ -5,9 +5,13 @@ Subjects are chosen by name, and split at random but reproducibly, or as a file 
 
 from __future__ import annotations
 
+import codecs
 import logging
+import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import checks, tables, training
-from braindecode_pars._common.subjects import in_corpus, subject_key
+from braindecode_pars._common.subjects import in_corpus, normalized, subject_key
 from braindecode_pars.recordings import cutting, search
 
 log = logging.getLogger(__name__)
@@ -222,7 +226,9 @@ def read_corpus(
         disable=not verbose,
     )
     datasets, failures, lost, rows = [], [], [], []
-    for recording, (windows, problem, omissions) in zip(recordings, bar, strict=True):
+    for recording, (windows, problem, omissions, said) in zip(recordings, bar, strict=True):
+        for text in said:
+            checks.warn_user(text)
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
@@ -307,16 +313,20 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
-) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.Omission]]:
-    """Return the windows of a recording, or why it cannot be read, and what is left out of it."""
+) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.Omission], list[str]]:
+    """Return the windows of a recording, or why it cannot be read, and what is left out of it.
+
+    The last are its warnings, which would not leave a process of a worker.
+    """
     if problem := search.why_unreadable(recording.file):
-        return None, problem, []
+        return None, problem, [], []
     try:
-        with cutting.collected_omissions() as omissions:
+        with cutting.collected_omissions() as omissions, warnings.catch_warnings(record=True) as w:
+            warnings.simplefilter("always", UserWarning)
             windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
-        return None, f"{error or type(error).__name__}", []
-    return windows, None, omissions
+        return None, f"{error or type(error).__name__}", [], []
+    return windows, None, omissions, [str(one.message) for one in w]
 
 
 def split_subjects(
@@ -439,14 +449,18 @@ def set_splits(
     return windows_ds
 
 
+#: What a text in UTF-16 begins with.
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
-    """Read a table of labels; all values are texts, and empty cells are missing.
+    """Read a table; all values are texts without blanks around them, and empty cells are missing.
 
     Parameters
     ----------
     file : path
-        Table with commas, semicolons or tabs between its columns, in UTF-8. A relative path that
-        does not exist is searched for in ``folder``.
+        Table with commas, semicolons or tabs between its columns, in UTF-8, UTF-16 or Latin-1. A
+        relative path is one below ``folder``, or else below the working directory.
     folder : Path
         Folder of the recordings.
 
@@ -460,7 +474,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     FileNotFoundError
         When the file does not exist.
     ValueError
-        When it is no table.
+        When it is no table, or has a column twice; or when both folders have another table of this
+        name.
 
     Examples
     --------
@@ -472,22 +487,37 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     ...     read_table("labels.csv", Path(folder))["label"].tolist()
     ['rest']
     """
-    given = Path(file).expanduser()
-    path = given if given.is_file() else folder / given
+    here = Path(file).expanduser()
+    path = folder / here if (folder / here).is_file() or not here.is_file() else here
+    if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
+        raise ValueError(
+            f"{path} and {here.absolute()} are two tables; pass the whole path of one of them."
+        )
+    if problem := os.path.lexists(path) and search.why_unreadable(path):
+        raise ValueError(f"{path} cannot be read: {problem}")
+    content = path.read_bytes()
     try:
-        header = path.read_text(encoding="utf-8-sig").partition("\n")[0]
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:  # UTF-16, which has a mark at its begin, or Western of Windows
+            text = content.decode("utf-16" if content[:2] in _UTF_16 else "cp1252")
+        header = text.strip("\r\n").partition("\n")[0]
         table = pd.read_csv(
-            path,
+            StringIO(text),
             sep=max(",;\t", key=header.count),
+            header=None,
             dtype=str,
-            encoding="utf-8-sig",
             # "None" and "NA", which pandas takes for missing values, may be names of classes.
             keep_default_na=False,
             na_values=["", "n/a"],
             skipinitialspace=True,
         )
-    except ValueError as error:  # also UnicodeDecodeError and pandas' own errors
-        raise ValueError(f"{path} is not a table of labels in UTF-8: {error}") from error
-    if not isinstance(table.index, pd.RangeIndex):
-        raise ValueError(f"{path} has rows with more cells than its header.")
-    return table.rename(columns=str.strip)
+    except ValueError as error:  # also pandas' own errors
+        raise ValueError(f"{path} is not a table: {error}") from error
+    table = table.apply(lambda column: column.str.strip().replace(["", "n/a"], np.nan))
+    names = table.iloc[0].fillna("").map(normalized)
+    table = table.iloc[1:].set_axis(names.rename(None), axis=1).reset_index(drop=True)
+    table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
+    if (doubled := table.columns[table.columns.duplicated()]).size:
+        raise ValueError(f"{path} has the column {doubled[0]!r} twice; rename or remove one.")
+    return table

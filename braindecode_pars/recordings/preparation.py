@@ -13,7 +13,7 @@ import numpy as np
 
 from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, match_channels
 from braindecode_pars._common.checks import check_positive, instance, listed, warn_user
-from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps
+from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, rename_channels
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
@@ -72,7 +72,7 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
     chosen = {raw.ch_names[place]: name for name, place in places.items() if place is not None}
     # Pick, order, rename, and mark as EEG.
     raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
-    raw.rename_channels(chosen, verbose="error")
+    rename_channels(raw, chosen)
     raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
     return raw
 

@@ -53,6 +53,7 @@ _RULES = dict(
     window_seconds=checks.optional(checks.positive()),
     filter=checks.choice("fir", "iir", None),
 )
+_RULES["amplifier"] = _RULES["band"]
 #: Names of the entries, in the order of the description.
 FIELDS = tuple(_RULES)
 
@@ -83,6 +84,9 @@ class Preprocessing:
     filter : "fir" | "iir" | None
         Kind of the band-pass, as the argument ``method`` of :meth:`mne.io.Raw.filter`. None stands
         for "fir", MNE's default, when a recording is filtered.
+    amplifier : tuple of (float | None) | None
+        Edges in Hz of the recordings themselves, by the amplifier or by filters before the steps
+        that are known; of several recordings the narrowest.
 
     Raises
     ------
@@ -107,9 +111,10 @@ class Preprocessing:
     channels: tuple[str, ...] | None = None
     window_seconds: float | None = None
     filter: str | None = None
+    amplifier: tuple[float | None, float | None] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("band", "notch", "channels"):  # JSON has lists
+        for name in ("band", "notch", "channels", "amplifier"):  # JSON has lists
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
@@ -171,7 +176,11 @@ class Preprocessing:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in known.items()}
 
     def __str__(self) -> str:
-        known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]
+        known = [
+            f"{WORDS[name]} {text_of(name, value)}"
+            for name, value in self.known().items()
+            if name != "amplifier"
+        ]
         return ", ".join(known) or "unknown"
 
 
@@ -229,7 +238,20 @@ def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
     sampling rate 100 Hz
     """
     values = {name: {getattr(each, name, None) for each in found} for name in FIELDS}
-    return Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
+    bands = values.pop("amplifier")
+    alike = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
+    return replace(alike, amplifier=_narrowest(bands - {None}))
+
+
+def _narrowest(
+    bands: Collection[tuple[float | None, float | None]],
+) -> tuple[float | None, float | None] | None:
+    """Return the highest lower and the lowest upper edge; None where they are none of a band."""
+    if not bands:
+        return None
+    lows, highs = zip(*bands, strict=True)
+    low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
+    return None if low is not None and high is not None and low >= high else (low, high)
 
 
 def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
@@ -247,6 +269,8 @@ def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
     """
     phrases = []
     for name in FIELDS:
+        if name == "amplifier":  # it may differ between files that are prepared alike
+            continue
         counts: Counter[Any] = Counter()
         for each, n in found.items():
             counts[getattr(each, name, None)] += n
@@ -431,18 +455,23 @@ def _top(each: Preprocessing) -> float:
 
 
 def _band_difference(trained: Preprocessing, found: Preprocessing) -> list[Difference]:
-    """Compare the bands. A low sampling rate can take away a part of the band, too."""
+    """Compare the bands. A low sampling rate can take away a part of the band, too.
+
+    What the amplifiers of the training took away, another one may take away, too.
+    """
     if trained.band is None:
         return []
     low, high = trained.band
+    usual_low, usual_high = trained.amplifier or (None, None)
     found_low, _ = found.band or (None, None)
-    top, found_top = _top(trained), _top(found)
+    found_top, top = _top(found), min(_top(trained), usual_high or math.inf)
     if found_top < top * (1 - _TOLERANCE):
-        return [Difference("band", (low, top), (found_low, found_top))]
+        return [Difference("band", (low, _top(trained)), (found_low, found_top))]
     if found.band is None:
         return []
     if not math.isclose(low or 0, found_low or 0, rel_tol=_TOLERANCE):
-        repair = None if (found_low or 0) > (low or 0) else "filter"
+        lowest = max(low or 0, usual_low or 0) * (1 + _TOLERANCE)
+        repair = None if (found_low or 0) > lowest else "filter"
         return [Difference("band", trained.band, found.band, repair)]
     # Without a low-pass filter in training, resampling takes away what is above.
     if high is not None and found_top > high * (1 + _TOLERANCE):
@@ -533,6 +562,7 @@ def recorded(
         scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
         # FIR filters, MNE's default, are not named.
         filter="iir" if kinds == {"iir"} else None,
+        amplifier=_band(info, [], sfreq, complete=False),
     )
 
 
@@ -547,8 +577,9 @@ def _band(
     filters = [step.kwargs for step in steps if step.name in ("filter", "filter_data")]
     # An upper edge below the lower one is a band-stop filter.
     filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
-    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or [info.get("highpass")]
-    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or [info.get("lowpass")]
+    of_amplifier = _edges(info)
+    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or [of_amplifier[0]]
+    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or [of_amplifier[1]]
     top = sfreq / 2 * (1 - 1e-6)
     low = max((_rounded(low) for low in lows if low), default=None)
     high = min((_rounded(high) for high in highs if high and high < top), default=None)
@@ -609,8 +640,8 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     return ", ".join(names) or None
 
 
-#: Our entry in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
-_ENTRY = "braindecode_pars_steps"
+#: Our entries in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
+_ENTRY, _EDGES = "braindecode_pars_steps", "braindecode_pars_edges"
 
 #: Methods of MNE whose effect is not known from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
@@ -742,6 +773,38 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
     new = [(name, dict(kwargs)) for name, kwargs in steps]
     earlier = raw.info.get("temp") or {}
     raw.info["temp"] = {**earlier, _ENTRY: [*remembered_steps(raw.info), *new]}
+
+
+def remember_edges(info: Mapping[str, Any], edges: Mapping[str, Sequence[float | None]]) -> None:
+    """Add the amplifier's filters of each channel, two edges in Hz, to the info of a recording.
+
+    MNE's info has one pair for all, also of signals that are not EEG.
+    """
+    of_file = info["highpass"], info["lowpass"]
+    info["temp"] = {**(info.get("temp") or {}), _EDGES: (of_file, {**edges})}
+
+
+def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
+    """Rename channels, also in what is remembered of them."""
+    raw.rename_channels(names, verbose="error")
+    if _EDGES in (temp := raw.info.get("temp") or {}):
+        of_file, edges = temp[_EDGES]
+        edges = {names.get(name, name): each for name, each in edges.items()}
+        raw.info["temp"] = {**temp, _EDGES: (of_file, edges)}
+
+
+def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the narrowest edges of the EEG channels before the recorded steps, as in the info."""
+    found = info.get("highpass"), info.get("lowpass")
+    of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
+    used = [edges.get(ch["ch_name"]) for ch in info["chs"] if channel_names.is_eeg(ch)]
+    if of_file is None or not used or None in [*used]:
+        return found
+    lows, highs = zip(*used, strict=True)
+    own = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
+    # An edge that is another than in the file is of a filter since.
+    low, high = (a if b == c else b for a, b, c in zip(own, found, of_file, strict=True))
+    return low, high
 
 
 def remembered_steps(info: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

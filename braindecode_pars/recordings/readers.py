@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from os import PathLike
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import mne
 import numpy as np
+import pandas as pd
 import wfdb
+from scipy.signal import resample_poly
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.recordings.search import is_recording, list_files, why_unreadable
+from braindecode_pars.recordings import preprocessing, search
 
-#: Endings of the names of files that :func:`read_recording` reads, in lower case.
-ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
+#: Endings that MNE and wfdb do not read in upper case.
+_ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
+
+#: Parts of messages of MNE about files that are no continuous recordings.
+_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
 
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
@@ -32,12 +38,6 @@ _OTHER_UNITS = {
     *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
     *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
 }
-
-
-def recordings_below(root: Path) -> list[Path]:
-    """Return the recordings below a folder, also those that cannot be opened."""
-    files = list_files(root, lambda name: name.lower().endswith(ENDINGS))
-    return [file for file in files if why_unreadable(file) or is_recording(file)]
 
 
 def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
@@ -83,16 +83,38 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     ['C3']
     """
     suffix = file.suffix.lower()
+    if file.name.endswith(_ONLY_LOWER_CASE):
+        raise ValueError("its format is read with an ending in lower case only; rename the file.")
+    if search.has_only_annotations(file):
+        raise ValueError(
+            "it has annotations and no signals; pass the recording that they are of, and its "
+            "labels as a table."
+        )
     if suffix in (".edf", ".bdf"):
-        raw, units = _read_edf(file, preload=preload)
-        _mark_other_kinds(raw, units)
+        raw, signals = _read_edf(file, preload=preload, at_rate_of_eeg=True)
+        unscaled = signals.index[~signals["is_scaled"]].tolist()
+        _mark_other_kinds(raw, signals["unit"], unscaled)
         eeg = mne.pick_types(raw.info, eeg=True, exclude=())
-        _check_voltages({name: units[name] for name in np.array(raw.ch_names)[eeg]})
+        _check_voltages(signals["unit"].iloc[eeg].to_dict())
+        if unscaled:
+            checks.warn_user(
+                f"{file.name}: {checks.listed(unscaled, most=5)} not used as EEG: the header has "
+                "no physical or digital range (minimum = maximum), so that the unit is unknown."
+            )
         return raw
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file, preload=preload))
-    with short_errors():
-        return mne.io.read_raw(file, preload=preload, verbose="error")
+    try:
+        with short_errors(file) as said:
+            raw = mne.io.read_raw(file, preload=preload, verbose="warning")
+    except ValueError as error:
+        if any(text in str(error) for text in _NOT_CONTINUOUS):
+            raise ValueError(
+                "it has no continuous recording, but epochs, averages, events or the like; pass "
+                "the recording that they were made of."
+            ) from error
+        raise
+    return _mark_unknown_types(raw, file, said)
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -131,23 +153,55 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     ...         print(str(error)[:35])
     it is damaged, truncated or missing
     """
-    raw, units = _read_edf(file)
-    _check_voltages({name: units[name] for name in raw.ch_names if wanted is None or wanted(name)})
+    raw, signals = _read_edf(file)
+    used = signals[[wanted is None or wanted(name) for name in raw.ch_names]]
+    if unscaled := used.index[~used["is_scaled"]].tolist():
+        raise ValueError(
+            f"its signal {checks.listed(unscaled, most=5)} has no physical or digital range."
+        )
+    _check_voltages(used["unit"].to_dict())
     return raw
 
 
-def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, dict[str, str]]:
-    """Read an EDF or BDF file, and the unit of each channel."""
+def _read_edf(
+    file: Path, *, preload: bool = True, at_rate_of_eeg: bool = False
+) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
+    """Read an EDF or BDF file, and what its header tells of each channel.
+
+    MNE has one rate for all, the highest. At the rate of the EEG, faster signals are resampled, and
+    left out where only the header is read.
+    """
+    with suppress(OSError), file.open("rb") as stream:  # reading it raises the full message
+        if stream.read(244)[236:].strip() == b"-1":
+            raise ValueError(
+                "its header has -1 records, so it was not closed at the end. Repair it, for "
+                "example with EDFbrowser, or save mne.io.read_raw_edf(file) as a FIF file."
+            )
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
-    with short_errors():
-        raw = read(file, preload=preload, verbose="warning")
-        units, has_gaps = units_and_gaps(file, raw.info["sfreq"])
+    with short_errors(file):
+        signals, has_gaps = edf_signals(file)
+        others = _other_kinds(signals["label"], signals["unit"])
+        rates = signals["sfreq"].where(~signals["label"].isin(others))
+        is_fast = (signals["sfreq"] > rates.max()) & at_rate_of_eeg
+        fast = signals["label"][is_fast].unique().tolist()
+        raw = read(file, exclude=fast, preload=preload, verbose="warning")
+        places = [*signals.index[~is_fast]]
+        if fast and preload:
+            rest = read(file, include=fast, preload=True, verbose="warning")
+            rest.set_annotations(None).resample(raw.info["sfreq"], verbose="error")
+            raw.add_channels([rest], force_update_info=True)
+            places += [*signals.index[is_fast]]
+            raw.reorder_channels([raw.ch_names[i] for i in np.argsort(places)])
+        signals = signals.loc[sorted(places)].set_axis(raw.ch_names)
     if has_gaps:
         raise ValueError(
-            "it is discontinuous (EDF+D) with gaps, which MNE does not read. Convert it to "
-            "continuous files, for example with EDFbrowser."
+            "it is discontinuous (EDF+D, or its records' times jump) with gaps, which MNE does not "
+            "read. Convert it to continuous files, for example with EDFbrowser."
         )
-    return raw, dict(zip(raw.ch_names, units, strict=True))
+    edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
+    of_each = map(tuple, edges.to_numpy())
+    preprocessing.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
+    return raw, signals
 
 
 _ANNOTATIONS = ("EDF Annotations", "BDF Annotations")
@@ -159,32 +213,34 @@ _ONSET = re.compile(rb"([+-]\d+\.?\d*)\x14")
 _RESOLUTION = 1e-3
 
 
-def units_and_gaps(file: Path, sfreq: float) -> tuple[list[str], bool]:
-    """Return the units of the signals of an EDF or BDF file, and whether it has gaps.
+def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
+    """Return what the header of an EDF or BDF file tells of each signal, and whether it has gaps.
 
     Parameters
     ----------
     file : Path
         The file.
-    sfreq : float
-        Sampling rate in Hz. Records that are apart by more than a sample have a gap between them.
 
     Returns
     -------
-    units : list of str
-        Units (physical dimensions) of MNE's channels: without those of annotation signals.
+    signals : DataFrame
+        A row for each channel of MNE: without annotation signals. Columns ``label``, ``unit``
+        (physical dimension), ``is_scaled`` (whether it has a physical and a digital range),
+        ``highpass``, ``lowpass`` and ``sfreq`` in Hz; NaN without a filter.
     has_gaps : bool
-        Whether the file is discontinuous, and records are apart.
+        Whether records are apart by more than a sample, also in a file that is called continuous.
 
     Raises
     ------
     ValueError, TypeError
-        When a number in the header is invalid, or the time of a record cannot be read.
+        When a number in the header is invalid, records have no length, or the time of a record of a
+        discontinuous file cannot be read.
     """
     with file.open("rb") as stream:
         start = stream.read(256).decode("latin-1")
         n_signals = int(start[252:256])
         rest = stream.read(256 * n_signals).decode("latin-1")
+    seconds = float(start[244:252])
 
     def column(first: int, width: int) -> list[str]:
         # The entries of all signals follow each other; ``first`` counts the bytes before.
@@ -192,20 +248,47 @@ def units_and_gaps(file: Path, sfreq: float) -> tuple[list[str], bool]:
         entries = (rest[begin + i * width : begin + (i + 1) * width] for i in range(n_signals))
         return [entry.split("\x00")[0].strip() for entry in entries]
 
-    is_annotation = [label in _ANNOTATIONS for label in column(0, 16)]
-    units = [unit for unit, other in zip(column(96, 8), is_annotation, strict=True) if not other]
-    if start[192:197] not in ("EDF+D", "BDF+D"):
-        return units, False
+    limits = [
+        [float(x.replace(",", ".")) for x in column(first, 8)] for first in range(104, 136, 8)
+    ]
+    filters = column(136, 80)
+    counts = np.array([int(n) for n in column(216, 8)])
+    signals = pd.DataFrame(
+        {
+            "label": column(0, 16),
+            "unit": column(96, 8),
+            "is_scaled": [a != b and c != d for a, b, c, d in zip(*limits, strict=True)],
+            "highpass": [_edge(text, "HP") for text in filters],
+            "lowpass": [_edge(text, "LP") for text in filters],
+        }
+    )
+    is_annotation = signals["label"].isin(_ANNOTATIONS).to_numpy()
+    if not seconds > 0 and not is_annotation.all():
+        raise ValueError(f"its records last {seconds:g} s by the header, so the rate is unknown")
+    signals = signals.assign(sfreq=counts / (seconds or 1.0))
+    channels = signals[~is_annotation].reset_index(drop=True)
+    if start[192:196] not in ("EDF+", "BDF+") or (not is_annotation.any() and start[196] != "D"):
+        return channels, False
     # The first annotation signal of each record begins with its time.
-    widths = np.array([int(n) for n in column(216, 8)]) * (3 if start[192] == "B" else 2)
-    place = is_annotation.index(True)
+    widths = counts * (3 if start[192] == "B" else 2)
+    place = is_annotation.tolist().index(True)
     stop, width = widths[: place + 1].sum(), widths.sum()
     content = np.memmap(file, np.uint8, "r", offset=int(start[184:192]))
     records = content[: len(content) // width * width].reshape(-1, width)
-    texts = [record[stop - widths[place] : stop].tobytes() for record in records]
-    onsets = np.array([float(_ONSET.match(text)[1]) for text in texts])  # type: ignore[index]
-    expected = onsets[0] + float(start[244:252]) * np.arange(len(onsets))
-    return units, bool((np.abs(onsets - expected) > max(_RESOLUTION, 1 / sfreq)).any())
+    found = [_ONSET.match(record[stop - widths[place] : stop].tobytes()) for record in records]
+    tolerance = max(_RESOLUTION, 1 / channels["sfreq"].max())
+    if start[196] != "D":  # a clock that drifts is no gap there, and times may be missing
+        onsets = np.array([float(one[1]) if one else np.nan for one in found])
+        return channels, bool((np.abs(np.diff(onsets) - seconds) > tolerance).any())
+    onsets = np.array([float(one[1]) for one in found])  # type: ignore[index]
+    expected = onsets[0] + seconds * np.arange(len(onsets))
+    return channels, bool((np.abs(onsets - expected) > tolerance).any())
+
+
+def _edge(text: str, name: str) -> float:
+    """Return the edge of a filter in a header, as "HP:0.1Hz"; NaN for none."""
+    found = re.findall(rf"{name}:\s*(\d+(?:[.,]\d+)?)", text)
+    return float(found[-1].replace(",", ".")) if found else np.nan
 
 
 def _check_voltages(units: dict[str, str]) -> None:
@@ -262,14 +345,16 @@ def read_wfdb(
     """
     # Read the selected signals.
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
-    with short_errors():
+    with short_errors(file):
         header = wfdb.rdheader(record)
         found = header.sig_name or []
     names = None if wanted is None else [name for name in found if wanted(name)]
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
-    with short_errors():
-        read = wfdb.rdrecord(record, channel_names=names) if preload else header
+    with short_errors(file):  # not averaged over the samples of a frame
+        read = (
+            wfdb.rdrecord(record, channel_names=names, smooth_frames=False) if preload else header
+        )
     # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
     refused = {
@@ -284,98 +369,99 @@ def read_wfdb(
         raise ValueError(
             f"its signals are in {', '.join(sorted(refused))}, not {', '.join(VOLTS)}."
         )
-    scale = [[VOLTS[read.units[i]]] for i in volts]
-    info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
-    zeros = np.zeros((len(volts), header.sig_len))
-    return mne.io.RawArray(
-        read.p_signal.T[volts] * scale if preload else zeros, info, verbose="error"
-    )
+    # The rate is that of the EEG; other signals are resampled to it.
+    labels, n_each = [read.sig_name[i] for i in volts], [read.samps_per_frame[i] for i in volts]
+    others = _other_kinds(labels) if len(set(n_each)) > 1 else []
+    n_of_eeg = {n for n, label in zip(n_each, labels, strict=True) if label not in others}
+    if len(n_of_eeg) > 1:
+        raise ValueError(
+            "its EEG signals have different sampling rates: "
+            f"{', '.join(f'{read.fs * n:g}' for n in sorted(n_of_eeg))} Hz; convert it to one."
+        )
+    n = max(n_of_eeg or n_each, default=1)
+    info = mne.create_info(labels, float(read.fs) * n, "eeg")
+    signals = np.zeros((len(volts), header.sig_len * n))
+    for row, i, n_own in zip(signals, volts, n_each, strict=True) if preload else ():
+        row[:] = resample_poly(read.e_p_signal[i], n, n_own) if n_own != n else read.e_p_signal[i]
+        row *= VOLTS[read.units[i]]
+    return mne.io.RawArray(signals, info, verbose="error")
+
+
+def _other_kinds(labels: Iterable[str], units: Iterable[str] = ()) -> list[str]:
+    """Return the labels of signals that are not EEG, by label and unit."""
+    labels = list(labels)
+    # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
+    eeg = [label for label in labels if label.upper().startswith("EEG")] or labels
+    others = [label for label in labels if channel_names.is_other_kind(label) or label not in eeg]
+    return others + [la for la, u in zip(labels, units, strict=False) if u in _OTHER_UNITS]
 
 
 def _mark_other_kinds(
-    raw: mne.io.BaseRaw, units: Mapping[str, str] | None = None
+    raw: mne.io.BaseRaw, units: Iterable[str] = (), further: Sequence[str] = ()
 ) -> mne.io.BaseRaw:
     """Set the type of channels that are not EEG to "misc", by their labels and units."""
-    # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
-    eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")] or raw.ch_names
-    others = [name for name in raw.ch_names if channel_names.is_other_kind(name) or name not in eeg]
-    others += [name for name, unit in (units or {}).items() if unit in _OTHER_UNITS]
+    others = [*_other_kinds(raw.ch_names, units), *further]
     # Where all channels are "misc", it means that nothing is known of them.
     kind = "misc" if set(others) < set(raw.ch_names) else "bio"
     kinds = dict.fromkeys(others, kind)
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 
+#: Warnings of MNE on what is understood here: names, dates and filters of each signal, which are
+#: read from the header; gaps; units of signals that are not EEG; and labels outside, counted later.
+_UNDERSTOOD = re.compile(
+    "This filename|Channels contain different|Highpass cutoff|The data contains 'boundary'"
+    "|Invalid (measurement date|patient)|Physical range|Scaling factor|Unknown types"
+    "|Loading an EDF with mixed|Channel names are not unique|Online software filter|No coordinate"
+)
+_OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
+#: Endings of files whose annotations are read with those outside the recording.
+WITH_ANNOTATIONS = (".edf", ".bdf", ".set")
+
+
 @contextmanager
-def short_errors() -> Iterator[None]:
-    """Convert any error of a reader to a short ValueError; the caller adds the name of the file."""
+def short_errors(file: Path | None = None) -> Iterator[list[str]]:
+    """Convert any error of a reader to a short ValueError; the caller adds the name of the file.
+
+    Warnings are returned. Those that are not understood here are passed on, with the file.
+    """
+    said: list[str] = []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             # MNE only warns when an EDF file is truncated.
             warnings.filterwarnings("error", "Number of records from the header")
-            yield
+            yield said
     except Exception as error:
         raise ValueError(f"it is damaged, truncated or missing: {error}.") from error
+    own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
+    said += dict.fromkeys(str(w.message) for w in own)
+    for text in said:
+        counted = file and file.suffix.lower() in WITH_ANNOTATIONS and _OUTSIDE.match(text)
+        if file is not None and not counted and not _UNDERSTOOD.match(text):
+            checks.warn_user(f"{file.name}: {text}")
 
 
-def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
-    """Return a recording and its name, that of its file where there is one.
+def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) -> mne.io.BaseRaw:
+    """Set channels of EEGLAB whose type MNE does not know, and takes for EEG, to "misc"."""
+    text = next((text for text in said if text.startswith("Unknown types")), "")
+    rows = (line.partition(": ") for line in text.splitlines()[1:])
+    unknown = {kind: ast.literal_eval(names) for kind, _, names in rows if kind}
+    eeg = {ch["ch_name"] for ch in raw.info["chs"] if channel_names.is_eeg(ch)}
+    if not eeg.difference(*unknown.values()):  # it may be the laboratory's word for EEG
+        unknown = {k: names for k, names in unknown.items() if channel_names.is_other_kind(k)}
+    others = [name for names in unknown.values() for name in names]
+    if others:
+        kinds = dict.fromkeys(others, "misc")
+        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+        checks.warn_user(
+            f"{file.name}: {checks.listed(others, most=8)} not used as EEG: the type in the file "
+            f"is {checks.listed(list(unknown))}."
+        )
+    return raw
 
-    Parameters
-    ----------
-    raw : Raw | path
-        Continuous recording, which is returned as it is, or a file to read.
 
-    Returns
-    -------
-    raw : Raw
-        The recording.
-    name : str
-        Name of the file, without its folder; ``"recording"`` for a Raw without a file.
-
-    Raises
-    ------
-    TypeError
-        When ``raw`` is neither.
-    ValueError
-        When the file does not exist, is not a recording, may not be read, or is damaged.
-
-    Warns
-    -----
-    UserWarning
-        When a Raw is of a discontinuous file with gaps, which MNE does not read.
-
-    Examples
-    --------
-    >>> import mne
-    >>> import numpy as np
-    >>> from braindecode_pars.recordings.readers import open_recording
-    >>> info = mne.create_info(["C3"], 100.0, "eeg")
-    >>> raw = mne.io.RawArray(np.zeros((1, 100)), info, verbose="error")
-    >>> open_recording(raw)[1]
-    'recording'
-    """
-    if isinstance(raw, mne.io.BaseRaw):
-        files = [Path(file) for file in raw.filenames if file is not None]
-        edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        if gaps := [each.name for each in edf if units_and_gaps(each, raw.info["sfreq"])[1]]:
-            checks.warn_user(
-                f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
-                "windows may span a gap, and times after it are too early."
-            )
-        return raw, files[0].name if files else "recording"
-    if not isinstance(raw, (str, PathLike)):
-        raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
-    file = Path(raw).expanduser()
-    try:
-        if problem := why_unreadable(file):
-            raise ValueError(problem)
-        if not file.name.lower().endswith(ENDINGS):
-            raise ValueError(
-                f"its name does not end as that of a recording, with {', '.join(ENDINGS)}; read it "
-                "with mne.io.read_raw and pass the Raw."
-            )
-        return read_recording(file), file.name
-    except ValueError as error:
-        raise ValueError(f"{file} cannot be used: {error}") from error
+def __getattr__(name: str) -> Any:
+    if name == "open_recording":  # its place of before; that module imports this one
+        return importlib.import_module("braindecode_pars.recordings.opening").open_recording
+    raise AttributeError(name)

@@ -9,12 +9,14 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable
-from itertools import pairwise
+from contextlib import suppress
+from itertools import combinations, pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
 import mne
 
+from braindecode_pars._common import checks
 from braindecode_pars._common.subjects import (
     known_subject_of_path,
     normalized,
@@ -22,8 +24,95 @@ from braindecode_pars._common.subjects import (
     without_ending,
 )
 
+#: Endings of the names of recordings that are read, in lower case.
+ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
+#: Endings of recordings in other formats, of which some are folders.
+_OTHER_ENDINGS = (
+    *(".gdf", ".cnt", ".mff", ".nwb", ".eeg", ".rec", ".ahdr", ".nedf", ".cdt", ".lay", ".trc"),
+    *(".xdf", ".mefd", ".nxe", ".edf.gz", ".bdf.gz", ".edf.zip", ".bdf.zip"),
+)
+_FOLDERS = (".mff", ".mefd")
+#: What MNE makes of a recording, by the end of its name.
+_MADE_OF_RECORDINGS = re.compile(
+    r"[-_](epo|ave|eve|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$", re.IGNORECASE
+)
+#: Files with the signals of a recording, by the ending of its header.
+_SIGNALS = {".vhdr": (".eeg",), ".set": (".fdt",), ".hea": (".dat", ".mat")}
 #: Tables of BIDS beside a recording that are read.
 _TABLES = ("events", "channels")
+#: Folders of a BIDS data set that repeat its recordings.
+_COPIES = {"derivatives", "sourcedata", "code", "stimuli"}
+
+
+def recordings_below(root: Path) -> list[Path]:
+    """Return the recordings below a folder, also those that cannot be opened.
+
+    Folders of a BIDS data set that repeat its recordings, such as ``derivatives``, are left out.
+
+    Raises
+    ------
+    FileNotFoundError
+        When all recordings have other formats.
+
+    Warns
+    -----
+    UserWarning
+        Once, when some have, or when there are epochs, averages or annotations of MNE or in EDF.
+    """
+    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OTHER_ENDINGS)))
+    files = [file for file in files if not _is_copy(file, root)]
+    known = [file for file in files if file.name.lower().endswith(ENDINGS)]
+    found = [file for file in known if why_unreadable(file) or is_recording(file)]
+    if others := [file.relative_to(root).as_posix() for file in files if _is_other(file)]:
+        text = (
+            f"{root} has files that are not read: {checks.listed(others, most=8)}. Read are "
+            f"continuous recordings ({', '.join(ENDINGS)}); convert others, for example with "
+            "mne.io.read_raw(file).save('P01_raw.fif')."
+        )
+        if not found:
+            raise FileNotFoundError(text)
+        checks.warn_user(text)
+    return found
+
+
+def _is_other(file: Path) -> bool:
+    """Whether a file may be a recording or a part of one that is not read."""
+    if file.suffix.lower() == ".eeg":  # the signals of BrainVision
+        return not any(file.with_suffix(ending).exists() for ending in (".vhdr", ".VHDR", ".ahdr"))
+    if file.name.lower().endswith(_OTHER_ENDINGS) or _MADE_OF_RECORDINGS.search(file.name):
+        return True
+    nights = file.parent.glob(f"{glob.escape(file.name[:7])}?-PSG.edf")
+    return has_only_annotations(file) and file not in map(hypnogram_of, nights)
+
+
+def has_only_annotations(file: Path) -> bool:
+    """Whether an EDF or BDF file has annotations and no signals."""
+    if file.suffix.lower() in (".edf", ".bdf"):
+        with suppress(OSError, ValueError), file.open("rb") as stream:
+            n_signals = int(stream.read(256)[252:])
+            labels = {stream.read(16).strip() for _ in range(n_signals)}
+            return bool(labels) and labels <= {b"EDF Annotations", b"BDF Annotations"}
+    return False
+
+
+def hypnogram_of(recording: Path) -> Path | None:
+    """Return the file of sleep stages of a night of Sleep-EDF.
+
+    SC4001EC-Hypnogram.edf is that of SC4001E0-PSG.edf; the last letter is the scorer.
+    """
+    if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
+        return None
+    return next(recording.parent.glob(f"{recording.name[:7]}?-Hypnogram.edf"), None)
+
+
+def _is_copy(file: Path, root: Path) -> bool:
+    """Whether a file is in a folder of copies, beside the folders of subjects."""
+    above = (part for part in file.relative_to(root).parents if part.name in _COPIES)
+    return any(
+        (beside := root / part.parent).joinpath("dataset_description.json").exists()
+        or any(beside.glob("sub-*/"))
+        for part in above
+    )
 
 
 def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
@@ -62,10 +151,12 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
             raise error
 
     for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
+        files += [name for name in folders if name.lower().endswith(_FOLDERS)]
         folders[:] = [
             name
             for name in folders
             if not name.startswith(".")
+            and not name.lower().endswith(_FOLDERS)
             and not ((path := Path(folder, name)).is_symlink() and _is_in(path, inside))
         ]
         found += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
@@ -131,7 +222,7 @@ def find_named(
 
 
 def is_recording(file: Path) -> bool:
-    """Whether a file is a recording of its own, not a part of another one.
+    """Whether a file is a recording of its own, not a part of another one or made of it.
 
     A file that cannot be opened is one, so that reading it reports it.
     """
@@ -142,6 +233,8 @@ def is_recording(file: Path) -> bool:
             return "/" not in (file.read_text(errors="replace").split() or [""])[0]
         except OSError:
             return True
+    if _MADE_OF_RECORDINGS.search(file.name) or has_only_annotations(file):
+        return False
     # A FIF file may be a later part of a split recording, which MNE reads with the first one:
     # name-1.fif follows name.fif, and split-02 follows split-01.
     firsts = {
@@ -161,13 +254,29 @@ def _has_part(first: Path, file: Path) -> bool:
     return file.name in (Path(part).name for part in parts)
 
 
+#: What a file begins with that stands for content elsewhere, and how to get that.
+_POINTERS = {b"version https://git-lfs": "git lfs pull", b"annex/objects/": "datalad get"}
+
+
 def why_unreadable(file: Path) -> str | None:
     """Return the reason why a path is not a file that can be opened; None if it is one."""
     if file.is_symlink() and not file.exists():
         return "it is a link to a file that does not exist; download the file first (datalad get)."
     if not file.exists():
         return "it does not exist."
-    return None if file.is_file() else "it is not a file."
+    if not file.is_file():
+        return "it is not a file."
+    if file.stat().st_size < 1024:  # as large as a pointer may be
+        with suppress(OSError):  # reading it raises the full message
+            start = file.read_bytes()
+            for mark, command in _POINTERS.items():
+                if mark in start[:200]:
+                    return f"its content is not here; download it first ({command})."
+    for ending in _SIGNALS.get(file.suffix, ()):
+        signals = file.with_suffix(ending)
+        if os.path.lexists(signals) and (problem := why_unreadable(signals)):
+            return f"its signals are in {signals.name}, and {problem}"
+    return None
 
 
 def files_beside(recording: Path) -> list[Path]:
@@ -189,15 +298,47 @@ def files_beside(recording: Path) -> list[Path]:
     if recording.stem.endswith("_eeg"):
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
-    found |= {table for name in _TABLES if (table := table_beside(recording, name))}
+    found.update(tables_beside(recording))
     return sorted(file for file in found if file.exists())  # skips dead links
 
 
+def tables_beside(recording: Path) -> list[Path]:
+    """Return the tables of BIDS for a recording that are read, see :func:`table_beside`."""
+    return [table for name in _TABLES if (table := table_beside(recording, name))]
+
+
 def table_beside(recording: Path, suffix: str) -> Path | None:
-    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
-    stem = re.sub(r"_i?eeg$", "", without_ending(recording.name))
+    """Return the table of BIDS for a recording, such as sub-01_task-rest_events.tsv.
+
+    It has the name of the recording; or, by the inheritance principle of BIDS, its name states a
+    part of what that of the recording does, and it is in the same folder or one above, up to the
+    folder of the data set. That of the nearest folder counts, and there the one that states most.
+
+    Raises
+    ------
+    ValueError
+        When a folder has two that state the same number of things.
+    """
+    stem = re.sub(r"_(i?eeg|meg)$", "", without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
-    return table if table.is_file() else None
+    entities = [part for part in stem.split("_") if "-" in part]
+    if os.path.lexists(table) or not stem.startswith("sub-"):
+        return table if os.path.lexists(table) else None  # a dead link is one
+    folder = recording.parent.absolute()
+    while True:
+        for n in range(len(entities), 0, -1):
+            names = ("_".join((*some, f"{suffix}.tsv")) for some in combinations(entities, n))
+            found = [folder / name for name in names if os.path.lexists(folder / name)]
+            if len(found) > 1:
+                raise ValueError(
+                    f"{found[0]} and {found[1]} may both belong to {recording.name}; keep one, or "
+                    f"give the recording its own table, {table.name}."
+                )
+            if found:
+                return found[0]
+        if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
+            return None
+        folder = folder.parent
 
 
 #: Subject of a file: a function of its path, or a regular expression of one group.

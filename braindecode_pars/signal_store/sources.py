@@ -15,17 +15,17 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
-from braindecode_pars.recordings import preparation, readers, recipe, search
+from braindecode_pars.recordings import opening, preparation, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.signal_store.index import UNLABELED, label_rows
 
 ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
-    ".fif or WFDB (.hea) recordings, or one or several ContinuousCorpus or LabelledCorpus"
+    "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
+    f"({', '.join(search.ENDINGS)}), or one or several ContinuousCorpus or LabelledCorpus"
 )
 
 #: Files with the samples of a recording, by the ending of the file that is read.
-_PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
+_PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt"), ".vhdr": (".vhdr", ".eeg")}
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Source:
             raise ValueError(self.problem)
         if self.read is None:
             is_file = isinstance(self.origin, Path)
-            return readers.read_recording(self.origin) if is_file else self.origin, self.labels
+            return opening.read_with_tables(self.origin) if is_file else self.origin, self.labels
         read = self.read()
         if read is None:
             raise SkippedError("it has no labelled window.")
@@ -358,15 +358,15 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file in readers.recordings_below(root):
+    for file in search.recordings_below(root):
         problem, path = search.why_unreadable(file), file.relative_to(root)
         description, state = {}, {}
         if problem is None:
             description = {"subject": subjects.normalized(files.plain(subject(path)))}
-            state = _state_of(_parts_of(file))
+            state = _state_of([*_parts_of(file), *search.tables_beside(file)])
         sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:
-        raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
+        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(search.ENDINGS)}.")
     if subject is subjects.subject_of_path:
         paths = [Path(source.name) for source in sources if "subject" in source.description]
         search.check_guessed_subjects(root, paths)

@@ -151,7 +151,7 @@ class SignalStore:
             prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
             omitted. People that one of several ContinuousCorpus excludes or holds out for
             validation and test are not stored from the others; how many is logged.
-            A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
+            A folder is searched for recordings as in datasets.folder. Hidden files and folders are
             ignored. A dead link counts as a recording that cannot be read. A recording with
             marked gaps, such as a boundary of MNE, is stored in pieces between the gaps, named with
             #1, #2 and so on, so that no crop or window contains a gap.

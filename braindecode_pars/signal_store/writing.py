@@ -52,6 +52,7 @@ _WARNINGS = {
     "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
     "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
     "amplitude": "The amplitude is not that of EEG. {}",
+    "rows": "Rows of tables are not used: {}.",
 }
 
 #: Maximum share of the time that is spent on commits.
@@ -501,7 +502,7 @@ class Encoded(NamedTuple):
     left_out : list of str
         Names of its channels that are not stored.
     problems : list of (str, str)
-        Problems "clipped", "coarse" and "amplitude", with what to say of them.
+        Problems "clipped", "coarse", "amplitude" and "rows", with what to say of them.
     """
 
     recording: StoredRecording
@@ -554,7 +555,8 @@ def read_all(
 
 def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded | Unusable]:
     try:
-        raw, labels = source.open()
+        with cutting.collected_omissions() as omissions:
+            raw, labels = source.open()
         pieces = cutting.split_at_gaps(raw)
         if not pieces:
             raise ValueError("it has no samples.")
@@ -563,6 +565,8 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             tables = labels_of_pieces(labels, cutting.continuous_stretches(raw), raw.info["sfreq"])
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [_unusable(source, source.name, error)]
+    for each in omissions:
+        cutting.omit(*each[:4], is_asked=each.is_asked)
     names = [source.name]
     if len(pieces) > 1:
         names = [f"{source.name}#{i + 1}" for i in range(len(pieces))]
@@ -572,6 +576,13 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             results.append(_encoded(source, name, piece, table, preparation, dtype))
         except Exception as error:
             results.append(_unusable(source, name, error))
+    if isinstance(results[0], Encoded):
+        rows = [
+            f"{each.number} of {each.of} rows {each.why}"
+            for each in omissions
+            if each.what == "rows"
+        ]
+        results[0].problems.extend(("rows", text) for text in rows)
     return results
 
 

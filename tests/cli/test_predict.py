@@ -382,6 +382,40 @@ def test_the_summary_has_all_results_in_the_folder(clf, call, tmp_path):
     assert len(clf.predicted) == 3
 
 
+def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsys):
+    """The next one lies beside it, until the user asks to replace it."""
+    file, new = (tmp_path / "out" / name for name in ("summary.csv", "summary_new.csv"))
+    call("a.edf")
+    corrected = file.read_text() + "b,by hand\n"
+    file.write_text(corrected)
+    call("a.edf", "b.edf")
+    assert file.read_text() == corrected
+    assert pd.read_csv(new)["recording"].tolist() == ["a", "b"]
+    assert "summary.csv was changed" in capsys.readouterr().out
+    call("c.edf", overwrite=True)
+    assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
+    assert not new.exists()
+    file.write_text(corrected)
+    # Nobody knows whose that of an earlier version is.
+    write_checked(file.with_name("predictions.json"), {"command": "braindecode-pars predict"})
+    call("a.edf")
+    assert file.read_text() == corrected
+
+
+def test_a_summary_of_a_killed_process_is_no_correction(clf, call, tmp_path, monkeypatch):
+    call("a.edf")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predicting, "replace_file", stop)
+        with pytest.raises(KeyboardInterrupt):
+            call("b.edf")
+    call("c.edf")
+    assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
+
+
 def test_a_path_that_was_mistyped_does_not_block_the_right_one(clf, call, tmp_path):
     (tmp_path / "bad.edf").touch()
     assert call("bad.edf") == 1

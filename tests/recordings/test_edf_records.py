@@ -8,22 +8,18 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.readers import (
-    open_recording,
-    read_edf,
-    read_recording,
-    units_and_gaps,
-)
+from braindecode_pars.recordings.opening import open_recording
+from braindecode_pars.recordings.readers import edf_signals, read_edf, read_recording
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
 ONSETS = [0, 1, 4, 5, 6, 3607]
 SIGNALS = np.arange(600)[None] + np.array([[0], [1000]])
 
 
-@pytest.mark.parametrize("suffix", ["edf", "bdf"])
-def test_a_file_with_gaps_is_refused(tmp_path, suffix):
-    """MNE would read its records as if they followed each other."""
-    kind = f"{suffix.upper()}+D"
+@pytest.mark.parametrize(("suffix", "letter"), [("edf", "D"), ("bdf", "D"), ("edf", "C")])
+def test_a_file_with_gaps_is_refused(tmp_path, suffix, letter):
+    """MNE would read its records as if they followed each other, whatever the file calls itself."""
+    kind = f"{suffix.upper()}+{letter}"
     file = write_edf_records(tmp_path / f"a.{suffix}", SIGNALS, ONSETS, kind=kind)
     for read in (read_edf, read_recording):
         with pytest.raises(ValueError, match="discontinuous"):
@@ -42,7 +38,7 @@ def test_a_raw_of_a_file_with_gaps_is_doubtful(tmp_path):
     [
         ([0.25 + i for i in range(6)], "EDF+D"),  # the start is a fraction of a second
         ([0, 1, 2.0004, 3, 4, 5], "EDF+D"),  # rounded times
-        (ONSETS, "EDF+C"),  # the file states that it is continuous
+        ([1.0005 * i for i in range(6)], "EDF+C"),  # a clock that drifts
     ],
 )
 def test_files_without_gaps_are_read_as_by_mne(tmp_path, onsets, kind):
@@ -65,9 +61,12 @@ def test_records_without_or_in_disorder_of_times_are_refused(tmp_path):
 
 def test_the_header(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, ONSETS, units=["uV", "mV"])
-    assert units_and_gaps(file, 100.0) == (["uV", "mV"], True)
+    signals, has_gaps = edf_signals(file)
+    assert (signals["unit"].tolist(), has_gaps) == (["uV", "mV"], True)
+    assert signals["sfreq"].tolist() == [100, 100]
+    assert signals["is_scaled"].all()
     whole = write_edf_records(tmp_path / "b.edf", SIGNALS, range(6), units=["uV", "mV"])
-    assert units_and_gaps(whole, 100.0) == (["uV", "mV"], False)
+    assert not edf_signals(whole)[1]
 
 
 def test_short_gaps_add_up(tmp_path):

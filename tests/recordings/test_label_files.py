@@ -137,12 +137,25 @@ def test_a_path_as_it_is_or_in_the_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"file,label\nJ\xf6rg,W\n", b'file,label\n"a,W\n', b"file,label\na,W,\n"]
+    "content",
+    [
+        b"",
+        b"file,label, label\na,W,R\n",
+        b'file,label\n"a,W\n',
+        b"file,label\na,W,\n",
+        b"\xff\xfea",
+    ],
 )
 def test_files_that_are_no_table(content, tmp_path):
     (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(ValueError, match=r"labels\.csv"):
         read_table("labels.csv", tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_of_tables(encoding, tmp_path):
+    (tmp_path / "labels.csv").write_bytes("file,label\nJ\u00f6rg,W\n".encode(encoding))
+    assert read_table("labels.csv", tmp_path)["file"].tolist() == ["J\u00f6rg"]
 
 
 def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):

@@ -12,7 +12,8 @@ import pytest
 import wfdb
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings.readers import open_recording, read_edf, read_recording, read_wfdb
+from braindecode_pars.recordings.opening import open_recording
+from braindecode_pars.recordings.readers import read_edf, read_recording, read_wfdb
 
 TIMES = np.arange(5 * 100) / 100
 WAVE = np.cos(2 * np.pi * 10 * TIMES)  # its largest sample is 1

@@ -62,7 +62,7 @@ def test_unreadable_files_are_sources_with_a_problem(tmp_path, make_edf):
     assert list(problems) == ["dead.edf", "dead.hea", "rec.hea"]
     assert "link to a file that does not exist; download" in problems["dead.edf"]
     assert problems["dead.hea"] == problems["dead.edf"]
-    assert "it is damaged, truncated or missing" in problems["rec.hea"]
+    assert "link to a file that does not exist; download" in problems["rec.hea"]
     assert "rec.dat" in problems["rec.hea"]
 
 

@@ -1,0 +1,114 @@
+"""What headers tell of each signal: ranges, filters, rates and frames; and what MNE warns of."""
+
+from __future__ import annotations
+
+import warnings
+
+import mne
+import numpy as np
+import pytest
+import wfdb
+from support.edf_files import write_edf_records
+
+from braindecode_pars.recordings import readers
+from braindecode_pars.recordings.preprocessing import recorded
+
+NOISE = np.random.default_rng(0).integers(-300, 300, (3, 600))
+
+
+def edf(file, labels, columns=(), **kwargs):
+    """Write a file, with other texts in some columns of the header (first byte, width, texts)."""
+    write_edf_records(file, NOISE, range(6), labels=labels, kind="EDF+C", **kwargs)
+    content = bytearray(file.read_bytes())
+    for first, width, texts in columns:
+        for i, text in enumerate(texts):
+            begin = 256 + first * 4 + i * width
+            content[begin : begin + width] = text.encode().ljust(width)
+    file.write_bytes(content)
+    return file
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [(104, 8, ["-1", "-1", "0"]), (112, 8, ["1", "1", "0"])],  # physical
+        [(120, 8, ["-1", "-1", "5"]), (128, 8, ["1", "1", "5"])],  # digital
+    ],
+)
+def test_a_signal_without_a_range_is_not_used(tmp_path, columns):
+    file = edf(tmp_path / "a.edf", ["EEG C3", "EEG C4", "EEG Cz"], columns)
+    with pytest.warns(UserWarning, match=r"a\.edf: EEG Cz not used as EEG"):
+        raw = readers.read_recording(file)
+    assert raw.get_channel_types() == ["eeg", "eeg", "misc"]
+    with pytest.raises(ValueError, match=r"signal EEG Cz has no physical or digital range"):
+        readers.read_edf(file)
+
+
+def test_records_without_length_are_refused(tmp_path):
+    file = edf(tmp_path / "a.edf", ["C3", "C4", "Cz"])
+    content = bytearray(file.read_bytes())
+    content[244:252] = b"0       "
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"its records last 0 s by the header"):
+        readers.read_recording(file)
+
+
+@pytest.mark.parametrize(
+    ("filters", "band"),
+    [
+        (["HP:0.1Hz LP:100Hz", "HP:0.1Hz LP:100Hz", "HP:10Hz LP:15Hz"], (0.1, None)),
+        (["HP:0,5Hz LP:30Hz", "HP:DC LP:40Hz", "LP:5Hz"], (0.5, 30.0)),
+        (["", "", "HP:1Hz LP:5Hz"], None),
+    ],
+)
+def test_the_filters_are_those_of_the_eeg(tmp_path, filters, band):
+    file = edf(tmp_path / "a.edf", ["EEG C3", "EEG C4", "Airflow"], [(136, 80, filters)])
+    assert recorded(readers.read_recording(file).info).band == band
+
+
+def test_frames_of_several_samples_are_not_averaged(tmp_path):
+    eeg = np.round(1000 * np.sin(2 * np.pi * 20 * np.arange(2000) / 200)) / 10
+    wfdb.wrsamp(
+        "night",
+        25,
+        ["uV", "uV", "NU"],
+        ["C3", "ECG", "flow"],
+        e_p_signal=[eeg, np.arange(500.0) % 7, np.ones(250)],
+        fmt=["16"] * 3,
+        samps_per_frame=[8, 2, 1],
+        write_dir=str(tmp_path),
+    )
+    raw = readers.read_recording(tmp_path / "night.hea")
+    assert (raw.info["sfreq"], raw.n_times) == (200.0, 2000)
+    assert np.abs(raw.get_data(["C3"])[0] * 1e6 - eeg).max() < 0.1
+    header = readers.read_recording(tmp_path / "night.hea", preload=False)
+    assert (header.info["sfreq"], header.n_times) == (200.0, 2000)
+
+
+@pytest.mark.parametrize(
+    ("types", "kinds"),
+    [
+        ({"heog": ["H"], "kin": ["K"]}, ["eeg", "misc", "misc"]),
+        ({"scalp": ["C3", "K"], "heog": ["H"]}, ["eeg", "misc", "eeg"]),  # their word for EEG
+    ],
+)
+def test_types_that_mne_does_not_know_are_no_eeg(tmp_path, types, kinds):
+    raw = mne.io.RawArray(
+        np.zeros((3, 100)), mne.create_info(["C3", "H", "K"], 100.0, "eeg"), verbose="error"
+    )
+    said = "Unknown types found, setting as type EEG:\n"
+    said += "\n".join(f"{kind}: {names}" for kind, names in types.items())
+    with pytest.warns(UserWarning, match=r"a\.set: .* not used as EEG: the type"):
+        readers._mark_unknown_types(raw, tmp_path / "a.set", [said])
+    assert raw.get_channel_types() == kinds
+
+
+def test_what_is_not_understood_is_passed_on_once(tmp_path):
+    def read():
+        with readers.short_errors(tmp_path / "a.fif"):
+            for text in ("Something odd", "Something odd", "Channels contain different filters"):
+                warnings.warn(text, RuntimeWarning, stacklevel=1)
+
+    with pytest.warns(UserWarning, match=r"^a\.fif: Something odd$") as found:
+        read()
+    assert len(found) == 1
