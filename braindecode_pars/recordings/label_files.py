@@ -445,7 +445,7 @@ def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
         return mne.Annotations([], [], [])
     texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
     if marks_only:  # EEGLAB's number of a gap is a value
-        texts = texts.fillna(events.get("value", texts)).astype(str)
+        texts = texts.fillna(events.get("value", texts)).dropna().astype(str)
         texts = texts[texts.map(cutting.kind_of_text) != "label"]
     texts = texts.dropna()
     events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
