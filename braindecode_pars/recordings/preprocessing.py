@@ -238,9 +238,9 @@ def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
     sampling rate 100 Hz
     """
     values = {name: {getattr(each, name, None) for each in found} for name in FIELDS}
-    bands = values.pop("amplifier")
+    bands = [band for band in values.pop("amplifier") if band is not None]
     alike = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
-    return replace(alike, amplifier=_narrowest(bands - {None}))
+    return replace(alike, amplifier=_narrowest(bands))
 
 
 def _narrowest(
@@ -775,7 +775,7 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
     raw.info["temp"] = {**earlier, _ENTRY: [*remembered_steps(raw.info), *new]}
 
 
-def remember_edges(info: Mapping[str, Any], edges: Mapping[str, Sequence[float | None]]) -> None:
+def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> None:
     """Add the amplifier's filters of each channel, two edges in Hz, to the info of a recording.
 
     MNE's info has one pair for all, also of signals that are not EEG.

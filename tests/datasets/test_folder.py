@@ -428,7 +428,8 @@ def test_labels_of_two_classes_do_not_overlap(tmp_path):
         with pytest.raises(ValueError, match=r"sub-01.* 'left', from 0 s to .* 'right', from"):
             folder.load(root, ["01"], **BIDS)
     events(root, "30 9 left", "38 9 left", "47.001 4 right", "52 n/a right", "53 n/a left")
-    windows = folder.load(root, ["01"], **BIDS)
+    with pytest.warns(UserWarning, match=r"1 of 5 labels +which overlap another of their class"):
+        windows = folder.load(root, ["01"], **BIDS)
     starts = windows.datasets[0].metadata["i_start_in_trial"] / SFREQ
     assert starts.tolist() == [30, 34, 38, 42, 47, 52, 53]
 
