@@ -23,7 +23,7 @@ from braindecode_pars._common import channel_names, checks
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
-from braindecode_pars.windows import door, once, picking
+from braindecode_pars.windows import amplitudes, door, once, picking
 from braindecode_pars.windows.table import Montage, Windows
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
@@ -110,6 +110,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
+        amplitudes.warn_of_amplitudes(windows)
         return once.computed_once(lambda: self._key(windows), windows, self._measure_windows)[
             "features"
         ]

@@ -9,7 +9,7 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -105,6 +105,11 @@ RULES = {
                 0 <= float(value) < math.inf if isinstance(value, Real) else _are_positive(value)
             ),
         ),
+    ),
+    "unlabeled_label": checks.Rule(
+        "one label, 'auto' or None, not NaN (replace it, for example by -1)",
+        (Hashable, bool),
+        lambda value: value is None or pd.isna(value) is not True,
     ),
     "class_weight": _text_or("balanced", checks.optional(checks.instance("a dict", dict))),
     "validation": _text_or(held_out.SPLIT, checks.share()),
@@ -214,7 +219,8 @@ def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
     """
     _delete_fitted_attributes(estimator)
     try:
-        yield
+        with computing.usual_torch():
+            yield
     except Exception:  # not KeyboardInterrupt
         _delete_fitted_attributes(estimator)
         raise

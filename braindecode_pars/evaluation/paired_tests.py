@@ -94,9 +94,10 @@ def paired_tests(
         a higher mean of a), ``p``, ``p_holm`` (corrected for all rows), ``df`` (degrees of
         freedom), ``detectable`` (the mean difference that this test would find with a probability
         of 80 %, at the level of 5 % without Holm's correction), ``n_dropped`` and ``test``:
-        "two-way", "three-way" with pretrainings, "nested" (see Notes) or "corrected". For fewer
-        than two subjects, ``p`` and what belongs to it are NaN. The metric is in
-        ``attrs["metric"]``.
+        "two-way", "three-way" with pretrainings, "nested" (see Notes) or "corrected". ``p`` and
+        what belongs to it are NaN where all differences are equal, and, with the test "none", for
+        two subjects, and for two draws unless the test is "corrected": too few to say. The metric
+        is in ``attrs["metric"]``.
 
     Raises
     ------
@@ -246,12 +247,14 @@ def _test(
             "tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    if len(means) < 2:
+    averages = test == "corrected" or n_draws == 1
+    # Two levels of a factor hardly tell its variance: the test would be at a level of 10 %.
+    if len(means) <= 2 or (n_draws == 2 and not averages):
         found, kind = (
             random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan),
             "none",
         )
-    elif test == "corrected" or n_draws == 1:
+    elif averages:
         found, kind = random_effects.corrected_mean(means, n_train), "corrected"
     elif nested:
         found, kind = random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
@@ -340,7 +343,8 @@ _TESTS = {
     "three-way": "The test takes subjects, draws of labelled people and pretrainings as random.",
     "nested": "The test is over the means of seeds, each of which has subjects of its own.",
     "corrected": "The t-test over subjects allows for training subjects in common.",
-    "none": "A test needs two subjects with defined scores of both methods in the same seeds.",
+    "none": "A test needs three subjects with defined scores of both methods in the same seeds, and "
+    "three draws where there are several.",
 }
 
 
@@ -359,12 +363,14 @@ def _significant(pair: pd.Series, in_metric: str) -> str:
 def _not_significant(pair: pd.Series) -> str:
     names = f"{pair['method_a']} and {pair['method_b']}{pair['at']}"
     if math.isnan(pair["p_holm"]):
-        return f"{names} (not tested)"
-    detectable = pair["detectable"]  # not defined where all subjects differ by the same
+        too_few = "subjects" if pair["n_subjects"] <= 2 else "draws"
+        reason = f"{pair[f'n_{too_few}']} {too_few} are too few to say"
+        if pair["test"] != "none":
+            reason = f"all differ by {pair['mean_difference']:+.3f}, so that the spread is unknown"
+        return f"{names} (not tested: {reason})"
     return (
         f"{names} ({pair['mean_difference']:+.3f}, 95 % interval {pair['ci_low']:+.3f} to "
-        f"{pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}"
-        f"{'' if math.isnan(detectable) else f', detectable {detectable:.3f}'})"
+        f"{pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}, detectable {pair['detectable']:.3f})"
     )
 
 
@@ -403,7 +409,7 @@ def power(
         at the level of 5 % for one test) and ``draws_needed``, the number of draws that makes
         ``difference`` detectable with this number of subjects. It is infinite where 10,000 are not
         enough: draws do not make the differences between subjects smaller, so more subjects are
-        needed.
+        needed. Both are NaN where all differences are equal.
 
     Raises
     ------
@@ -469,6 +475,8 @@ def _draws_needed(
     components: Mapping[tuple[int, ...], float], shape: tuple[int, ...], difference: float
 ) -> float:
     """Return the smallest number of draws that makes a difference detectable, or infinity."""
+    if math.isnan(random_effects.detectable_in(components, shape)):
+        return math.nan  # equal scores tell nothing of the spread of others
     candidates = range(2, 10_001)
     # The detectable difference falls with the number of draws.
     enough = bisect_left(

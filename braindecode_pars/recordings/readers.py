@@ -140,7 +140,12 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, dict
     """Read an EDF or BDF file, and the unit of each channel."""
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors():
-        raw = read(file, preload=preload, verbose="warning")
+        try:
+            raw = read(file, preload=preload, verbose="warning")
+        except Exception as error:  # MNE raises no other class
+            if "encoding" not in str(error):
+                raise
+            raw = read(file, preload=preload, encoding="latin1", verbose="warning")
         units, has_gaps = units_and_gaps(file, raw.info["sfreq"])
     if has_gaps:
         raise ValueError(

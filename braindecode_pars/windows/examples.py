@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
+from braindecode_pars.windows.amplitudes import warn_of_amplitudes
 from braindecode_pars.windows.door import as_windows, is_continuous
 from braindecode_pars.windows.labels import labels_of
 from braindecode_pars.windows.picking import pick_eeg
@@ -137,6 +138,8 @@ class SingleChannelWindows(Dataset):
             corpus.check_not_empty()
             is_picked = all(montage.is_picked for montage in corpus.montages)
             self.corpora.append(corpus if is_picked else pick_eeg(corpus))
+            if not is_picked:
+                warn_of_amplitudes(self.corpora[-1])
         self.n_times = min(lengths)
         self.sfreq = rates[0] if rates else None
         self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]
