@@ -115,8 +115,9 @@ def pretrain_encoder(
     ------
     TypeError, ValueError
         When an argument has the wrong type or is out of range; when the encoder is frozen, or not
-        of single precision; when the task does not fit the windows or the encoder, as in :func:`~braindecode_pars.pretext.make_task`; when a window
-        contains NaN, or the loss becomes NaN.
+        of single precision; when the task does not fit the windows or the encoder, as in
+        :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss becomes
+        NaN.
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
 

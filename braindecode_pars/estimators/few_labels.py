@@ -123,10 +123,11 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     encoder, the tangent space and band power see amplitudes. They may have another length, but the
     power of a band in windows of less than two seconds is another one.
 
-    When windows to predict lack channels, or some are flat, the others vote. A logistic regression adds up a part of
-    each channel, and the features of a missing one are set to their mean in ``fit``, so that it
-    adds nothing. For the tangent space, rows and columns of the covariance that are missing are
-    those to expect by the channels that are there and the mean covariance of ``fit``.
+    When windows to predict lack channels, or some are flat, the others vote. A logistic regression
+    adds up a part of each channel, and the features of a missing one are set to their mean in
+    ``fit``, so that it adds nothing. For the tangent space, rows and columns of the covariance that
+    are missing are those to expect by the channels that are there and the mean covariance of
+    ``fit``.
 
     References
     ----------

@@ -797,8 +797,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         predicted = self.predict(given)[known]
         if labels.are_equal(targets[known]):
             checks.warn_user(
-                f"All targets are {targets[known][0]:g}, for which r2 is not defined; score windows "
-                "of several subjects together, as regression_scores does."
+                f"All targets are {targets[known][0]:g}, for which r2 is not defined; score "
+                "windows of several subjects together, as regression_scores does."
             )
             return float("nan")
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))

@@ -110,7 +110,6 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
-        amplitudes.warn_of_amplitudes(windows)
         return once.computed_once(lambda: self._key(windows), windows, self._measure_windows)[
             "features"
         ]
@@ -123,8 +122,12 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         return type(self), repr(params), repr(learned), channels, windows.sfreq
 
     def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
-        batches = (batch.astype(float) for batch in windows.batches(256))
-        found = [self.measure(batch, windows.sfreq) for batch in batches]
+        found: list[np.ndarray] = []
+        flat: list[np.ndarray] = []
+        for batch in windows.batches(256):
+            found.append(self.measure(batch.astype(float), windows.sfreq))
+            flat += [*amplitudes.flat_channels(batch)]
+        amplitudes.warn_of_flat_channels(dict(enumerate(flat)))
         return {"features": np.concatenate(found)}
 
     @abstractmethod

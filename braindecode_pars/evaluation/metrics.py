@@ -298,7 +298,7 @@ def regression_scores(y_true: ArrayLike, y_pred: ArrayLike, subjects: Any) -> di
         raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
     scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
-    # Exact means: those of equal numbers are equal too, whatever their order and how many there are.
+    # Exact means: those of equal numbers are equal too, in any order and number.
     means = of_subject.agg(lambda numbers: float(statistics.mean(numbers.tolist())))
     scores |= {f"{name}_subjects": value for name, value in _errors(means).items()}
     within = pd.Series([_spearman(own) for _, own in of_subject], dtype=float)

@@ -343,8 +343,8 @@ _TESTS = {
     "three-way": "The test takes subjects, draws of labelled people and pretrainings as random.",
     "nested": "The test is over the means of seeds, each of which has subjects of its own.",
     "corrected": "The t-test over subjects allows for training subjects in common.",
-    "none": "A test needs three subjects with defined scores of both methods in the same seeds, and "
-    "three draws where there are several.",
+    "none": "A test needs three subjects with defined scores of both methods in the same seeds, "
+    "and three draws where there are several.",
 }
 
 

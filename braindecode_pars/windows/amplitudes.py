@@ -106,13 +106,13 @@ def flat_channels(windows: np.ndarray) -> np.ndarray:
     return constant | (spread <= _NO_CHANGE * spread.max(axis=-1, keepdims=True))
 
 
-def _warn_of_flat_channels(windows: Mapping[int, np.ndarray]) -> None:
-    flat = {i: np.flatnonzero(flat_channels(window)) for i, window in windows.items()}
-    found = {i: rows for i, rows in flat.items() if len(rows)}
-    if len(found) > _FLAT_SHARE * len(windows):
+def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
+    """Warn when a quarter of windows have a :func:`flat channel <flat_channels>`, by number."""
+    found = {i: np.flatnonzero(rows) for i, rows in flat.items() if rows.any()}
+    if len(found) > _FLAT_SHARE * len(flat):
         (i, rows), *_ = found.items()
         warn_user(
-            f"{len(found)} of {len(windows)} windows looked at have channels that do not change, "
+            f"{len(found)} of {len(flat)} windows looked at have channels that do not change, "
             f"such as row {listed([*map(str, rows)], most=3)} of window {i}: zeros or a constant. "
             "Mark an electrode that is off in info['bads'], or leave it out with channels=."
         )
@@ -132,7 +132,7 @@ def warn_of_amplitudes(windows: Windows) -> None:
     if problem := amplitude_problem(looked_at.values()):
         warn_user(problem)
     else:
-        _warn_of_flat_channels(looked_at)
+        warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
 
 
 #: Largest number of windows that are looked at.

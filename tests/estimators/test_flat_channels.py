@@ -56,21 +56,23 @@ def test_it_is_left_out_as_a_missing_one(rhythm):
     clf = FewLabelsClassifier(verbose=0, recenter=None).fit(epochs(X, CHANNELS))
     flat = X[:12].copy()
     flat[:, 1] = 0
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="do not change"):
         found = clf.predict_proba(epochs(flat, CHANNELS))
+    with pytest.warns(UserWarning, match="Cz"):
         missing = clf.predict_proba(epochs(flat[:, [0, 2, 3]], ["C3", "C4", "Pz"]))
     # The flat channel counts in the amount by which the covariance is shrunk.
     np.testing.assert_allclose(found, missing, atol=0.02)
 
 
 def test_a_flat_channel_in_some_windows_leaves_the_others_alone(rhythm):
-    X, y, groups = rhythm
+    X, y, _ = rhythm
     clf = few(recenter=None).fit(X[:48], y[:48])
     partly = X[48:].copy()
     partly[3, 2] = 0
     found, whole = clf.predict_proba(partly), clf.predict_proba(X[48:])
     assert np.array_equal(np.delete(found, 3, 0), np.delete(whole, 3, 0))
-    assert found[3].argmax() == whole[3].argmax() and not np.array_equal(found[3], whole[3])
+    assert found[3].argmax() == whole[3].argmax()
+    assert not np.array_equal(found[3], whole[3])
 
 
 def test_an_empty_window_gets_a_finite_vote(rhythm):

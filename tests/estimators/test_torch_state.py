@@ -50,10 +50,18 @@ def test_fit_and_predict_are_those_of_any_state(name, state):
     with state():
         found = MODELS[name]().fit(X, Y)
         predicted = found.predict(X)
-        before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        before = (
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+        )
     np.testing.assert_array_equal(predicted, expected.predict(X))
     with state():  # it is left as it was
-        after = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        after = (
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+        )
     assert before == after
     np.testing.assert_array_equal(expected.predict(X), found.predict(X))
 

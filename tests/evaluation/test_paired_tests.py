@@ -211,7 +211,9 @@ def test_significant_and_other_differences_are_described():
     strong = base + 0.2 + RNG.normal(0, 1e-4, (5, 10))
     tests = paired_tests(table(weak=base, twin=base[::-1], strong=strong), against="weak")
     description = describe_differences(tests)
-    start = r"strong is better than weak in kappa by 0\.200 \(95 % interval 0\.200 to 0\.200, p = \d"
+    start = (
+        r"strong is better than weak in kappa by 0\.200 \(95 % interval 0\.200 to 0\.200, p = \d"
+    )
     assert re.match(start, description)
     assert "strong ahead in 10 of 10 subjects)" in description
     assert re.search(
@@ -227,7 +229,9 @@ def test_significant_and_other_differences_are_described():
 
 def test_the_better_method_is_named_first():
     low = RNG.normal(0.2, 0.01, (4, 8))
-    description = describe_differences(paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01, low.shape))))
+    description = describe_differences(
+        paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01, low.shape)))
+    )
     found = re.match(
         r"B is better than A in kappa by (.+) \(95 % interval (.+) to (.+), p", description
     )

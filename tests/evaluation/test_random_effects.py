@@ -308,9 +308,7 @@ def test_two_levels_of_a_factor_find_too_much(shape):
     """Why they are not tested: the level of 5 % is exceeded, by the best of two estimates."""
     rng = np.random.default_rng(0)
     draws = (
-        rng.normal(size=shape)
-        + rng.normal(size=(shape[0], 1))
-        + rng.normal(size=(1, shape[1]))
+        rng.normal(size=shape) + rng.normal(size=(shape[0], 1)) + rng.normal(size=(1, shape[1]))
         for _ in range(2000)
     )
     assert np.mean([crossed_mean(values).p < 0.05 for values in draws]) > 0.065

@@ -435,7 +435,9 @@ def test_the_table_has_the_channels_of_braindecode():
         assert row.corpus != InputFormat(sfreq=1, volts=1).corpus
 
 
-@pytest.mark.parametrize("wrap", [list, lambda t: {"model": t[0]}, lambda t: t[0], tuple, lambda t: 3])
+@pytest.mark.parametrize(
+    "wrap", [list, lambda t: {"model": t[0]}, lambda t: t[0], tuple, lambda t: 3]
+)
 def test_a_file_without_tensors_by_name_is_refused(wrap, tmp_path):
     content = wrap(list(published("CBraMod").state_dict().values()))
     torch.save(content, tmp_path / "weights.pt")
