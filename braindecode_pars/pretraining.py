@@ -99,9 +99,10 @@ def pretrain_encoder(
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or is out of range; when the task does not fit the
-        windows or the encoder, as in :func:`~braindecode_pars.pretext.make_task`; when a window
-        contains NaN, or the loss becomes NaN.
+        When an argument has the wrong type or is out of range; when the encoder is frozen, or not
+        of single precision; when the task does not fit the windows or the encoder, as in
+        :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss becomes
+        NaN.
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
 
@@ -130,7 +131,9 @@ def pretrain_encoder(
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else computing.find_device(settings.device)
     draw_device = device or next(encoder.parameters()).device
-    with nullcontext() if seed is None else computing.seeded(seed, draw_device):
+    _check_can_be_trained(encoder)
+    seeding = computing.usual_torch() if seed is None else computing.seeded(seed, draw_device)
+    with seeding:
         given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
         task = make_task(settings.task, task_params=dict(settings.task_params), **given)
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
@@ -165,6 +168,7 @@ def pretrain_encoder(
             precision=settings.precision,
             compile=settings.compile,
         )
+        before = [weights.detach().cpu().clone() for weights in encoder.parameters()]
         try:
             pretraining.fit(examples)
         except KeyboardInterrupt:
@@ -172,9 +176,32 @@ def pretrain_encoder(
             found = "Pretraining was interrupted in epoch %d of %d; the encoder keeps its weights."
             log.warning(found, len(pretraining.history), epochs)
             raise
+        after = [weights.detach().cpu() for weights in encoder.parameters()]
+        if first_epoch < epochs and all(map(torch.equal, before, after)):
+            raise ValueError(_FROZEN.format("has changed"))
         on_end(pretraining)
         training.warn_of_chance(pretraining.history, training.steps_in_epoch(pretraining, examples))
     return pretraining
+
+
+_FROZEN = (
+    "The encoder is frozen: none of its weights {}. Call encoder.requires_grad_(True) before "
+    "pretraining, and freeze it afterwards."
+)
+
+
+def _check_can_be_trained(encoder: PatchEncoder) -> None:
+    """Check that an encoder takes gradients, in single precision."""
+    all_weights = list(encoder.parameters())
+    if not any(weights.requires_grad for weights in all_weights):
+        raise ValueError(_FROZEN.format("takes gradients"))
+    if other := {weights.dtype for weights in all_weights} - {torch.float32}:
+        raise ValueError(f"The encoder has weights of {other.pop()}; pass encoder.float().")
+    if any(weights.is_inference() for weights in all_weights):
+        raise ValueError(
+            "The encoder was made inside torch.inference_mode(), so that it cannot be trained; "
+            "make it outside, or copy it there with copy.deepcopy."
+        )
 
 
 def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from braindecode import EEGClassifier
+from skorch.callbacks import Freezer
 from skorch.dataset import ValidSplit
 from support.interrupts import InterruptAt
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from braindecode_pars import PatchEncoder
+from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.windows import SingleChannelWindows
@@ -116,3 +119,45 @@ def test_the_net_is_handed_over_after_ctrl_c_too(tiny, nights):
         )
     (net,) = seen
     assert len(net.history) == 3
+
+
+def test_an_encoder_that_cannot_be_trained_is_refused(tiny, signals):
+    """Otherwise its random weights would come back as pretrained ones."""
+    settings, small = PretrainingSettings("mae", epochs=1), dict(patch_size=100, **tiny)
+    windows = signals[:, None]
+    for task in ("mae", "pars"):
+        with pytest.raises(ValueError, match=r"is frozen.*requires_grad_\(True\)"):
+            pretrain_encoder(
+                PatchEncoder(**small).requires_grad_(False),
+                windows,
+                PretrainingSettings(task, epochs=1),
+                verbose=0,
+            )
+    with pytest.raises(ValueError, match=r"torch\.float64.*\.float\(\)"):
+        pretrain_encoder(PatchEncoder(**small).double(), windows, settings, verbose=0)
+    with torch.inference_mode():
+        made_inside = PatchEncoder(**small)
+    with pytest.raises(ValueError, match=r"inference_mode.*outside"):
+        pretrain_encoder(made_inside, windows, settings, verbose=0)
+    # Some frozen layers are the choice of the user.
+    encoder = PatchEncoder(**small)
+    encoder.tokenizer.requires_grad_(False)
+    pretrain_encoder(encoder, windows, settings, verbose=0)
+
+
+def test_callbacks_that_freeze_all_of_the_encoder_are_refused(tiny, signals):
+    windows, freezer = signals[:, None], Freezer("encoder.*")
+    with pytest.raises(ValueError, match="is frozen"):
+        pretrain_encoder(
+            PatchEncoder(patch_size=100, **tiny),
+            windows,
+            PretrainingSettings("mae", epochs=1),
+            callbacks=[freezer],
+            verbose=0,
+        )
+    module = PARSNet(n_outputs=2, n_chans=1, n_times=600, sfreq=100.0, patch_size=100, **tiny)
+    module.encoder.requires_grad_(False)
+    callback = Pretraining("mae", epochs=1, verbose=0)
+    options = dict(classes=[0, 1], train_split=None, max_epochs=1, batch_size=8, verbose=0)
+    with pytest.raises(ValueError, match="is frozen"):
+        EEGClassifier(module, callbacks=[callback], **options).fit(windows, np.arange(24) % 2)

@@ -41,8 +41,25 @@ def device_name(device: torch.device) -> str:
 
 
 @contextmanager
+def usual_torch(gradients: bool = True) -> Iterator[None]:
+    """Let torch make tensors of single precision inside, with or without gradients.
+
+    A program may have set another default type, or call this package without gradients.
+    """
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(not gradients), torch.set_grad_enabled(gradients):
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     """Seed torch on the CPU and on ``device`` inside the context, then restore its state.
+
+    Its default type and gradients are the usual ones inside, see :func:`usual_torch`.
 
     The initial weights, dropout, crops and masks come from torch's global generators, since most of
     these functions of torch and of third-party models take no other generator. These are global to
@@ -50,7 +67,8 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     """
     device = torch.device(device)
     devices = [] if device.type == "cpu" else [device]
-    with torch.random.fork_rng(devices, device_type=device.type if devices else "cuda"):
+    kind = device.type if devices else "cuda"
+    with torch.random.fork_rng(devices, device_type=kind), usual_torch():
         # Not torch.manual_seed: it would seed every GPU, also those that are not used.
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         for each in devices:
@@ -108,7 +126,7 @@ class TrainingNet(skorch.NeuralNet):
     KeyboardInterrupt
         From ``fit``, after Ctrl-C. The net keeps its current weights.
     ValueError
-        From ``fit``, when the training loss is NaN or infinite.
+        From ``fit``, when the training loss is NaN or infinite, or all weights are frozen.
 
     Examples
     --------
@@ -179,6 +197,11 @@ class TrainingNet(skorch.NeuralNet):
         return fitted
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        if not any(weights.requires_grad for weights in self.module_.parameters()):
+            raise ValueError(
+                f"{type(self).__name__} has nothing to train: all weights are frozen. Call "
+                "requires_grad_(True) on those to train, and check callbacks such as Freezer."
+            )
         step = super().train_step(batch, **fit_params)
         if not torch.isfinite(step["loss"]):
             raise ValueError(

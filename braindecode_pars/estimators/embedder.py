@@ -211,7 +211,7 @@ random_state, verbose, checkpoint_dir
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
-        with torch.inference_mode():
+        with computing.usual_torch(gradients=False):
             for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 if self.pooling_ == "channels":
                     windows_estimator.check_n_chans(self, batch.shape[1])

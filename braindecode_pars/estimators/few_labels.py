@@ -28,6 +28,7 @@ from braindecode_pars.windows import amplitudes, labels, table
 
 log = logging.getLogger(__name__)
 
+_VIEWS = ("encoder", "tangent_space", "band_power")
 #: What the standardisation and the logistic regression of a view have learned.
 _LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
@@ -117,10 +118,11 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     encoder, the tangent space and band power see amplitudes. They may have another length, but the
     power of a band in windows of less than two seconds is another one.
 
-    When windows to predict lack channels, the others vote. A logistic regression adds up a part of
-    each channel, and the features of a missing one are set to their mean in ``fit``, so that it
-    adds nothing. For the tangent space, rows and columns of the covariance that are missing are
-    those to expect by the channels that are there and the mean covariance of ``fit``.
+    When windows to predict lack channels, or some are flat, the others vote. A logistic regression
+    adds up a part of each channel, and the features of a missing one are set to their mean in
+    ``fit``, so that it adds nothing. For the tangent space, rows and columns of the covariance that
+    are missing are those to expect by the channels that are there and the mean covariance of
+    ``fit``.
 
     References
     ----------
@@ -247,9 +249,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
         covariance, band_power = window_features.SpatialCovariance(), window_features.LogBandPower()
-        parts: dict[str, list] = {"encoder": [], "tangent_space": [], "band_power": []}
+        parts: dict[str, list] = {name: [] for name in (*_VIEWS, "flat")}
         n_fitted, n_read = int(self.n_chans_ or 0), 0
-        with torch.inference_mode():
+        with computing.usual_torch(gradients=False):
             for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 there = self._channels_there(windows.montage_of(n_read), batch.shape[1])
                 n, n_read = len(batch), n_read + len(batch)
@@ -267,6 +269,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 whole = np.full((n, n_fitted, n_fitted), np.nan)
                 whole[:, there[:, None], there] = covariance.measure(signals, None)
                 parts["tangent_space"].append(whole)
+                flat = np.zeros((n, n_fitted), dtype=bool)
+                flat[:, there] = amplitudes.flat_channels(signals)
+                parts["flat"].append(flat)
         return {view: np.concatenate(found) for view, found in parts.items()}
 
     def _channels_there(self, montage: table.Montage, n_chans: int) -> np.ndarray:
@@ -287,7 +292,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """Return the features of each view, centred by subject if ``recenter_`` says so."""
         whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
         tangents = self.tangent_space_.transform(whole)
-        features = {**measured, "tangent_space": tangents}
+        tangents[np.isnan(measured["tangent_space"]).all(axis=(1, 2))] = np.nan
+        features = {view: measured[view] for view in _VIEWS} | {"tangent_space": tangents}
         if self.recenter_ is None:
             return features
         subjects = _subjects_of(windows)
@@ -299,7 +305,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         windows = windows_estimator.read_to_predict(
             self, X, any_montage=bool(self.chs_info_), groups=groups
         )
-        features = self._features(self._measured(windows), windows)
+        features = self._features(_without_flat(self._measured(windows)), windows)
         votes = []
         for view, own in features.items():
             scaler, regression = self.views_[view]
@@ -396,6 +402,17 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
             regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
+
+
+def _without_flat(measured: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what is measured with NaN for flat channels, as for those that are missing."""
+    flat, covariances = measured["flat"], measured["tangent_space"].copy()
+    covariances[flat] = covariances.transpose(0, 2, 1)[flat] = np.nan
+    found = {"tangent_space": covariances}
+    for view in ("encoder", "band_power"):
+        of_channels = measured[view].reshape(*flat.shape, -1)
+        found[view] = np.where(flat[..., None], np.nan, of_channels).reshape(len(flat), -1)
+    return found
 
 
 def _subjects_of(windows: table.Windows) -> np.ndarray:

@@ -11,12 +11,17 @@ from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import transformers, windows_estimator
+from braindecode_pars.estimators import transformers, windows_classifier, windows_estimator
 from braindecode_pars.windows import Windows, door
-from braindecode_pars.windows.labels import check_class_labels, cross_entropy_weights
+from braindecode_pars.windows.labels import (
+    check_class_labels,
+    cross_entropy_weights,
+    where_labelled,
+)
 
 #: Values of C that are searched, and the one without a search. See docs/results/development.rst.
 GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
@@ -52,6 +57,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         Weights of the classes, as in scikit-learn. In LDA they multiply the shares of the classes
         in the windows of ``fit``, which are its prior probabilities: ``"balanced"`` makes these
         equal.
+    unlabeled_label : hashable | None
+        Label of windows that are left out, as in :class:`~braindecode_pars.PARSClassifier`.
 
     Attributes
     ----------
@@ -90,6 +97,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     _: KW_ONLY
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
+    unlabeled_label: Any = "auto"
 
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
@@ -119,6 +127,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         """
         self._check()
         windows = door.as_windows(X, y, groups)
+        windows = windows[where_labelled(windows, self.unlabeled_label)]
         labels = windows.labels
         check_class_labels(labels)
         with windows_estimator.fresh_fit(self):
@@ -163,7 +172,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         TypeError, ValueError
             As the transformer.
         """
-        features = self._features(X, groups)
+        features = self._features(X, groups)[self._returned]
         return self.classifier_.predict_proba(features)
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -179,8 +188,13 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        features = self._features(X, groups)
+        features = self._features(X, groups)[self._returned]
         return self.classifier_.predict(features)
+
+    # That of the other classifiers: on labelled windows.
+    _returned = slice(None)
+    score = windows_classifier.WindowsClassifier.score
+    __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)

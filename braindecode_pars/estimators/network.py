@@ -17,6 +17,7 @@ import braindecode.models
 import numpy as np
 import torch
 from braindecode.models.base import EEGModuleMixin
+from einops import EinopsError
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Unfreezer
 
@@ -304,7 +305,7 @@ verbose
             )
         module = self.net_.module_.eval()
         logits = []
-        with torch.inference_mode():
+        with computing.usual_torch(gradients=False):
             for batch in windows.batches(64):
                 if (found := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
                     raise ValueError(f"These windows have shape {found}, those of fit {fitted}.")
@@ -368,11 +369,18 @@ class ScaledNetwork(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
-        x = x / self.scale
-        if self.prepare is None:
-            return self.network(x)
-        names = {"ch_names": self.prepare.names} if self._takes_names else {}
-        return self.network(self.prepare(x), **names)
+        x, names = x / self.scale, {}
+        if self.prepare is not None:
+            x = self.prepare(x)
+            names = {"ch_names": self.prepare.names} if self._takes_names else {}
+        try:
+            return self.network(x, **names)
+        except EinopsError as error:
+            raise ValueError(
+                f"{type(self.network).__name__} does not accept windows of {x.shape[1]} channels "
+                f"and {x.shape[2]} samples; cut windows of a multiple of its patch, or pass its "
+                f"network_params. {error}"
+            ) from error
 
     def __reduce__(self) -> tuple:
         return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)

@@ -240,7 +240,7 @@ class PARSEstimator(encoder_start.EncoderEstimator):
             warn_of_unknown_electrodes(windows, self.n_chans_)
         device = module.final_layer.weight.device
         outputs: list[torch.Tensor] = []
-        with torch.inference_mode():
+        with computing.usual_torch(gradients=False):
             for batch in windows_estimator.batches(windows, module.encoder.patch_size, device):
                 # Windows of other channels have other positions.
                 chs_info = windows.montage_of(sum(map(len, outputs))).chs_info
@@ -693,7 +693,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         train, valid = labels.hold_out(windows, self.validation, seed, stratified=False)
         targets = train.labels
-        if np.ptp(targets) == 0:
+        if labels.are_equal(targets):
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
                 f"All training targets are {targets[0]:g}, as if there were one sample; pass "
@@ -777,7 +777,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Returns
         -------
         float
-            1 for perfect predictions, 0 for the mean of ``y``, and less than 0 for worse ones.
+            1 for perfect predictions, 0 for the mean of ``y``, and less than 0 for worse ones. NaN
+            with a warning where all targets are the same.
 
         Raises
         ------
@@ -791,6 +792,12 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if sample_weight is not None:
             sample_weight = labels.check_weights(sample_weight, len(given))[known]
         predicted = self.predict(given)[known]
+        if labels.are_equal(targets[known]):
+            checks.warn_user(
+                f"All targets are {targets[known][0]:g}, for which r2 is not defined; score "
+                "windows of several subjects together, as regression_scores does."
+            )
+            return float("nan")
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
 
 

@@ -74,7 +74,8 @@ def predict_raw(
     # Predict. There is one row for each window of the grid.
     windows, numbers = windows_from(recording, starts, length), is_regressor(clf)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The amplitude of these windows")  # a finding says so
+        for found in ("The amplitude of these windows", ".* do not change"):  # findings say so
+            warnings.filterwarnings("ignore", found)
         values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)

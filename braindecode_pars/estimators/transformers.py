@@ -73,12 +73,15 @@ def subtract_means(features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (n_windows, n_features)
-        A copy, in a floating-point type.
+        A copy, in a floating-point type. NaN stays, and does not count in a mean.
     """
     centred = features.astype(np.result_type(features, np.float32))
     for subject in range(subjects.max() + 1):
         mine = subjects == subject
-        centred[mine] -= centred[mine].mean(axis=0, dtype=float)
+        own = centred[mine]
+        missing = np.isnan(own)
+        total = np.where(missing, 0, own).sum(axis=0, dtype=float)
+        centred[mine] -= total / np.maximum(1, (~missing).sum(axis=0))
     return centred
 
 

@@ -22,7 +22,7 @@ from braindecode_pars._common import channel_names, checks
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
-from braindecode_pars.windows import Windows, door, picking
+from braindecode_pars.windows import Windows, amplitudes, door, picking
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 #: Sigma is the band of sleep spindles, and alpha that of the sensorimotor rhythm too.
@@ -119,8 +119,12 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         return type(self), repr(params), repr(learned), channels, windows.sfreq
 
     def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
-        batches = (batch.astype(float) for batch in windows.batches(256))
-        found = [self.measure(batch, windows.sfreq) for batch in batches]
+        found: list[np.ndarray] = []
+        flat: list[np.ndarray] = []
+        for batch in windows.batches(256):
+            found.append(self.measure(batch.astype(float), windows.sfreq))
+            flat += [*amplitudes.flat_channels(batch)]
+        amplitudes.warn_of_flat_channels(dict(enumerate(flat)))
         return {"features": np.concatenate(found)}
 
     @abstractmethod

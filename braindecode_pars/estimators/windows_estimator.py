@@ -102,6 +102,11 @@ RULES = {
             ),
         ),
     ),
+    "unlabeled_label": checks.Rule(
+        "one label, 'auto' or None, not NaN (replace it, for example by -1)",
+        (Hashable, bool),
+        lambda value: value is None or pd.isna(value) is not True,
+    ),
     "class_weight": _text_or("balanced", checks.optional(checks.instance("a dict", dict))),
     "validation": _text_or(labels.SPLIT, checks.share()),
     "transformer": checks.Rule(
@@ -210,7 +215,8 @@ def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
     """
     _delete_fitted_attributes(estimator)
     try:
-        yield
+        with computing.usual_torch():
+            yield
     except Exception:  # not KeyboardInterrupt
         _delete_fitted_attributes(estimator)
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -239,7 +240,7 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     Raises
     ------
     ValueError
-        When lengths differ, or a number or a subject is missing.
+        When lengths differ, a number or a subject is missing, or a value is no real number.
 
     Notes
     -----
@@ -273,13 +274,19 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     dtype: float64
     """
     # As arrays, because pandas would match the rows of Series by their index.
-    columns = dict(true=y_true, predicted=y_pred, subject=subjects)
-    windows = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+    true, predicted = labels.real_numbers(y_true, "y_true"), labels.real_numbers(y_pred, "y_pred")
+    subjects = np.asarray(subjects)
+    if not len(true) == len(predicted) == len(subjects):
+        found = f"{len(true)}, {len(predicted)} and {len(subjects)}"
+        raise ValueError(f"y_true, y_pred and subjects must have the same length, got {found}.")
+    windows = pd.DataFrame(dict(true=true, predicted=predicted, subject=subjects))
     if windows["subject"].isna().any():
         raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
     scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
-    scores |= {f"{name}_subjects": value for name, value in _errors(of_subject.mean()).items()}
+    # Exact means: those of equal numbers are equal too, in any order and number.
+    means = of_subject.agg(lambda numbers: float(statistics.mean(numbers.tolist())))
+    scores |= {f"{name}_subjects": value for name, value in _errors(means).items()}
     within = pd.Series([_spearman(own) for _, own in of_subject], dtype=float)
     return scores | {"spearman_within": float(within.mean())}
 
@@ -287,13 +294,14 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
 def _errors(rows: pd.DataFrame) -> dict[str, float]:
     true, predicted = rows["true"], rows["predicted"]
     mae = float(mean_absolute_error(true, predicted))  # refuses missing numbers
-    r2 = float(r2_score(true, predicted)) if np.ptp(true) > 0 else float("nan")
+    r2 = float("nan") if labels.are_equal(true) else float(r2_score(true, predicted))
     return {"r2": r2, "spearman": _spearman(rows), "mae": mae}
 
 
 def _spearman(rows: pd.DataFrame) -> float:
-    pair = rows[["true", "predicted"]]
-    return float(spearmanr(pair)[0]) if np.ptp(pair, axis=0).all() else float("nan")
+    pair = rows[["true", "predicted"]].to_numpy()
+    is_defined = not any(map(labels.are_equal, pair.T))
+    return float(spearmanr(pair)[0]) if is_defined else float("nan")
 
 
 _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]

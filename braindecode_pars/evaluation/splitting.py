@@ -96,8 +96,8 @@ class Corpus:
                 f"Rename the subject {tables.POOLED!r}, the name of rows over all subjects."
             )
         warn_of_similar_names(groups.tolist())
-        labels.check_class_labels(y)
         unlabeled, label = labels.find_unlabeled(y, unlabeled_label)
+        labels.check_class_labels(y[~unlabeled])
         named = groups if X.people is None else X.people
         people = dict(zip(groups.tolist(), named.tolist(), strict=True))
         splits = np.full(len(y), None) if X.splits is None else X.splits

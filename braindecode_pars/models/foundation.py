@@ -360,7 +360,13 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         raise ValueError(
             f"{file} is damaged, or has more than tensors; save the state_dict() of the network."
         ) from error
-    content = next((content[name] for name in _CONTAINERS if name in content), content)
+    if isinstance(content, Mapping):
+        content = next((content[name] for name in _CONTAINERS if name in content), content)
+    if not isinstance(content, Mapping):
+        raise ValueError(
+            f"{file} holds a {type(content).__name__}, not tensors by name; save the state_dict() "
+            "of the network."
+        )
     return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
 
 

@@ -184,10 +184,10 @@ def _read_edf(
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         is_fast = (signals["sfreq"] > rates.max()) & at_rate_of_eeg
         fast = signals["label"][is_fast].unique().tolist()
-        raw = read(file, exclude=fast, preload=preload, verbose="warning")
+        raw = _in_its_encoding(read, file, exclude=fast, preload=preload)
         places = [*signals.index[~is_fast]]
         if fast and preload:
-            rest = read(file, include=fast, preload=True, verbose="warning")
+            rest = _in_its_encoding(read, file, include=fast, preload=True)
             rest.set_annotations(None).resample(raw.info["sfreq"], verbose="error")
             raw.add_channels([rest], force_update_info=True)
             places += [*signals.index[is_fast]]
@@ -202,6 +202,18 @@ def _read_edf(
     of_each = map(tuple, edges.to_numpy())
     preprocessing.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
     return raw, signals
+
+
+def _in_its_encoding(
+    read: Callable[..., mne.io.BaseRaw], file: Path, **settings: Any
+) -> mne.io.BaseRaw:
+    """Read a file whose annotations are in UTF-8, as EDF+ demands, or in Latin-1."""
+    try:
+        return read(file, verbose="warning", **settings)
+    except Exception as error:  # MNE raises no other class
+        if "encoding" not in str(error):
+            raise
+        return read(file, encoding="latin1", verbose="warning", **settings)
 
 
 _ANNOTATIONS = ("EDF Annotations", "BDF Annotations")

@@ -4,13 +4,13 @@ A few windows at equal distances stand for the whole data.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
@@ -72,19 +72,65 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
     return None
 
 
+#: Standard deviation that counts as none, in those of the channel that varies most: filters leave
+#: rounding errors of a constant.
+_NO_CHANGE = 1e-6
+#: Share of windows with a flat channel that is accepted.
+_FLAT_SHARE = 0.25
+
+
+def flat_channels(windows: np.ndarray) -> np.ndarray:
+    """Return which channels do not change within a window.
+
+    Parameters
+    ----------
+    windows : ndarray, shape (..., n_chans, n_times)
+        Windows.
+
+    Returns
+    -------
+    ndarray of bool, shape (..., n_chans)
+        True for zeros and other constants.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.windows.amplitudes import flat_channels
+    >>> flat_channels(np.array([[1e-5, 3e-5], [2e-5, 2e-5]])).tolist()
+    [False, True]
+    """
+    spread = windows.astype(float).std(axis=-1)
+    constant = np.ptp(windows, axis=-1) == 0  # its mean may be rounded
+    return constant | (spread <= _NO_CHANGE * spread.max(axis=-1, keepdims=True))
+
+
+def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
+    """Warn when a quarter of windows have a :func:`flat channel <flat_channels>`, by number."""
+    found = {i: np.flatnonzero(rows) for i, rows in flat.items() if rows.any()}
+    if len(found) > _FLAT_SHARE * len(flat):
+        (i, rows), *_ = found.items()
+        warn_user(
+            f"{len(found)} of {len(flat)} windows looked at have channels that do not change, "
+            f"such as row {listed([*map(str, rows)], most=3)} of window {i}: zeros or a constant. "
+            "Mark an electrode that is off in info['bads'], or leave it out with channels=."
+        )
+
+
 def warn_of_amplitudes(windows: Windows) -> None:
     """Look at some windows of Windows; a store was looked at when it was written.
 
     Warns
     -----
     UserWarning
-        When their amplitudes are not those of EEG in any usual unit.
+        When their amplitudes are not those of EEG in any usual unit, or channels are flat.
     """
     if windows.shapes is not None:  # windows of a store
         return
-    numbers = spread_out(len(windows), N_WINDOWS)
-    if problem := amplitude_problem(windows[int(i)] for i in numbers):
+    looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
+    if problem := amplitude_problem(looked_at.values()):
         warn_user(problem)
+    else:
+        warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
 
 
 #: Largest number of windows that are looked at.

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
-from braindecode_pars.windows import door, labels, picking, table
+from braindecode_pars.windows import amplitudes, door, labels, picking, table
 
 
 class Examples(torch.utils.data.Dataset):
@@ -136,6 +136,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             corpus.check_not_empty()
             is_picked = all(montage.is_picked for montage in corpus.montages)
             self.corpora.append(corpus if is_picked else picking.pick_eeg(corpus))
+            if not is_picked:
+                amplitudes.warn_of_amplitudes(self.corpora[-1])
         self.n_times = min(lengths)
         self.sfreq = rates[0] if rates else None
         self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]

@@ -7,6 +7,9 @@ drawn, or fixed by the entry ``split`` of the recordings' descriptions.
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from itertools import combinations
 from numbers import Number, Real
 from typing import Any
 
@@ -17,7 +20,7 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_array, multiclass, validation
 
 from braindecode_pars._common import checks, subjects
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows.table import Windows, as_column
 
 #: Default of ``unlabeled_label``: -1 marks unlabelled windows, and a warning counts them.
 AUTO = "auto"
@@ -71,15 +74,23 @@ def check_class_labels(y: np.ndarray) -> None:
     Raises
     ------
     ValueError
-        When labels are complex, or numbers of which some are not integers, also in an array of
-        objects.
+        When labels are complex, durations, or numbers of which some are not integers, also in an
+        array of objects; and when they have no order, as sets.
     """
+    if any(isinstance(label, _DURATIONS) for label in y):
+        raise ValueError("The labels are durations; pass one class for each window.")
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
     if y.dtype.kind == "c":
         raise ValueError("The labels are complex numbers; pass one class for each window.")
     if y.dtype.kind == "f":
         multiclass.check_classification_targets(y)
+    if y.dtype.hasobject and not all(isinstance(label, str) for label in y):
+        pairs = combinations(dict.fromkeys(y.tolist()), 2)
+        with suppress(TypeError):  # of several types, which cannot be sorted at all
+            if not all((one < other) != (other < one) for one, other in pairs):
+                # Sorted, equal labels would not be side by side.
+                raise ValueError(f"Labels such as {y[0]!r} have no order; pass text or numbers.")
 
 
 def targets_of(windows: Windows) -> np.ndarray:
@@ -95,18 +106,47 @@ def targets_of(windows: Windows) -> np.ndarray:
         raise ValueError(
             "There are no targets: pass y, one number for each window. PARSEmbedder needs none."
         )
-    wrong = [one for one in y.tolist() if not (one is None or isinstance(one, Real))]
-    if wrong:
-        raise ValueError(
-            f"{len(wrong)} targets are no numbers, such as {wrong[0]!r}; pass one real number for "
-            "each window, NaN where it is unknown. PARSClassifier takes classes."
-        )
-    targets = y.astype(float)
+    targets = real_numbers(y, "targets")
     if np.isinf(targets).any():
         raise ValueError(f"{np.isinf(targets).sum()} targets are infinite; pass NaN if unknown.")
     if len(targets) and np.isnan(targets).all():
         raise ValueError("All targets are NaN, that is unknown; PARSEmbedder needs none.")
     return targets
+
+
+#: Their number depends on a unit. To Python, a timedelta64 is an integer.
+_DURATIONS = (timedelta, np.timedelta64)
+
+
+def real_numbers(values: Any, name: str) -> np.ndarray:
+    """Return one real number for each window as floats, shape (n_windows,); None becomes NaN.
+
+    Raises
+    ------
+    ValueError
+        When the values have another shape, or one is no real number or a duration.
+    """
+    values = as_column(values)
+    if values.ndim != 1 and values.shape != (len(values), 1):
+        raise ValueError(f"{name} has shape {values.shape}; pass one number for each window.")
+    values = values.ravel()
+    if wrong := [one for one in values if isinstance(one, _DURATIONS)]:
+        raise ValueError(
+            f"{len(wrong)} {name} are durations, such as {wrong[0]!r}; pass numbers in seconds, "
+            "such as y / np.timedelta64(1, 's')."
+        )
+    found = [None if pd.isna(one) is True else one for one in values.tolist()]
+    if wrong := [one for one in found if not (one is None or isinstance(one, Real))]:
+        raise ValueError(
+            f"{len(wrong)} {name} are no numbers, such as {wrong[0]!r}; pass one real number for "
+            "each window, NaN where it is unknown. PARSClassifier takes classes."
+        )
+    return np.array(found, dtype=float)
+
+
+def are_equal(numbers: np.ndarray) -> bool:
+    """Whether numbers are all the same, apart from rounding errors."""
+    return bool(np.ptp(numbers) <= 1e-12 * np.abs(numbers).max())
 
 
 def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.ndarray, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -101,6 +102,7 @@ def test_subjects_reach_a_transformer_that_centres(data):
         probe.predict(array)
 
 
+@pytest.mark.filterwarnings("ignore:No window of fit has the label")
 def test_it_is_cross_validated_and_scored_by_the_protocols(data, nights):
     X, y, groups = data
     probe = LinearProbe(LogBandPower(), C=0.1)
@@ -149,3 +151,35 @@ def test_what_cannot_be_fitted_or_predicted(data):
         LinearProbe(LogBandPower()).predict(X)
     with pytest.raises(ValueError, match="continuous"):
         LinearProbe(LogBandPower()).fit(X, y + 0.5)
+
+
+@pytest.mark.parametrize("classifier", ["logistic", "lda"])
+def test_unlabelled_windows_are_no_class(data, classifier):
+    X, y, groups = data
+    y = y % 2
+    partly = np.where(np.arange(len(y)) % 3, y, -1)
+    known = partly >= 0
+    probe = LinearProbe(LogBandPower(), classifier=classifier, C=None)
+    with pytest.warns(UserWarning, match="count as unlabelled"):
+        fitted = clone(probe).fit(X, partly, groups=groups)
+    alone = clone(probe).fit(X[known], y[known], groups=groups[known])
+    np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
+    assert fitted.classes_.tolist() == np.unique(y).tolist()
+    fitted.unlabeled_label = -1
+    assert fitted.score(X, partly) == alone.score(X[known], y[known])
+    weights = np.arange(len(y)) + 1.0
+    weighted = alone.score(X[known], y[known], sample_weight=weights[known])
+    assert fitted.score(X, partly, sample_weight=weights) == weighted
+
+
+def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):
+    X, y, _ = data
+    names = np.array([f"stage {label}" for label in y], dtype=object)
+    names[::4] = "?"
+    with pytest.raises(ValueError, match="No window is labelled"):
+        LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, np.full(len(y), "?"))
+    probe = LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, names)
+    assert "?" not in probe.classes_
+    assert "?" in LinearProbe(LogBandPower(), unlabeled_label=None).fit(X, names).classes_
+    with pytest.raises(ValueError, match="one class"):
+        LinearProbe(LogBandPower()).fit(X, np.zeros(len(y), int))

@@ -149,3 +149,14 @@ def test_fit_does_not_change_the_labels_of_the_caller(recordings):
     clf = network().fit(windows)
     assert windows.y.tolist() == labels.tolist()
     assert clf.classes_.tolist() == ["N", "W"]
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize(
+    ("network", "n_times"), [("CBraMod", 250), ("LUNA", 250), ("CBraMod", 401)]
+)
+def test_windows_that_patches_do_not_divide_are_refused(network, n_times):
+    X = 1e-5 * np.random.default_rng(0).normal(size=(8, 3, n_times)).astype(np.float32)
+    clf = NetworkClassifier(network, sfreq=100.0, finetune_epochs=1, verbose=0)
+    with pytest.raises(ValueError, match=f"{network} does not accept .* {n_times} samples.*patch"):
+        clf.fit(X, np.arange(8) % 2)

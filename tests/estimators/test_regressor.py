@@ -7,6 +7,7 @@ from itertools import combinations
 
 import mne
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone, is_regressor
@@ -267,3 +268,28 @@ def test_parameters_that_are_refused(rhythm):
         regressor(**QUICK, loss="mae").fit(X, y)
     with pytest.raises(TypeError, match="class_weight"):
         regressor(class_weight="balanced")
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_durations_are_no_targets(unit):
+    """The number in a timedelta64 depends on its unit."""
+    X, times = np.zeros((4, 1, 200)), np.array([300, 500, 300, 500]).astype(f"timedelta64[{unit}]")
+    for y in (times, pd.Series(times), list(times), pd.Series(times).astype(object)):
+        with pytest.raises(ValueError, match=r"durations.*seconds"):
+            regressor(sfreq=100.0).fit(X, y)
+
+
+@pytest.mark.parametrize("age", [0.3, 23.7, 1e6 + 0.1])
+def test_targets_that_differ_by_rounding_are_all_the_same(rhythm, age):
+    X, _, _ = rhythm
+    y = np.where(np.arange(len(X)) % 2, age, np.nextafter(age, 0))
+    with pytest.raises(ValueError, match="All training targets are"):
+        regressor(sfreq=100.0).fit(X, y)
+
+
+def test_the_r2_of_one_subject_with_one_age_is_undefined(rhythm):
+    X, y, _ = rhythm
+    fitted = regressor(sfreq=100.0, pretext=None).fit(X, y)
+    for same in (np.full(8, 23.7), np.where(np.arange(8) % 2, 0.3, 0.1 + 0.2)):
+        with pytest.warns(UserWarning, match="r2 .*not defined"):
+            assert np.isnan(fitted.score(X[:8], same))

@@ -26,6 +26,9 @@ from braindecode_pars.pretext import SignalFeatures
 
 FEATURES = [LogBandPower, SpatialCovariance, ChannelFeatures, LogAmplitude, SlowVoltages]
 
+#: Many windows here are flat on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:.* do not change")
+
 
 @pytest.fixture
 def epochs():

@@ -196,23 +196,25 @@ def test_pooled_rows_are_not_subjects():
     pd.testing.assert_frame_equal(paired_tests(pd.concat([scores, pooled])), paired_tests(scores))
 
 
-def test_equal_scores_have_a_p_value_of_one():
-    (row,) = paired_tests(table(A=[0.5, 0.7], B=[0.5, 0.7])).to_dict("records")
-    assert (row["p"], row["wins"]) == (1, 0)
+def test_equal_scores_have_no_p_value():
+    equal = [0.5, 0.7, 0.6]
+    (row,) = paired_tests(table(A=equal, B=equal)).to_dict("records")
+    assert (math.isnan(row["p"]), row["wins"]) == (True, 0)
     # Rounding errors of the mean over seeds are not differences.
-    seeds = np.array([[0.1, 0.3], [0.2, 0.1], [0.3, 0.2]])
+    seeds = np.array([[0.1, 0.3, 0.2], [0.2, 0.1, 0.1], [0.3, 0.2, 0.3]])
     (row,) = paired_tests(table(A=seeds, B=seeds[::-1]), test="corrected").to_dict("records")
-    assert (row["p"], row["wins"]) == (1, 0)
+    assert (math.isnan(row["p"]), row["wins"]) == (True, 0)
 
 
 def test_significant_and_other_differences_are_described():
     base = RNG.normal(0.4, 0.02, (5, 10))
-    tests = paired_tests(table(weak=base, twin=base[::-1], strong=base + 0.2), against="weak")
+    strong = base + 0.2 + RNG.normal(0, 1e-4, (5, 10))
+    tests = paired_tests(table(weak=base, twin=base[::-1], strong=strong), against="weak")
     description = describe_differences(tests)
-    assert (
-        "strong is better than weak in kappa by 0.200 (95 % interval 0.200 to 0.200, p = 0; "
-        in (description)
+    start = (
+        r"strong is better than weak in kappa by 0\.200 \(95 % interval 0\.200 to 0\.200, p = \d"
     )
+    assert re.match(start, description)
     assert "strong ahead in 10 of 10 subjects)" in description
     assert re.search(
         r"Not established in kappa: twin and weak \([+-]0\.\d{3}, 95 % interval -0\.\d{3} to "
@@ -222,12 +224,14 @@ def test_significant_and_other_differences_are_described():
     assert "The test takes subjects and draws of labelled people as random." in description
     assert "p-values after Holm's correction for 2 pairs." in description
     equal = describe_differences(paired_tests(table(A=base, B=base)))
-    assert "A and B (+0.000, 95 % interval +0.000 to +0.000, p = 1)." in equal
+    assert "A and B (not tested: all differ by +0.000, so that the spread is unknown)." in equal
 
 
 def test_the_better_method_is_named_first():
     low = RNG.normal(0.2, 0.01, (4, 8))
-    description = describe_differences(paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01))))
+    description = describe_differences(
+        paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01, low.shape)))
+    )
     found = re.match(
         r"B is better than A in kappa by (.+) \(95 % interval (.+) to (.+), p", description
     )
@@ -252,7 +256,7 @@ def test_the_description_names_the_test(kind, values):
         "corrected": "allows for training subjects in common",
         "two-way": "subjects and draws of labelled people as random",
         "three-way": "draws of labelled people and pretrainings",
-        "none": r"\(not tested\).*A test needs two subjects",
+        "none": r"\(not tested: 1 subjects? .*\).*A test needs three subjects",
     }
     assert re.search(words[kind], describe_differences(tests))
 
@@ -352,3 +356,30 @@ def test_power_needs_crossed_draws():
     for wrong in (dict(n_draws=[1]), dict(n_subjects=[]), dict(difference=0)):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             power(table(A=a, B=b), **wrong)
+
+
+def test_equal_scores_tell_nothing_of_another_design():
+    a = RNG.normal(0.4, 0.1, (4, 6))
+    for other in (a, a - 0.1):
+        found = power(table(A=a, B=other), n_draws=[2, 20])
+        assert found[["detectable", "draws_needed"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (4, 6), (1, 2), (4, 2)])
+def test_equal_differences_are_not_tested(shape):
+    """Their spread is unknown: p was 0 and the interval had no width."""
+    a = RNG.normal(0.4, 0.1, shape)
+    tests = paired_tests(table(A=a + 0.1, B=a))
+    assert tests[["p", "p_holm", "ci_low", "ci_high", "detectable"]].isna().all(axis=None)
+    assert tests["mean_difference"].item() == pytest.approx(0.1)
+    assert re.search(r"A and B \(not tested: .+\)", describe_differences(tests))
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"), [((5, 2), "2 subjects"), ((2, 12), "2 draws"), ((1, 2), "2 subjects")]
+)
+def test_two_people_or_two_draws_are_too_few(shape, reason):
+    tests = paired_tests(table(A=RNG.normal(0.4, 0.1, shape), B=RNG.normal(0.2, 0.1, shape)))
+    assert tests[["p", "p_holm", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert tests["test"].item() == "none"
+    assert f"not tested: {reason} are too few to say" in describe_differences(tests)

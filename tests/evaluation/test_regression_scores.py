@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 from sklearn.dummy import DummyRegressor
+from sklearn.metrics import r2_score
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from braindecode_pars.evaluation import regression_scores
@@ -95,3 +96,54 @@ def test_the_mean_of_the_other_subjects_has_a_rank_correlation_of_minus_one():
 def test_numbers_that_are_refused(numbers, change, match):
     with pytest.raises(ValueError, match=match):
         regression_scores(*change(*numbers))
+
+
+def test_ties_of_ages_stay_ties():
+    """The sum of equal numbers, divided by how many there are, differs by rounding."""
+    ages = np.array([23.7, 23.7, 41.3, 41.3, 65.1, 65.1])
+    n, guess = [3, 7, 5, 11, 13, 6], np.arange(6) * 10.0
+    names = np.repeat(list("abcdef"), n)
+    found = regression_scores(np.repeat(ages, n), np.repeat(guess, n), names)
+    assert found["spearman_subjects"] == pytest.approx(spearmanr(ages, guess)[0], abs=1e-12)
+    assert found["r2_subjects"] == pytest.approx(r2_score(ages, guess), abs=1e-12)
+    # So do ties of means whose numbers differ, and of predictions.
+    values = [[0.1, 0.2, 0.3], [0.3, 0.1, 0.2], [0.7, 0.8, 0.9]]
+    again = regression_scores(np.ravel(values), np.repeat([1.1, 2.3, 1.1], 3), np.arange(9) // 3)
+    assert again["spearman_subjects"] == pytest.approx(spearmanr([1, 1, 2], [1, 2, 1])[0])
+
+
+@pytest.mark.parametrize("age", [23.7, 0.1 + 0.2, 1e6 + 0.1])
+def test_one_age_of_all_has_no_r2(age):
+    names = np.repeat(list("abc"), [3, 7, 11])
+    true = np.full(21, age)
+    true[::2] = np.nextafter(age, 0)  # a rounding error is no difference
+    predicted = np.random.default_rng(0).normal(size=21)
+    for targets in (true, np.full(21, age)):
+        found = regression_scores(targets, predicted, names)
+        undefined = {name for name, value in found.items() if np.isnan(value)}
+        assert undefined == {name for name in found if not name.startswith("mae")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.ones((6, 2)), r"y_pred has shape \(6, 2\)"),
+        (np.arange(6).astype("timedelta64[ms]"), "y_pred .*durations.*seconds"),
+        (pd.to_timedelta(range(6), unit="s"), "y_pred .*durations.*seconds"),
+        (list("abcdef"), "y_pred .*no numbers"),
+        (np.ones(6) * 1j, "y_pred .*no numbers"),
+        (np.ones(5), "same length"),
+    ],
+)
+def test_what_are_no_numbers_is_refused(wrong, message):
+    true = np.arange(6.0)
+    with pytest.raises(ValueError, match=message):
+        regression_scores(true, wrong, list("aabbcc"))
+    with pytest.raises(ValueError, match=message.replace("y_pred", "y_true")):
+        regression_scores(wrong, true, list("aabbcc"))
+
+
+def test_a_column_of_predictions_is_taken():
+    true, predicted = np.arange(6.0), np.array([1.0, 0, 2, 4, 3, 5])
+    column = regression_scores(true, predicted[:, None], list("aabbcc"))
+    assert column == regression_scores(true, predicted, list("aabbcc"))

@@ -433,3 +433,14 @@ def test_the_table_has_the_channels_of_braindecode():
         assert issubclass(getattr(braindecode.models, name), nn.Module)
         assert row.source.startswith(("github.com/", "arXiv:", "braindecode "))
         assert row.corpus != InputFormat(sfreq=1, volts=1).corpus
+
+
+@pytest.mark.parametrize(
+    "wrap", [list, lambda t: {"model": t[0]}, lambda t: t[0], tuple, lambda t: 3]
+)
+def test_a_file_without_tensors_by_name_is_refused(wrap, tmp_path):
+    content = wrap(list(published("CBraMod").state_dict().values()))
+    torch.save(content, tmp_path / "weights.pt")
+    clf = NetworkClassifier("CBraMod", weights=tmp_path / "weights.pt", sfreq=200.0, verbose=0)
+    with pytest.raises(ValueError, match="not tensors by name; save the state_dict"):
+        clf.fit(1e-5 * np.ones((4, 3, 400), np.float32) * np.arange(400), [0, 1, 0, 1])

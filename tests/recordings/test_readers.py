@@ -177,3 +177,12 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     monkeypatch.setattr(mne.io, "read_raw_edf", refuse)  # root may read every file
     with pytest.raises(ValueError, match="permission"):
         open_recording(tmp_path / "night.edf")
+
+
+@pytest.mark.parametrize("kind", ["EDF+C", "BDF+C"])
+def test_annotations_in_latin_1_are_read(tmp_path, kind):
+    file = tmp_path / f"night.{kind[:3].lower()}"
+    texts = {2: "+2\x151\x14Schlafspqnde"}
+    write_edf_records(file, np.arange(2000).reshape(2, -1) % 50, range(10), texts=texts, kind=kind)
+    file.write_bytes(file.read_bytes().replace(b"pqn", "pün".encode("latin-1")))
+    assert read_recording(file).annotations.description.tolist() == ["Schlafspünde"]

@@ -11,8 +11,10 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 from torch.utils.data import Subset
 
-from braindecode_pars import as_sklearn
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, as_sklearn
 from braindecode_pars.datasets.simulated import STAGES
+from braindecode_pars.estimators import LinearProbe, NetworkClassifier
+from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.windows.door import as_windows, joined_labels_by_name
 from braindecode_pars.windows.labels import (
     check_class_labels,
@@ -21,6 +23,7 @@ from braindecode_pars.windows.labels import (
     names_of_classes,
     where_labelled,
 )
+from braindecode_pars.windows.table import as_column
 
 
 def windows(y, groups=None):
@@ -209,3 +212,38 @@ def test_a_name_that_is_the_label_of_another_class_names_none():
 def test_a_given_weight_counts_only_for_a_class_with_windows():
     weights = cross_entropy_weights(np.array([0, 0, 2]), np.arange(3), {1: 9.0, 2: 4.0})
     assert weights.tolist() == [1.0, 1.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [frozenset("a"), frozenset("b")],
+        [frozenset("a"), frozenset("ab"), frozenset("b")],
+        [(1, frozenset("a")), (1, frozenset("b"))],
+    ],
+)
+def test_labels_without_a_total_order_are_refused(labels):
+    """Sorted, equal ones are not side by side: two sets were 44 classes."""
+    y = as_column(labels * 22)
+    with pytest.raises(ValueError, match=r"order.*text"):
+        check_class_labels(y)
+    with pytest.raises(ValueError, match=r"order.*text"):
+        PARSClassifier(None, sfreq=100.0, verbose=0).fit(np.ones((len(y), 1, 200)), y)
+
+
+def test_labels_with_an_order_are_classes():
+    for labels in ([("a", 1), ("b", 0)], ["a", "b"], [True, False], [b"a", b"b"], [1, 2.0]):
+        check_class_labels(as_column(labels * 3))
+    for durations in (np.arange(3).astype("timedelta64[ms]"), pd.to_timedelta([1, 2, 1], "s")):
+        with pytest.raises(ValueError, match="durations"):
+            check_class_labels(np.asarray(durations))
+
+
+@pytest.mark.parametrize("missing", [np.nan, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+def test_nan_does_not_mark_unlabelled_windows(missing):
+    X, y = np.ones((6, 1, 200)), [0, 1, np.nan] * 2
+    probe = LinearProbe(LogBandPower(sfreq=100.0))
+    for clf in (PARSClassifier(None), NetworkClassifier(), FewLabelsClassifier(), probe):
+        clf.set_params(unlabeled_label=missing)
+        with pytest.raises(ValueError, match=r"unlabeled_label must be .*not NaN"):
+            clf.fit(X, y)

@@ -1,0 +1,90 @@
+"""The state of torch in a program: its default type, and modes without gradients."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from support.small_estimators import classifier, embedder
+
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSRegressor, PatchEncoder
+from braindecode_pars.estimators import LinearProbe, NetworkClassifier
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
+
+
+@contextmanager
+def default_double():
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+STATES = [default_double, torch.inference_mode, torch.no_grad]
+QUICK = dict(sfreq=100.0, validation=0)
+MODELS = {
+    "pretrained": lambda: classifier(**QUICK),
+    "spatial filters": lambda: classifier(**QUICK, pretext=None, electrode_position=False),
+    "given encoder": lambda: classifier(**QUICK, encoder=EMBEDDER),
+    "numbers": lambda: PARSRegressor(
+        None, **QUICK, finetune_epochs=1, embed_dim=16, num_layers=1, verbose=0, random_state=0
+    ),
+    "network": lambda: NetworkClassifier(
+        sfreq=100.0, finetune_epochs=1, verbose=0, random_state=0, class_weight={0: 2.0}
+    ),
+    "few labels": lambda: FewLabelsClassifier(EMBEDDER, sfreq=100.0, verbose=0, recenter=None),
+    "probe": lambda: LinearProbe(embedder(sfreq=100.0)),
+}
+X = 1e-5 * np.random.default_rng(0).normal(size=(24, 2, 300)).astype(np.float32)
+Y = np.arange(24) % 2
+EMBEDDER = embedder(sfreq=100.0, pretext=None).fit(X)
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("name", MODELS)
+def test_fit_and_predict_are_those_of_any_state(name, state):
+    expected = MODELS[name]().fit(X, Y)
+    with state():
+        found = MODELS[name]().fit(X, Y)
+        predicted = found.predict(X)
+        before = (
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+        )
+    np.testing.assert_array_equal(predicted, expected.predict(X))
+    with state():  # it is left as it was
+        after = (
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+        )
+    assert before == after
+    np.testing.assert_array_equal(expected.predict(X), found.predict(X))
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_saved_models_load_in_any_state(state, tmp_path):
+    fitted = classifier(**QUICK).fit(X, Y)
+    fitted.save(tmp_path / "model")
+    with state():
+        loaded = PARSClassifier.load(tmp_path / "model")
+        found = loaded.predict_proba(X)
+    np.testing.assert_array_equal(found, fitted.predict_proba(X))
+    assert {p.dtype for p in loaded.encoder_.parameters()} == {torch.float32}
+    loaded.encoder_.tokenizer.requires_grad_(True)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_encoder_is_pretrained_in_any_state(state):
+    settings, weights = PretrainingSettings("mae", epochs=1), []
+    for context in (torch.enable_grad, state):
+        torch.manual_seed(0)
+        encoder = PatchEncoder(patch_size=100, embed_dim=16, num_layers=1)
+        with context():
+            pretrain_encoder(encoder, X, settings, sfreq=100.0, seed=1, verbose=0)
+        weights.append(torch.nn.utils.parameters_to_vector(encoder.parameters()))
+    assert torch.equal(*weights)
