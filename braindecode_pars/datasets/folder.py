@@ -26,9 +26,9 @@ from braindecode_pars.recordings import (
     first_look,
     label_files,
     loading,
-    opening,
     preparation,
     preprocessing,
+    readers,
     search,
 )
 from braindecode_pars.recordings.cutting import (
@@ -411,7 +411,7 @@ def _labelled(
     if given is not None and not any(label in names for *_, label in given):
         omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
-    raw = opening.read_with_tables(recording.file, preload=preload)
+    raw = readers.read_with_tables(recording.file, preload=preload)
     if not holds_a_window(raw.duration, window_seconds):
         omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from braindecode_pars._common import channel_names, checks, tables
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars.estimators.smoothing import Transitions
-from braindecode_pars.recordings import as_trained, opening, preprocessing
+from braindecode_pars.recordings import as_trained, preprocessing, readers
 from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
@@ -53,7 +53,7 @@ def predict_raw(
         )
     # Prepare the signals.
     given = raw
-    raw, name = opening.open_recording(given)
+    raw, name = readers.open_recording(given)
     recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
     starts = usable_starts(recording, length, overlap)

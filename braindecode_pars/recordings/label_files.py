@@ -22,7 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings import cutting, loading, readers, search
+from braindecode_pars.recordings import cutting, formats, loading, search
 
 log = logging.getLogger(__name__)
 
@@ -484,7 +484,7 @@ def annotations_of(
         notes, start = mne.read_annotations(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
-    elif any(raw.filenames) and file.name.lower().endswith(readers.WITH_ANNOTATIONS):
+    elif any(raw.filenames) and file.name.lower().endswith(formats.WITH_ANNOTATIONS):
         # MNE drops or cuts those outside
         notes = mne.read_annotations(file)
     texts = [label_text(text) for text in notes.description]

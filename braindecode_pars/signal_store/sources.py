@@ -15,7 +15,7 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
-from braindecode_pars.recordings import opening, preparation, recipe, search
+from braindecode_pars.recordings import preparation, readers, recipe, search
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.signal_store.index import UNLABELED, label_rows
 
@@ -217,7 +217,7 @@ class Source:
             raise ValueError(self.problem)
         if self.read is None:
             is_file = isinstance(self.origin, Path)
-            return opening.read_with_tables(self.origin) if is_file else self.origin, self.labels
+            return readers.read_with_tables(self.origin) if is_file else self.origin, self.labels
         read = self.read()
         if read is None:
             raise SkippedError("it has no labelled window.")

@@ -11,7 +11,7 @@ from support.edf_files import write_edf_records
 
 from braindecode_pars.datasets import folder
 from braindecode_pars.recordings.label_files import annotations_of, labels_in_annotations
-from braindecode_pars.recordings.opening import open_recording
+from braindecode_pars.recordings.readers import open_recording
 from braindecode_pars.recordings.search import recordings_below, why_unreadable
 from braindecode_pars.signal_store import SignalStore
 

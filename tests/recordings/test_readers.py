@@ -1,188 +1,255 @@
-"""Readers of files: units, kinds of channels, gaps that MNE hides, files that are no recordings."""
+"""Every door opens a recording with the tables of BIDS that belong to it."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-import edfio
 import mne
 import numpy as np
 import pytest
-import wfdb
-from support.edf_files import write_edf_records
+from support.small_estimators import classifier
 
-from braindecode_pars.recordings.opening import open_recording
-from braindecode_pars.recordings.readers import read_edf, read_recording, read_wfdb
+from braindecode_pars import as_sklearn
+from braindecode_pars.datasets import folder
+from braindecode_pars.estimators.predict_raw import prepare_recording
+from braindecode_pars.recordings.loading import read_table
+from braindecode_pars.recordings.readers import open_recording, read_with_tables
+from braindecode_pars.recordings.search import table_beside
+from braindecode_pars.signal_store import SignalStore
 
-TIMES = np.arange(5 * 100) / 100
-WAVE = np.cos(2 * np.pi * 10 * TIMES)  # its largest sample is 1
+SFREQ = 100.0
+NAMES = ("Fz", "C3", "C4", "Pz", "Lid", "T8")
+#: An eye channel and a bad channel, by this table only.
+CHANNELS = "name\ttype\tunits\tstatus\n" + "".join(
+    f"{name}\t{'EOG' if name == 'Lid' else 'EEG'}\tuV\t{'bad' if name == 'T8' else 'good'}\n"
+    for name in NAMES
+)
+EVENTS = "onset\tduration\ttrial_type\n0\t30\tA\n30\t30\tB\n22\t3\tBAD_movement\n"
 
 
-def write_edf(file: Path, labels, unit="uV") -> Path:
-    signals = [
-        edfio.EdfSignal(40 * WAVE, 100, label=label, physical_dimension=unit) for label in labels
-    ]
-    edfio.Edf(signals).write(file)
+def recording(names=NAMES, seconds=60, seed=0):
+    data = 1e-5 * np.random.default_rng(seed).standard_normal((len(names), int(seconds * SFREQ)))
+    return mne.io.RawArray(data, mne.create_info(list(names), SFREQ, "eeg"), verbose="error")
+
+
+def bids(root, *, ending="edf", people=("01", "02"), session="", channels="own", events="own"):
+    """Write recordings, with tables of their own or in the folder of the session or of all."""
+    root.mkdir(exist_ok=True)
+    (root / "dataset_description.json").write_text("{}")
+    for i, person in enumerate(people):
+        entities = "_".join(filter(None, [f"sub-{person}", session, "task-rest"]))
+        own = root.joinpath(f"sub-{person}", session, "eeg")
+        own.mkdir(parents=True)
+        recording(seed=i).export(own / f"{entities}_eeg.{ending}", verbose="error")
+        places = {
+            "own": own / f"{entities}_X.tsv",
+            "session": own.parent / f"sub-{person}_task-rest_X.tsv",
+            "root": root / "task-rest_X.tsv",
+        }
+        for where, kind, text in (
+            (channels, "channels", CHANNELS),
+            (events, "events", EVENTS),
+        ):
+            place = places[where]
+            place.with_name(place.name.replace("X", kind)).write_text(text)
+    return root
+
+
+def file_of(root, person="01"):
+    return next(root.glob(f"sub-{person}/**/*_eeg.*[fr]"))
+
+
+READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbose=0)
+
+
+@pytest.mark.filterwarnings("ignore:The model was trained on a subject called")
+@pytest.mark.filterwarnings("ignore:.*share 4 channels")
+@pytest.mark.parametrize("ending", ["edf", pytest.param("vhdr", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("place", ["own", "root"])
+def test_all_doors_read_the_same(tmp_path, ending, place):
+    root = bids(tmp_path / "data", ending=ending, channels=place, events=place)
+    windows = folder.load(root, reference="average", **READING)
+    clf = classifier(finetune_epochs=1).fit(windows)
+    X, _, _ = as_sklearn(windows)
+    assert len(X) == 10  # without the one that the bad time touches, in each recording
+
+    file = file_of(root)
+    raw, name = open_recording(file)
+    prepared = prepare_recording(raw, name, clf)
+    assert np.allclose(prepared.signals[:, :1000], X[0], atol=1e-4 * X[0].std())
+    for given in (file, mne.io.read_raw(file, verbose="error")):
+        frame = clf.predict_raw(given)
+        assert frame["label"].isna().tolist() == [False, False, True, False, False, False]
+
+    store = SignalStore.create(tmp_path / "store", root, verbose=0)
+    assert [*map(list, store.recordings["ch_names"])] == [["Fz", "C3", "C4", "Pz"]] * 2
+
+
+@pytest.mark.parametrize("kind", ["channels", "events"])
+@pytest.mark.parametrize("session", ["", "ses-a"])
+@pytest.mark.parametrize("place", ["own", "session", "root"])
+def test_tables_above_the_recording(tmp_path, kind, session, place):
+    root = bids(tmp_path, session=session, people=("01",), **{kind: place})
+    raw = read_with_tables(file_of(root))
+    assert raw.info["bads"] == ["T8"]
+    assert raw.get_channel_types(["Lid", "Pz"]) == ["misc", "eeg"]
+    assert raw.annotations.description.tolist().count("BAD_movement") == 1
+
+
+def table_at(root, name):
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(EVENTS)
     return file
 
 
-def write_wfdb(folder: Path, names, units) -> Path:
-    wfdb.wrsamp(
-        "night",
-        fs=100,
-        units=units,
-        sig_name=names,
-        p_signal=np.column_stack([40 * WAVE] * len(names)),
-        fmt=["16"] * len(names),
-        write_dir=str(folder),
-    )
-    return folder / "night.hea"
+def test_which_table_belongs_to_a_recording(tmp_path):
+    """That of the nearest folder, whose name states nothing else than that of the recording."""
+    one = tmp_path / "sub-01/ses-a/eeg/sub-01_ses-a_task-rest_run-2_eeg.edf"
+    for name in (
+        "task-rest_run-1_events.tsv",
+        "task-sleep_events.tsv",
+        "sub-02/task-rest_events.tsv",
+        "sub-01/ses-a/eeg/sub-01_ses-a_task-rest_run-1_events.tsv",
+        "sub-01/ses-a/sub-01_ses-b_events.tsv",
+    ):
+        table_at(tmp_path, name)
+    assert table_beside(one, "events") is None
+    for name in (
+        "task-rest_events.tsv",
+        "task-rest_run-2_events.tsv",
+        "sub-01/sub-01_task-rest_events.tsv",
+        "sub-01/ses-a/sub-01_events.tsv",
+        "sub-01/ses-a/eeg/sub-01_ses-a_task-rest_events.tsv",
+        "sub-01/ses-a/eeg/sub-01_ses-a_task-rest_run-2_events.tsv",
+    ):
+        table = table_at(tmp_path, name)
+        assert table_beside(one, "events") == table
+    table_at(tmp_path / "sub-03", "eeg/sub-03_run-1_events.tsv")
+    table_at(tmp_path / "sub-03", "eeg/sub-03_task-rest_events.tsv")
+    with pytest.raises(ValueError, match=r"sub-03_task-rest_events.*sub-03_run-1_events"):
+        table_beside(tmp_path / "sub-03/eeg/sub-03_task-rest_run-1_eeg.edf", "events")
 
 
-def kinds(raw: mne.io.BaseRaw) -> dict[str, str]:
-    return dict(zip(raw.ch_names, raw.get_channel_types(), strict=True))
+def test_a_table_whose_content_is_not_here_is_no_absent_one(tmp_path):
+    root = bids(tmp_path, people=("01",))
+    table = next(root.glob("sub-01/**/*_channels.tsv"))
+    table.unlink()
+    table.symlink_to(".git/annex/objects/content.tsv")
+    with pytest.raises(ValueError, match=r"_channels\.tsv .*download"):
+        open_recording(file_of(root))
+    table.unlink()
+    table.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 99\n")
+    with pytest.raises(ValueError, match=r"_channels\.tsv .*git lfs pull"):
+        open_recording(file_of(root))
 
 
-def test_labels_mark_other_kinds_of_signals(tmp_path):
-    raw = read_recording(write_edf(tmp_path / "a.edf", ["C3", "ECG", "EMG chin"]))
-    assert kinds(raw) == {"C3": "eeg", "ECG": "misc", "EMG chin": "misc"}
-    raw = read_recording(write_edf(tmp_path / "b.edf", ["EEG C3", "C4"]))
-    assert kinds(raw) == {"EEG C3": "eeg", "C4": "misc"}
-    others = ["EOG1", "EMG_chin", "HEOG", "SpO2", "HR", "Pleth", "ROC", "LOC", "Flow", "TRIG"]
-    raw = read_recording(write_edf(tmp_path / "c.edf", ["O1", *others]))
-    assert kinds(raw) == {"O1": "eeg", **dict.fromkeys(others, "misc")}
+@pytest.mark.parametrize(
+    ("change", "bads"),
+    [
+        (lambda text: text.encode("utf-16"), ["T8"]),
+        (lambda text: text.replace("uV", "\u00b5V").encode("latin-1"), ["T8"]),
+        (lambda text: b"\xef\xbb\xbf" + text.encode(), ["T8"]),
+        (lambda text: text.replace("\t", ",").encode(), ["T8"]),
+        (lambda text: text.replace("\t", ";").replace("\n", "\r\n").encode(), ["T8"]),
+        (lambda text: text.replace("\t", " \t ").encode(), ["T8"]),
+        (lambda text: b"\n" + text.replace("\n", "\n\n").encode(), ["T8"]),
+        (lambda text: text.replace("bad", " Bad ").replace("EOG", "eog").encode(), ["T8"]),
+        (lambda text: text.replace("name\ttype", "Name\tType").encode(), ["T8"]),
+        (lambda text: text.replace("good", "n/a").encode(), ["T8"]),
+        (lambda text: text.replace("\n", "\t\n").encode(), ["T8"]),
+        (lambda text: (text + text.splitlines()[-1]).encode(), ["T8"]),
+    ],
+)
+def test_odd_tables_of_channels_that_are_clear(tmp_path, change, bads):
+    root = bids(tmp_path, people=("01",))
+    next(root.glob("sub-01/**/*_channels.tsv")).write_bytes(change(CHANNELS))
+    raw, _ = open_recording(file_of(root))
+    assert raw.info["bads"] == bads
+    assert raw.get_channel_types() == ["eeg"] * 4 + ["misc", "eeg"]
 
 
-@pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
-def test_an_unknown_unit_is_refused(tmp_path, unit):
-    """MNE would take the numbers as volts."""
-    signals = np.tile(np.arange(200), (3, 1))
-    labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
-    file = write_edf_records(
-        tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
-    )
-    message = rf"C4 \({re.escape(unit or 'no unit')}\)"
-    with pytest.raises(ValueError, match=message):
-        read_recording(file)  # the ECG may have any unit
-    with pytest.raises(ValueError, match=r"C4 .*, ECG"):
-        read_edf(file)
-    assert read_edf(file, lambda name: name == "C3").ch_names == labels
-    if not unit:
-        with pytest.raises(ValueError, match="units='uV'"):
-            read_recording(file)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("name", "label", 1), "no column 'name'"),
+        (lambda text: text.replace("units", "type", 1), "column 'type' twice"),
+        (lambda text: text + "T8\tEOG\tuV\tgood\n", "'T8' .*twice"),
+        (lambda text: text + "O1\tEEG\tuV\tgood\tx\n", "line 8"),
+        (lambda text: "", "No columns"),
+    ],
+)
+def test_odd_tables_of_channels_that_are_not_clear(tmp_path, change, message):
+    root = bids(tmp_path, people=("01",))
+    table = next(root.glob("sub-01/**/*_channels.tsv"))
+    table.write_text(change(CHANNELS))
+    with pytest.raises(ValueError, match=rf"_channels\.tsv.*{message}"):
+        open_recording(file_of(root))
 
 
-def test_all_spellings_of_microvolts_are_read(tmp_path):
-    signals = np.tile(np.arange(200), (5, 1))
-    units = ["uV", "\u00b5V", "\x83\xcaV", "mV", "V"]
-    file = write_edf_records(tmp_path / "a.edf", signals, [0, 1], units=units, kind="EDF+C")
-    largest = read_recording(file).get_data().max(axis=1)
-    np.testing.assert_allclose(largest, 199 * np.array([1e-6, 1e-6, 1e-6, 1e-3, 1]), rtol=1e-6)
+@pytest.mark.filterwarnings("ignore:The 2 recordings share")
+def test_names_that_match_no_channel_are_said(tmp_path):
+    """In one warning, also from other processes and from the store."""
+    root = bids(tmp_path / "data")
+    for table in root.glob("sub-*/**/*_channels.tsv"):
+        table.write_text(CHANNELS.replace("T8", "EEG T8"))
+    told = r"rows +of channels\.tsv that name no channel: EEG T8 \(the file has T8\)"
+    with pytest.warns(UserWarning, match=f"1 of 6 {told}"):
+        open_recording(file_of(root))
+    with pytest.warns(UserWarning, match=rf"2 of 12 {told}  sub-01_task-rest_eeg\.edf"):
+        folder.load(root, **READING)
+    with pytest.warns(UserWarning, match=rf"sub-01_task-rest_eeg\.edf \(1 of 6 {told}\)"):
+        SignalStore.create(tmp_path / "store", root, verbose=0)
+    # A signal that the file lacks, and that would not be used, is no loss.
+    for table in root.glob("sub-*/**/*_channels.tsv"):
+        table.write_text(CHANNELS + "ECG\tECG\tuV\tgood\n")
+    open_recording(file_of(root))
 
 
-def test_signals_of_other_quantities_are_not_eeg(tmp_path):
-    signals = np.tile(np.arange(200), (2, 1))
-    file = write_edf_records(
-        tmp_path / "a.edf", signals, [0, 1], labels=["C3", "Sat"], units=["uV", "%"], kind="EDF+C"
-    )
-    assert kinds(read_recording(file)) == {"C3": "eeg", "Sat": "misc"}
+def test_channels_of_one_name(tmp_path):
+    """MNE numbers them, in the order of the file."""
+    file = tmp_path / "night.edf"
+    recording(["C3", "X1", "X2"]).export(file, verbose="error")
+    file.write_bytes(file.read_bytes().replace(b"X1", b"X ", 1).replace(b"X2", b"X ", 1))
+    table = tmp_path / "night_channels.tsv"
+    table.write_text("name\ttype\tstatus\nC3\tEEG\tgood\nX\tEEG\tbad\nX\tEMG\tgood\n")
+    raw, _ = open_recording(file)
+    assert raw.info["bads"] == ["X-0"]
+    assert raw.get_channel_types() == ["eeg", "eeg", "misc"]
 
 
-def test_wfdb_voltages_are_read_and_other_units_are_not(tmp_path):
-    file = write_wfdb(tmp_path, ["C3", "C4", "flow"], ["uV", "mV", "NU"])
-    raw = read_wfdb(file)
-    assert raw.ch_names == ["C3", "C4"]
-    np.testing.assert_allclose(np.abs(raw.get_data()).max(axis=1), [40e-6, 40e-3], rtol=0.01)
+def test_a_raw_that_was_changed_is_used_as_it_is(tmp_path):
+    """What the tables say beyond it is said: its times and channels may be others by now."""
+    file = file_of(bids(tmp_path, people=("01",)))
+    raw = mne.io.read_raw(file, preload=True, verbose="error").crop(20)
+    with pytest.warns(UserWarning, match=r"Lid, T8 .*1 times as bad.*pass the path"):
+        opened, _ = open_recording(raw)
+    assert opened is raw
+    raw.set_channel_types({"Lid": "eog"}, verbose="error").info["bads"] = ["T8"]
+    raw.set_annotations(mne.Annotations(2, 3, "BAD_movement"))
+    assert open_recording(raw)[0] is raw
 
 
-def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
-    file = write_wfdb(tmp_path, ["C3", "flow"], ["uV", "NU"])
-    assert read_wfdb(file, lambda name: name == "C3").ch_names == ["C3"]
-    with pytest.raises(ValueError, match="NU"):
-        read_wfdb(file, lambda name: True)
-    with pytest.raises(ValueError, match="C3, flow"):
-        read_wfdb(file, lambda name: False)
-    only = tmp_path / "only"
-    only.mkdir()
-    with pytest.raises(ValueError, match="NU"):
-        read_wfdb(write_wfdb(only, ["flow"], ["NU"]))
+def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch):
+    data, here = tmp_path / "data", tmp_path / "here"
+    for place, site in ((data, "Bonn"), (here, "Lyon")):
+        place.mkdir()
+        (place / "participants.tsv").write_text(f"participant_id\tsite\nsub-01\t{site}\n")
+    monkeypatch.chdir(here)
+    with pytest.raises(ValueError, match=r"here/participants\.tsv.*whole path"):
+        read_table("participants.tsv", data)
+    assert read_table(here / "participants.tsv", data)["site"].tolist() == ["Lyon"]
+    (here / "participants.tsv").write_bytes((data / "participants.tsv").read_bytes())
+    assert read_table("participants.tsv", data)["site"].tolist() == ["Bonn"]
+    (here / "participants.tsv").unlink()
+    assert read_table("participants.tsv", data)["site"].tolist() == ["Bonn"]
+    monkeypatch.chdir(data)
+    assert read_table("participants.tsv", data)["site"].tolist() == ["Bonn"]
 
 
-def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
-    """It may be a voltage in another spelling; an ECG is not read in any case."""
-    file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uVolt"])
-    with pytest.raises(ValueError, match="uVolt"):
-        read_wfdb(file)
-    assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
-
-
-def test_a_missing_wfdb_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"absent\.hea"):
-        read_wfdb(tmp_path / "absent.hea")
-    file = write_wfdb(tmp_path, ["C3"], ["uV"])
-    file.with_suffix(".dat").unlink()
-    with pytest.raises(ValueError, match=r"night\.dat"):
-        read_wfdb(file)
-
-
-def test_fif_keeps_its_channel_types(tmp_path):
-    info = mne.create_info(["C3", "HEOG"], 100.0, ["eeg", "eog"])
-    raw = mne.io.RawArray(np.vstack([WAVE, WAVE]) * 1e-5, info, verbose="error")
-    raw.save(tmp_path / "a_raw.fif", verbose="error")
-    assert kinds(read_recording(tmp_path / "a_raw.fif")) == {"C3": "eeg", "HEOG": "eog"}
-
-
-def test_a_raw_is_returned_as_it_is(tmp_path):
-    raw = mne.io.RawArray(np.zeros((1, 500)), mne.create_info(["C3"], 100.0, "eeg"), verbose=False)
-    assert open_recording(raw) == (raw, "recording")
-    file = tmp_path / "night_raw.fif"
-    raw.save(file, verbose="error")
-    read = mne.io.read_raw_fif(file, verbose="error")
-    opened, name = open_recording(read)
-    assert opened is read
-    assert name == "night_raw.fif"
-    assert not read.preload
-    for path in (file, str(file)):
-        assert open_recording(path)[1] == "night_raw.fif"
-
-
-@pytest.mark.parametrize("raw", [None, 3, np.zeros((2, 100)), ["a.edf"]])
-def test_other_objects_are_refused(raw):
-    with pytest.raises(TypeError, match=r"mne\.io\.Raw"):
-        open_recording(raw)
-
-
-def test_files_that_are_no_recordings(tmp_path):
-    (tmp_path / "notes.txt").write_text("not EEG")
-    (tmp_path / "empty.edf").touch()
-    (tmp_path / "text_raw.fif").write_text("not EEG")
-    (tmp_path / "folder.edf").mkdir()
-    for name, problem in {
-        "notes.txt": r"\.hea",
-        "empty.edf": "damaged",
-        "text_raw.fif": "damaged",
-        "folder.edf": "not a file",
-        "missing.edf": "not exist",
-    }.items():
-        with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
-            open_recording(tmp_path / name)
-
-
-def test_a_file_without_permission(tmp_path, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise PermissionError(13, "Permission denied", "night.edf")
-
-    (tmp_path / "night.edf").touch()
-    monkeypatch.setattr(mne.io, "read_raw_edf", refuse)  # root may read every file
-    with pytest.raises(ValueError, match="permission"):
-        open_recording(tmp_path / "night.edf")
-
-
-@pytest.mark.parametrize("kind", ["EDF+C", "BDF+C"])
-def test_annotations_in_latin_1_are_read(tmp_path, kind):
-    file = tmp_path / f"night.{kind[:3].lower()}"
-    texts = {2: "+2\x151\x14Schlafspqnde"}
-    write_edf_records(file, np.arange(2000).reshape(2, -1) % 50, range(10), texts=texts, kind=kind)
-    file.write_bytes(file.read_bytes().replace(b"pqn", "pün".encode("latin-1")))
-    assert read_recording(file).annotations.description.tolist() == ["Schlafspünde"]
+@pytest.mark.filterwarnings("ignore:The 2 recordings share")
+def test_sites_of_a_table_with_odd_rows(tmp_path):
+    """A person with two rows may have two sites; a table in UTF-16 is one, too."""
+    root = bids(tmp_path)
+    text = "Participant_id;Site\nsub-01;Bonn\nsub-01;Lyon\nsub-02;K\u00f6ln\n"
+    (root / "participants.tsv").write_bytes(text.encode("utf-16"))
+    windows = folder.load(root, **READING)
+    assert windows.description["site"].tolist() == ["Bonn, Lyon", "K\u00f6ln"]

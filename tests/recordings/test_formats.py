@@ -1,0 +1,188 @@
+"""Readers of files: units, kinds of channels, gaps that MNE hides, files that are no recordings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import edfio
+import mne
+import numpy as np
+import pytest
+import wfdb
+from support.edf_files import write_edf_records
+
+from braindecode_pars.recordings.formats import read_edf, read_recording, read_wfdb
+from braindecode_pars.recordings.readers import open_recording
+
+TIMES = np.arange(5 * 100) / 100
+WAVE = np.cos(2 * np.pi * 10 * TIMES)  # its largest sample is 1
+
+
+def write_edf(file: Path, labels, unit="uV") -> Path:
+    signals = [
+        edfio.EdfSignal(40 * WAVE, 100, label=label, physical_dimension=unit) for label in labels
+    ]
+    edfio.Edf(signals).write(file)
+    return file
+
+
+def write_wfdb(folder: Path, names, units) -> Path:
+    wfdb.wrsamp(
+        "night",
+        fs=100,
+        units=units,
+        sig_name=names,
+        p_signal=np.column_stack([40 * WAVE] * len(names)),
+        fmt=["16"] * len(names),
+        write_dir=str(folder),
+    )
+    return folder / "night.hea"
+
+
+def kinds(raw: mne.io.BaseRaw) -> dict[str, str]:
+    return dict(zip(raw.ch_names, raw.get_channel_types(), strict=True))
+
+
+def test_labels_mark_other_kinds_of_signals(tmp_path):
+    raw = read_recording(write_edf(tmp_path / "a.edf", ["C3", "ECG", "EMG chin"]))
+    assert kinds(raw) == {"C3": "eeg", "ECG": "misc", "EMG chin": "misc"}
+    raw = read_recording(write_edf(tmp_path / "b.edf", ["EEG C3", "C4"]))
+    assert kinds(raw) == {"EEG C3": "eeg", "C4": "misc"}
+    others = ["EOG1", "EMG_chin", "HEOG", "SpO2", "HR", "Pleth", "ROC", "LOC", "Flow", "TRIG"]
+    raw = read_recording(write_edf(tmp_path / "c.edf", ["O1", *others]))
+    assert kinds(raw) == {"O1": "eeg", **dict.fromkeys(others, "misc")}
+
+
+@pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
+def test_an_unknown_unit_is_refused(tmp_path, unit):
+    """MNE would take the numbers as volts."""
+    signals = np.tile(np.arange(200), (3, 1))
+    labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
+    file = write_edf_records(
+        tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
+    )
+    message = rf"C4 \({re.escape(unit or 'no unit')}\)"
+    with pytest.raises(ValueError, match=message):
+        read_recording(file)  # the ECG may have any unit
+    with pytest.raises(ValueError, match=r"C4 .*, ECG"):
+        read_edf(file)
+    assert read_edf(file, lambda name: name == "C3").ch_names == labels
+    if not unit:
+        with pytest.raises(ValueError, match="units='uV'"):
+            read_recording(file)
+
+
+def test_all_spellings_of_microvolts_are_read(tmp_path):
+    signals = np.tile(np.arange(200), (5, 1))
+    units = ["uV", "\u00b5V", "\x83\xcaV", "mV", "V"]
+    file = write_edf_records(tmp_path / "a.edf", signals, [0, 1], units=units, kind="EDF+C")
+    largest = read_recording(file).get_data().max(axis=1)
+    np.testing.assert_allclose(largest, 199 * np.array([1e-6, 1e-6, 1e-6, 1e-3, 1]), rtol=1e-6)
+
+
+def test_signals_of_other_quantities_are_not_eeg(tmp_path):
+    signals = np.tile(np.arange(200), (2, 1))
+    file = write_edf_records(
+        tmp_path / "a.edf", signals, [0, 1], labels=["C3", "Sat"], units=["uV", "%"], kind="EDF+C"
+    )
+    assert kinds(read_recording(file)) == {"C3": "eeg", "Sat": "misc"}
+
+
+def test_wfdb_voltages_are_read_and_other_units_are_not(tmp_path):
+    file = write_wfdb(tmp_path, ["C3", "C4", "flow"], ["uV", "mV", "NU"])
+    raw = read_wfdb(file)
+    assert raw.ch_names == ["C3", "C4"]
+    np.testing.assert_allclose(np.abs(raw.get_data()).max(axis=1), [40e-6, 40e-3], rtol=0.01)
+
+
+def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
+    file = write_wfdb(tmp_path, ["C3", "flow"], ["uV", "NU"])
+    assert read_wfdb(file, lambda name: name == "C3").ch_names == ["C3"]
+    with pytest.raises(ValueError, match="NU"):
+        read_wfdb(file, lambda name: True)
+    with pytest.raises(ValueError, match="C3, flow"):
+        read_wfdb(file, lambda name: False)
+    only = tmp_path / "only"
+    only.mkdir()
+    with pytest.raises(ValueError, match="NU"):
+        read_wfdb(write_wfdb(only, ["flow"], ["NU"]))
+
+
+def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
+    """It may be a voltage in another spelling; an ECG is not read in any case."""
+    file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uVolt"])
+    with pytest.raises(ValueError, match="uVolt"):
+        read_wfdb(file)
+    assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
+
+
+def test_a_missing_wfdb_file_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"absent\.hea"):
+        read_wfdb(tmp_path / "absent.hea")
+    file = write_wfdb(tmp_path, ["C3"], ["uV"])
+    file.with_suffix(".dat").unlink()
+    with pytest.raises(ValueError, match=r"night\.dat"):
+        read_wfdb(file)
+
+
+def test_fif_keeps_its_channel_types(tmp_path):
+    info = mne.create_info(["C3", "HEOG"], 100.0, ["eeg", "eog"])
+    raw = mne.io.RawArray(np.vstack([WAVE, WAVE]) * 1e-5, info, verbose="error")
+    raw.save(tmp_path / "a_raw.fif", verbose="error")
+    assert kinds(read_recording(tmp_path / "a_raw.fif")) == {"C3": "eeg", "HEOG": "eog"}
+
+
+def test_a_raw_is_returned_as_it_is(tmp_path):
+    raw = mne.io.RawArray(np.zeros((1, 500)), mne.create_info(["C3"], 100.0, "eeg"), verbose=False)
+    assert open_recording(raw) == (raw, "recording")
+    file = tmp_path / "night_raw.fif"
+    raw.save(file, verbose="error")
+    read = mne.io.read_raw_fif(file, verbose="error")
+    opened, name = open_recording(read)
+    assert opened is read
+    assert name == "night_raw.fif"
+    assert not read.preload
+    for path in (file, str(file)):
+        assert open_recording(path)[1] == "night_raw.fif"
+
+
+@pytest.mark.parametrize("raw", [None, 3, np.zeros((2, 100)), ["a.edf"]])
+def test_other_objects_are_refused(raw):
+    with pytest.raises(TypeError, match=r"mne\.io\.Raw"):
+        open_recording(raw)
+
+
+def test_files_that_are_no_recordings(tmp_path):
+    (tmp_path / "notes.txt").write_text("not EEG")
+    (tmp_path / "empty.edf").touch()
+    (tmp_path / "text_raw.fif").write_text("not EEG")
+    (tmp_path / "folder.edf").mkdir()
+    for name, problem in {
+        "notes.txt": r"\.hea",
+        "empty.edf": "damaged",
+        "text_raw.fif": "damaged",
+        "folder.edf": "not a file",
+        "missing.edf": "not exist",
+    }.items():
+        with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
+            open_recording(tmp_path / name)
+
+
+def test_a_file_without_permission(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", "night.edf")
+
+    (tmp_path / "night.edf").touch()
+    monkeypatch.setattr(mne.io, "read_raw_edf", refuse)  # root may read every file
+    with pytest.raises(ValueError, match="permission"):
+        open_recording(tmp_path / "night.edf")
+
+
+@pytest.mark.parametrize("kind", ["EDF+C", "BDF+C"])
+def test_annotations_in_latin_1_are_read(tmp_path, kind):
+    file = tmp_path / f"night.{kind[:3].lower()}"
+    texts = {2: "+2\x151\x14Schlafspqnde"}
+    write_edf_records(file, np.arange(2000).reshape(2, -1) % 50, range(10), texts=texts, kind=kind)
+    file.write_bytes(file.read_bytes().replace(b"pqn", "pün".encode("latin-1")))
+    assert read_recording(file).annotations.description.tolist() == ["Schlafspünde"]
