@@ -413,6 +413,8 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
         Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
         -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
         warning. With None every window is labelled, so that -1 is a class like any other.
+        ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn number the labels before
+        this classifier sees them, so that -1 is a class there: leave unlabelled windows out.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
         callback that monitors the validation loss needs ``validation``. Early stopping with a

@@ -186,10 +186,14 @@ class Prepare(nn.Module):
             raise ValueError("Pretrained weights need the rate of the windows; pass sfreq=, in Hz.")
         self.input_format, self.sfreq = input_format, sfreq
         # The kernel of a large denominator has hundreds of megabytes; 1e-4 of a window of half a
-        # minute is half a sample.
+        # minute is half a sample. It is made once, and no weight that is saved.
         exact = Fraction(input_format.sfreq) / Fraction(sfreq)
         near = (exact.limit_denominator(largest) for largest in (10, 100, 1000, 10_000))
         self.ratio = next(ratio for ratio in near if abs(ratio / exact - 1) < 1e-4)
+        rates = self.ratio.denominator, self.ratio.numerator
+        self.resample = torchaudio.transforms.Resample(*rates, dtype=torch.float32)
+        for name, kernel in [*self.resample.named_buffers()]:
+            self.resample.register_buffer(name, kernel, persistent=False)
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError("The network knows channels by name, and these windows have none.")
@@ -226,8 +230,7 @@ class Prepare(nn.Module):
             x = self.weights @ x
         if self.input_format.average_reference:
             x = x - x.mean(dim=1, keepdim=True)
-        if self.ratio != 1:
-            x = torchaudio.functional.resample(x, self.ratio.denominator, self.ratio.numerator)
+        x = self.resample(x)
         if self.input_format.percentile is not None:
             # torch.quantile refuses large batches.
             ordered = x.abs().sort(dim=-1).values

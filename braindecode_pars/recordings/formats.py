@@ -183,10 +183,11 @@ def _read_edf(
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         is_fast = (signals["sfreq"] > rates.max()) & at_rate_of_eeg
         fast = signals["label"][is_fast].unique().tolist()
-        raw = _in_its_encoding(read, file, exclude=fast, preload=preload)
+        how: dict[str, Any] = dict(preload=preload, verbose="warning")
+        raw = _in_its_encoding(read, file, exclude=fast, **how)
         places = [*signals.index[~is_fast]]
         if fast and preload:
-            rest = _in_its_encoding(read, file, include=fast, preload=True)
+            rest = _in_its_encoding(read, file, include=fast, **how)
             rest.set_annotations(None).resample(raw.info["sfreq"], verbose="error")
             raw.add_channels([rest], force_update_info=True)
             places += [*signals.index[is_fast]]
@@ -203,16 +204,26 @@ def _read_edf(
     return raw, signals
 
 
-def _in_its_encoding(
-    read: Callable[..., mne.io.BaseRaw], file: Path, **settings: Any
-) -> mne.io.BaseRaw:
+def annotations_in(file: Path) -> mne.Annotations:
+    """Read the annotations of a file, also those outside the recording, which MNE drops or cuts.
+
+    Raises
+    ------
+    ValueError
+        When they cannot be read.
+    """
+    with short_errors(file):
+        return _in_its_encoding(mne.read_annotations, file)
+
+
+def _in_its_encoding(read: Callable[..., Any], file: Path, **settings: Any) -> Any:
     """Read a file whose annotations are in UTF-8, as EDF+ demands, or in Latin-1."""
     try:
-        return read(file, verbose="warning", **settings)
-    except Exception as error:  # MNE raises no other class
-        if "encoding" not in str(error):
+        return read(file, **settings)
+    except Exception as error:  # MNE raises no other class for a recording
+        if not isinstance(error, UnicodeDecodeError) and "encoding" not in str(error):
             raise
-        return read(file, encoding="latin1", verbose="warning", **settings)
+        return read(file, encoding="latin1", **settings)
 
 
 _ANNOTATIONS = ("EDF Annotations", "BDF Annotations")
@@ -360,6 +371,8 @@ def read_wfdb(
         header = wfdb.rdheader(record)
         found = header.sig_name or []
     names = None if wanted is None else [name for name in found if wanted(name)]
+    if not found:
+        raise ValueError("its header has no signals.")
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
     with short_errors(file):  # not averaged over the samples of a frame

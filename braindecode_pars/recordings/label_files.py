@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -481,12 +482,11 @@ def annotations_of(
         return _events_in(table)
     notes, start = raw.annotations, raw.first_time
     if hypnogram := search.hypnogram_of(file):
-        notes, start = mne.read_annotations(hypnogram), 0.0
+        notes, start = formats.annotations_in(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
     elif any(raw.filenames) and file.name.lower().endswith(formats.WITH_ANNOTATIONS):
-        # MNE drops or cuts those outside
-        notes = mne.read_annotations(file)
+        notes = formats.annotations_in(file)
     texts = [label_text(text) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
 
@@ -509,15 +509,17 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     ValueError
         When there are none.
     """
-    long, instant = set(), set()
+    long, instant, unread = set(), set(), ""
     for file in files:
         if table := search.table_beside(file, "events"):
             found = _events_in(table)
         else:
-            try:  # reading the recording raises the full message
-                raw = mne.io.read_raw(file, verbose="error")
-                found = annotations_of(file, raw)
-            except Exception:  # MNE raises no other class for an annotation in Latin-1
+            try:  # with its warnings and errors it is read later
+                with warnings.catch_warnings(action="ignore"):
+                    raw = formats.read_recording(file, preload=False)
+                    found = annotations_of(file, raw)
+            except (ValueError, OSError) as error:
+                unread = f" One that cannot be read is {file.name}: {error}"
                 continue
         for one in found:
             name = label_text(one["description"])
@@ -531,6 +533,7 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
         raise ValueError(
             f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
             "or without a duration; pass a shorter window_seconds, or annotate the recordings."
+            + unread
         )
     return sorted(long or instant)
 

@@ -5,11 +5,13 @@ A few windows at equal distances stand for the whole data.
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from braindecode_pars._common import computing
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.windows.table import Windows
 
@@ -117,17 +119,19 @@ def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
-    """Look at some windows of Windows; a store was looked at when it was written.
+    """Look at some windows; the amplitudes of a store were looked at when it was written.
 
     Warns
     -----
     UserWarning
         When their amplitudes are not those of EEG in any usual unit, or channels are flat.
     """
-    if windows.shapes is not None:  # windows of a store
-        return
-    looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
-    if problem := amplitude_problem(looked_at.values()):
+    is_stored = windows.shapes is not None
+    # Where a store may be, synthetic signals may be too, which are drawn when they are read.
+    with computing.seeded(0) if is_stored else nullcontext():
+        looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
+    problem = None if is_stored else amplitude_problem(looked_at.values())
+    if problem:
         warn_user(problem)
     else:
         warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})

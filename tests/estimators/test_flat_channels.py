@@ -5,12 +5,17 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
+import torch
+from braindecode.datasets import RawDataset
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import FewLabelsClassifier, PatchEncoder
+from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.estimators import LinearProbe, NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows import SingleChannelWindows
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
 from braindecode_pars.windows.door import as_windows
 
@@ -117,6 +122,28 @@ def test_pretraining_on_nothing_is_warned_of(value, message):
         pretrain_encoder(encoder, windows, settings, sfreq=100.0, verbose=0)
     with pytest.warns(UserWarning, match=message):
         embedder(sfreq=100.0).fit(windows)
+
+
+@pytest.mark.parametrize("off", [["C3"], ["C3", "C4"]])
+def test_flat_channels_of_a_store_are_warned_of(rhythm, off, tmp_path):
+    samples = np.concatenate(rhythm[0][:40], axis=1)
+    raw = mne.io.RawArray(samples, mne.create_info(CHANNELS, 128.0, "eeg"), verbose="error")
+    store = SignalStore.create(tmp_path / "whole", RawDataset(raw, {"subject": 1}), verbose=0)
+    assert len(SingleChannelWindows([store, SyntheticSignals(128.0)], 256)) == 6440
+    flat = raw.copy().apply_function(lambda x: 0 * x, picks=off)
+    store = SignalStore.create(tmp_path / "flat", RawDataset(flat, {"subject": 1}), verbose=0)
+    encoder = PatchEncoder(patch_size=128, embed_dim=16, num_layers=1)
+    settings = PretrainingSettings("mae", epochs=1)
+    with pytest.warns(UserWarning, match=r"32 of 32 windows .*do not change.*row 0"):
+        pretrain_encoder(encoder, store, settings, n_times=256, verbose=0)
+    with pytest.warns(UserWarning, match="do not change"):
+        embedder().fit(store.windows(256))
+
+
+def test_looking_at_signals_that_are_drawn_changes_no_draw():
+    before = torch.get_rng_state()
+    SingleChannelWindows(SyntheticSignals(128.0), 256)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_few_flat_windows_are_usual():

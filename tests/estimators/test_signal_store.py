@@ -43,23 +43,25 @@ def test_pretraining_net_reads_crops(store, tiny, crops_only):
     net = PretrainingNet(task, max_epochs=1, batch_size=8, verbose=0)
     net.fit(SingleChannelWindows(store, 1000))
     assert np.isfinite(net.history[-1]["train_loss"])
-    # Each of 72 windows once, one channel of it; the crops of a batch are read in one call.
-    assert crops_only == [(8, 1000)] * 9
+    # Before, 32 windows are looked at. Then each of 72 windows is read once, one channel of it; the
+    # crops of a batch are read in one call.
+    assert crops_only == [(2, 1000)] * 32 + [(8, 1000)] * 9
 
 
 def test_the_classifier_pretrains_on_an_unlabelled_store(nights, store, crops_only):
     clf = classifier(pretrain_batch_size=16).fit(nights, unlabeled=store)
     assert clf.encoder_card_.subjects[-2:] == ["anna", "bert"]
     # Each window of the store is read once per epoch: one channel, as long as the labelled
-    # windows. The checks before training read no samples.
-    assert sum(n for n, _ in crops_only) == 24
+    # windows. Before, all 24 are looked at.
+    assert crops_only[:24] == [(2, 3000)] * 24
+    assert sum(n for n, _ in crops_only[24:]) == 24
     assert {n_times for _, n_times in crops_only} == {3000}
     assert clf.encoder_card_.n_windows == 24 + 24 * len(set(clf.encoder_card_.subjects[:-2]))
 
 
 def test_the_embedder_accepts_windows_of_a_store(store, crops_only):
     emb = embedder().fit(store.windows(1500))
-    assert crops_only == [(48, 1500)]
+    assert crops_only == [(2, 1500)] * 32 + [(48, 1500)]
     assert (emb.n_chans_, emb.n_times_, emb.sfreq_) == (2, 1500, 100.0)
     assert emb.encoder_card_.subjects == ["anna", "bert"]
     assert emb.transform(store.windows(1500)).shape == (48, 32)

@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import textwrap
+from copy import deepcopy
 from pathlib import Path
 
 import braindecode.models
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+import torchaudio
 from braindecode.datasets import BaseConcatDataset
 from braindecode.models import EEGNet, SignalJEPA
 from torch import nn
@@ -130,10 +132,28 @@ def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
 
 def test_other_rates_are_resampled():
     x = np.sin(2 * np.pi * 7 * np.arange(500) / 125)[None, None]
-    y = Prepare(InputFormat(sfreq=200.0, volts=1.0), 125.0, [])(torch.from_numpy(x))
+    y = Prepare(InputFormat(sfreq=200.0, volts=1.0), 125.0, [])(torch.from_numpy(x).float())
     assert y.shape == (1, 1, 800)
     expected = np.sin(2 * np.pi * 7 * np.arange(800) / 200)
     np.testing.assert_allclose(y[0, 0, 50:-50], expected[50:-50], atol=0.01)
+
+
+@pytest.mark.parametrize("sfreq", [250.0, 249.99, 251.0, 333.1])
+def test_the_kernel_of_a_rate_is_made_once(monkeypatch, sfreq):
+    """It is no weight of the network, and resamples as torchaudio does."""
+    prepare = Prepare(InputFormat(sfreq=200.0, volts=1.0), sfreq, [])
+    x = torch.randn(2, 3, 1000)
+    rates = prepare.ratio.denominator, prepare.ratio.numerator
+    expected = torchaudio.functional.resample(x, *rates)
+
+    def made_again(*args, **kwargs):
+        raise AssertionError("A kernel is made.")
+
+    for module in (torchaudio.functional.functional, torchaudio.transforms._transforms):
+        monkeypatch.setattr(module, "_get_sinc_resample_kernel", made_again)
+    assert torch.equal(prepare(x), expected)
+    assert torch.equal(deepcopy(prepare)(x), expected)
+    assert not prepare.state_dict()
 
 
 def test_microvolts_are_known_by_their_scale_and_never_guessed(tmp_path):

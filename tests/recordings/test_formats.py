@@ -13,6 +13,7 @@ import wfdb
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.formats import read_edf, read_recording, read_wfdb
+from braindecode_pars.recordings.label_files import annotations_of, labels_in_annotations
 from braindecode_pars.recordings.readers import open_recording
 
 TIMES = np.arange(5 * 100) / 100
@@ -185,4 +186,7 @@ def test_annotations_in_latin_1_are_read(tmp_path, kind):
     texts = {2: "+2\x151\x14Schlafspqnde"}
     write_edf_records(file, np.arange(2000).reshape(2, -1) % 50, range(10), texts=texts, kind=kind)
     file.write_bytes(file.read_bytes().replace(b"pqn", "pün".encode("latin-1")))
-    assert read_recording(file).annotations.description.tolist() == ["Schlafspünde"]
+    raw = read_recording(file)
+    assert raw.annotations.description.tolist() == ["Schlafspünde"]
+    assert annotations_of(file, raw).description.tolist() == ["Schlafspünde"]
+    assert labels_in_annotations([file], 1.0) == ["Schlafspünde"]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from braindecode_pars.recordings import formats
 from braindecode_pars.recordings.cutting import collected_omissions
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
@@ -192,8 +193,17 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
 @pytest.mark.parametrize(("name", "content"), [("a.hea", "a 1 100 6000\n"), ("b.edf", "damaged")])
 def test_a_file_without_annotations(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match="30 s"):
+    with pytest.raises(ValueError, match=rf"30 s.*{name}: its? "):
         labels_in_annotations([tmp_path / name], 30.0)
+
+
+def test_another_error_than_that_of_a_file_is_not_hidden(tmp_path, monkeypatch):
+    def wrong(*args, **kwargs):
+        raise TypeError("a mistake of this package")
+
+    monkeypatch.setattr(formats, "read_recording", wrong)
+    with pytest.raises(TypeError, match="a mistake"):
+        labels_in_annotations([tmp_path / "a.edf"], 30.0)
 
 
 def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
