@@ -168,7 +168,6 @@ def pretrain_encoder(
             precision=settings.precision,
             compile=settings.compile,
         )
-        before = [weights.detach().cpu().clone() for weights in encoder.parameters()]
         try:
             pretraining.fit(examples)
         except KeyboardInterrupt:
@@ -176,25 +175,28 @@ def pretrain_encoder(
             found = "Pretraining was interrupted in epoch %d of %d; the encoder keeps its weights."
             log.warning(found, len(pretraining.history), epochs)
             raise
-        after = [weights.detach().cpu() for weights in encoder.parameters()]
-        if first_epoch < epochs and all(map(torch.equal, before, after)):
-            raise ValueError(_FROZEN.format("has changed"))
+        if first_epoch < epochs and not _takes_gradients(encoder):  # frozen by a callback
+            raise ValueError(_FROZEN)
         on_end(pretraining)
         training.warn_of_chance(pretraining.history, training.steps_in_epoch(pretraining, examples))
     return pretraining
 
 
 _FROZEN = (
-    "The encoder is frozen: none of its weights {}. Call encoder.requires_grad_(True) before "
-    "pretraining, and freeze it afterwards."
+    "The encoder is frozen: none of its weights takes gradients. Call encoder.requires_grad_(True) "
+    "before pretraining, and freeze it afterwards."
 )
+
+
+def _takes_gradients(encoder: PatchEncoder) -> bool:
+    return any(weights.requires_grad for weights in encoder.parameters())
 
 
 def _check_can_be_trained(encoder: PatchEncoder) -> None:
     """Check that an encoder takes gradients, in single precision."""
+    if not _takes_gradients(encoder):
+        raise ValueError(_FROZEN)
     all_weights = list(encoder.parameters())
-    if not any(weights.requires_grad for weights in all_weights):
-        raise ValueError(_FROZEN.format("takes gradients"))
     if other := {weights.dtype for weights in all_weights} - {torch.float32}:
         raise ValueError(f"The encoder has weights of {other.pop()}; pass encoder.float().")
     if any(weights.is_inference() for weights in all_weights):

@@ -11,14 +11,14 @@ from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import transformers, windows_classifier, windows_estimator
+from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
     check_class_labels,
+    check_weights,
     cross_entropy_weights,
     where_labelled,
 )
@@ -172,7 +172,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         TypeError, ValueError
             As the transformer.
         """
-        features = self._features(X, groups)[self._returned]
+        features = self._features(X, groups)
         return self.classifier_.predict_proba(features)
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -188,13 +188,35 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        features = self._features(X, groups)[self._returned]
+        features = self._features(X, groups)
         return self.classifier_.predict(features)
 
-    # That of the other classifiers: on labelled windows.
-    _returned = slice(None)
-    score = windows_classifier.WindowsClassifier.score
-    __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> float:
+        """Return the accuracy on the labelled windows.
+
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
+        y : array-like, shape (n_windows,) | None
+            Labels; None uses those of the dataset.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+
+        Returns
+        -------
+        float
+            Accuracy between 0 and 1.
+        """
+        windows = door.as_windows(X, y, groups)
+        labelled = where_labelled(windows, self.unlabeled_label)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(windows))[labelled]
+        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
+        is_right = self.predict(windows)[labelled] == windows.labels[labelled]
+        return float(np.average(is_right, weights=sample_weight))
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)

@@ -88,10 +88,9 @@ def paired_tests(
         a higher mean of a), ``p``, ``p_holm`` (corrected for all rows), ``df`` (degrees of
         freedom), ``detectable`` (the mean difference that this test would find with a probability
         of 80 %, at the level of 5 % without Holm's correction), ``n_dropped`` and ``test``:
-        "two-way", "three-way" with pretrainings, "nested" (see Notes) or "corrected". ``p`` and
-        what belongs to it are NaN where all differences are equal, and, with the test "none", for
-        two subjects, and for two draws unless the test is "corrected": too few to say. The metric
-        is in ``attrs["metric"]``.
+        "two-way", "three-way" with pretrainings, "nested" (see Notes), "corrected", or "none" for
+        two subjects or fewer, where ``p`` and what belongs to it are NaN: too few to say. The
+        metric is in ``attrs["metric"]``.
 
     Raises
     ------
@@ -236,12 +235,10 @@ def _test(
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     kind = "three-way" if values.shape[2] > 1 else "two-way"
-    averages = test == "corrected" or n_draws == 1
-    # Two levels of a factor hardly tell its variance: the test would be at a level of 10 %.
-    if len(means) <= 2 or (n_draws == 2 and not averages):
+    if len(means) <= 2:  # two hardly tell the variance: the level of the test would be near 10 %
         mean = float(means.mean()) if len(means) else math.nan
         found, kind = random_effects.MeanTest.of(mean), "none"
-    elif averages:
+    elif test == "corrected" or n_draws == 1:
         found, kind = random_effects.corrected_mean(means, n_train), "corrected"
     elif nested:
         found, kind = random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
@@ -313,16 +310,12 @@ def describe_differences(tests: pd.DataFrame) -> str:
                 f"{pair['method_a']} ahead in {pair['wins']} of {pair['n_subjects']} subjects)."
             )
             continue
+        found = f"not tested: too few subjects to say, {pair['n_subjects']}"
         if not math.isnan(pair["p_holm"]):
             low, high = f"{pair['ci_low']:+.3f}", f"{pair['ci_high']:+.3f}"
-            found = f"{pair['mean_difference']:+.3f}, 95 % interval {low} to {high}, {p}, "
-            found += f"detectable {pair['detectable']:.3f}"
-        elif pair["test"] == "none":
-            few = "subjects" if pair["n_subjects"] <= 2 else "draws"
-            found = f"not tested: {pair[f'n_{few}']} {few} are too few to say"
-        else:
-            found = f"not tested: all differ by {pair['mean_difference']:+.3f}, so that the "
-            found += "spread is unknown"
+            found = f"{pair['mean_difference']:+.3f}, 95 % interval {low} to {high}, {p}"
+            if not math.isnan(pair["detectable"]):  # undefined where all differ by the same
+                found += f", detectable {pair['detectable']:.3f}"
         others.append(f"{pair['method_a']} and {pair['method_b']}{at} ({found})")
     if others:
         sentences.append(
@@ -349,8 +342,7 @@ _TESTS = {
     "three-way": "The test takes subjects, draws of labelled people and pretrainings as random.",
     "nested": "The test is over the means of seeds, each of which has subjects of its own.",
     "corrected": "The t-test over subjects allows for training subjects in common.",
-    "none": "A test needs three subjects with defined scores of both methods in the same seeds, "
-    "and three draws where there are several.",
+    "none": "A test needs three subjects with defined scores of both methods in the same seeds.",
 }
 
 

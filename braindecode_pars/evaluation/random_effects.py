@@ -51,12 +51,9 @@ class MeanTest(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> MeanTest:
-        """Test a mean with this standard error; without one, all but the mean are NaN.
-
-        So they are where all differences are equal, apart from rounding: their spread is unknown.
-        """
-        if error < 1e-12:
-            error = math.nan
+        """Test a mean with this standard error; without one, all but the mean are NaN."""
+        if error < 1e-12:  # all differences are equal, apart from rounding
+            return cls(mean, 0.0, df, float(abs(mean) < 1e-12), mean, mean)
         half = float(stdtrit(df, 0.975)) * error
         p = float(2 * stdtr(df, -abs(mean) / error))
         return cls(mean, error, df, p, mean - half, mean + half)
@@ -67,6 +64,8 @@ class MeanTest(NamedTuple):
         It is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with the quantiles of
         the t distribution and the degrees of freedom of the test.
         """
+        if self.standard_error == 0:  # equal scores tell nothing of the spread of others
+            return math.nan
         quantiles = stdtrit(self.df, 1 - level / 2) + stdtrit(self.df, power)
         return float(quantiles * self.standard_error)
 

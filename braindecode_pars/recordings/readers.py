@@ -48,6 +48,7 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import mne
+    >>> import numpy as np
     >>> from braindecode_pars.recordings.readers import read_with_tables
     >>> info = mne.create_info(["C3", "C4"], 250.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((2, 500)), info, verbose="error")
@@ -144,6 +145,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     Examples
     --------
     >>> import mne
+    >>> import numpy as np
     >>> from braindecode_pars.recordings.readers import open_recording
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((1, 100)), info, verbose="error")

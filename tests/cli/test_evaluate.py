@@ -366,7 +366,9 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
 
     figures = []
     monkeypatch.setattr(evaluation, "ablation", scored)
-    monkeypatch.setattr(report, "save", lambda ax, *a, **o: figures.append(ax))
+    monkeypatch.setattr(
+        report.plotting.style, "save_figure", lambda ax, *a, **o: figures.append(ax)
+    )
     report.show_ablation({}, None, ["decoder"], out=tmp_path)
     legend = figures[0].get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]

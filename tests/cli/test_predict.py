@@ -405,11 +405,15 @@ def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsy
 def test_a_summary_of_a_killed_process_is_no_correction(clf, call, tmp_path, monkeypatch):
     call("a.edf")
 
-    def stop(*_):
-        raise KeyboardInterrupt
+    replace_file = predicting.files.replace_file
+
+    def stop(file, *content):
+        if file.name == "summary.csv":
+            raise KeyboardInterrupt
+        replace_file(file, *content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(predicting, "replace_file", stop)
+        patch.setattr(predicting.files, "replace_file", stop)
         with pytest.raises(KeyboardInterrupt):
             call("b.edf")
     call("c.edf")

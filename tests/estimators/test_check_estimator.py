@@ -123,8 +123,8 @@ class FlatVote(FlatData, FewLabelsClassifier):
 
 
 class FlatProbe(FlatData, LinearProbe):
-    def __init__(self, *, C=1.0):
-        super().__init__(FunctionTransformer(samples), C=C)
+    def __init__(self, *, C=1.0, unlabeled_label=None):
+        super().__init__(FunctionTransformer(samples), C=C, unlabeled_label=unlabeled_label)
 
     def fit(self, X, y=None):
         return super().fit(X, y)
@@ -137,6 +137,9 @@ class FlatProbe(FlatData, LinearProbe):
 
     def predict_proba(self, X):
         return super().predict_proba(X)
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
 
 
 def samples(windows):

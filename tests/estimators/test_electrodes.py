@@ -49,7 +49,7 @@ def test_auto_is_on_where_an_electrode_is_known_and_the_log_says_so(names, n_kno
 
 
 def test_positions_on_demand_need_names():
-    x, y = np.zeros((4, 2, 100)), [0, 1, 0, 1]
+    x, y = np.random.default_rng(0).standard_normal((4, 2, 100)), [0, 1, 0, 1]
     with pytest.raises(ValueError, match="electrode_position"):
         scratch(electrode_position=np.True_, sfreq=100.0).fit(x, y)
     windows, _ = renamed(1, "X1", "X2", "X3", "X4")

@@ -65,6 +65,7 @@ def test_records_of_braindecode_are_read(fitted):
         scale=1.0,
         channels=("C3", "C4"),
         window_seconds=2.0,
+        amplifier=BAND,
     )
 
 

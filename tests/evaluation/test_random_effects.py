@@ -160,9 +160,10 @@ def test_the_variance_is_unbiased_where_each_fold_has_its_own_draw():
 def test_no_and_equal_differences():
     for nothing in (np.empty((0, 3)), np.array([[0.1]])):
         assert np.isnan([*crossed_mean(nothing)][1:]).all()
-    # Equal differences tell nothing of their spread, and rounding errors are no differences.
-    for equal in (np.zeros((4, 3)), np.full((4, 3), 0.1), np.full((4, 3), 0.1 + 0.2) - 0.3):
-        assert np.isnan([*crossed_mean(equal)][1:2] + [*crossed_mean(equal)][3:]).all()
+    assert crossed_mean(np.zeros((4, 3))).p == 1
+    assert crossed_mean(np.full((4, 3), 0.1)).p == 0
+    # Rounding errors are no differences.
+    assert crossed_mean(np.full((4, 3), 0.1 + 0.2) - 0.3).p == 1
 
 
 def with_all_factors(shape: tuple[int, ...]) -> np.ndarray:
@@ -255,8 +256,8 @@ def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
 def test_few_subjects_and_equal_differences():
     for few in (np.array([0.1]), np.array([])):
         assert np.isnan([*corrected_mean(few, 4)][1:]).all()
-    for equal in (np.zeros(5), np.full(5, 0.1)):
-        assert np.isnan(corrected_mean(equal, 4).p)
+    assert corrected_mean(np.zeros(5), 4).p == 1
+    assert corrected_mean(np.full(5, 0.1), 4).p == 0
 
 
 @pytest.mark.slow
@@ -301,14 +302,3 @@ def rates_of(monkeypatch):
     import test_rates
 
     return test_rates
-
-
-@pytest.mark.parametrize("shape", [(2, 8), (12, 2)])
-def test_two_levels_of_a_factor_find_too_much(shape):
-    """Why they are not tested: the level of 5 % is exceeded, by the best of two estimates."""
-    rng = np.random.default_rng(0)
-    draws = (
-        rng.normal(size=shape) + rng.normal(size=(shape[0], 1)) + rng.normal(size=(1, shape[1]))
-        for _ in range(2000)
-    )
-    assert np.mean([crossed_mean(values).p < 0.05 for values in draws]) > 0.065

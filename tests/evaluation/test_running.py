@@ -427,7 +427,7 @@ def test_a_warning_of_several_folds_comes_once_at_the_end_with_their_number(nigh
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        patch.setattr("braindecode_pars.evaluation.folds.ProgressBar", Bar)
+        patch.setattr("braindecode_pars._common.training.ProgressBar", Bar)
         patch.setattr(warnings, "warn_explicit", lambda text, *where: finished.append(text))
         run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[1, 2, 3])
     assert finished == [1, 1, 1, "In 2 of 3 folds: subject 1 is odd"]

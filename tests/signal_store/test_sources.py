@@ -277,8 +277,10 @@ def test_the_preparation_is_recorded():
     raw = wave(200.0, 5.0).filter(0.5, None, verbose="error")
     preparation = StoredForm(sfreq=128.0, high=30.0, mains=20.0, reference="average")
     found = preparation.recorded(raw, steps, raw.ch_names, 128.0)
-    assert found == Preprocessing(128.0, (0.5, 30.0), (20.0,), "average", 1.0)
-    expected = Preprocessing(200.0, (0.5, None), reference="as recorded")
+    assert found == Preprocessing(
+        128.0, (0.5, 30.0), (20.0,), "average", 1.0, amplifier=(0.5, None)
+    )
+    expected = Preprocessing(200.0, (0.5, None), reference="as recorded", amplifier=(0.5, None))
     assert StoredForm().recorded(raw, [], raw.ch_names, 200.0) == expected
 
 

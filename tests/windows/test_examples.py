@@ -20,6 +20,7 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
 
 
+@pytest.mark.filterwarnings("ignore:The mean of the signal", "ignore:.*do not change")
 def test_an_item_is_a_random_crop_of_a_random_channel():
     # The value of a sample encodes its window, channel and time.
     window, channel, time = np.meshgrid(np.arange(4), np.arange(3), np.arange(50), indexing="ij")
@@ -55,6 +56,7 @@ def corpora():
     ]
 
 
+@pytest.mark.filterwarnings("ignore:The mean of the signal", "ignore:.*do not change")
 def test_several_corpora_are_one_dataset():
     single = SingleChannelWindows(corpora())
     assert len(single) == 100
@@ -172,6 +174,7 @@ def test_a_store_can_be_combined_with_windows(nights, store):
         SingleChannelWindows([slow, store])
 
 
+@pytest.mark.filterwarnings("ignore:The mean of the signal", "ignore:.*do not change")
 @pytest.mark.parametrize("item", [lambda x: (x, 0, [0, 0, 9]), lambda x: (x, 0), lambda x: x])
 def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
     windows = [np.full((2, 9), i, dtype=np.float32) for i in range(4)]
