@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import mne
+import numpy as np
 import pytest
 
 from braindecode_pars._common.channel_names import (
+    channel_keys,
     differing_references,
     electrode_name,
     is_eeg,
@@ -15,6 +17,7 @@ from braindecode_pars._common.channel_names import (
 )
 from braindecode_pars.datasets import eesm17
 from braindecode_pars.models import template_montage
+from braindecode_pars.models.electrodes import electrode_positions
 
 OTHERS = [
     *("ECG", "ECG1", "ECGII", "EKG", "EEG EKG1-REF", "ECG EKG-REF"),
@@ -118,3 +121,57 @@ def test_channels_are_matched_by_electrode():
 )
 def test_different_references(channels, expected):
     assert differing_references(channels) == expected
+
+
+CAPS = {
+    n: [f"{letter}{i}" for letter in "ABCDEFGH"[: n // 32] for i in range(1, 33)]
+    for n in (32, 64, 128, 160, 256)
+}
+#: Which have electrodes of 10-20 names, or only few other ones.
+NOT_BIOSEMI = {
+    "ears": ["C1", "C2", "C3", "C4", "A1", "A2"],
+    "one input": ["C3", "C4", "A1", "A2", "B1"],
+    "inputs": ["Fp1", "C3-A2", "A1", "A2", "B1", "B2", "D1", "D2"],
+    "a pair": ["Fpz-Cz", "C3", "A1", "B1", "B2"],
+    "old names": ["T3", "C3", "A1", "D1", "D2"],
+    "sleep": ["C3", "C4", "A1", "A2", "E1", "E2"],
+    "EGI": [f"E{i}" for i in range(1, 129)],
+}
+WANTED = ["C1", "C3", "C4", "A1", "M2", "F3"]
+
+
+@pytest.mark.parametrize("n", CAPS)
+def test_names_of_biosemi_are_no_names_of_the_10_20_system(n):
+    """There, C3 is not at C3, and A1 is at the vertex."""
+    names = [*CAPS[n], "EXG1", "Status"]
+    assert match_channels(WANTED, names) == [None] * len(WANTED)
+    assert match_channels(names, WANTED) == [None] * len(names)
+    # They are those of another such recording, in any order and writing.
+    assert match_channels(names, [f"EEG {name.lower()}" for name in names][::-1]) == [
+        len(names) - 1 - i for i in range(len(names))
+    ]
+    # Asked for by the system, or by names that no other system has
+    assert match_channels(["BioSemi A2", "A5"], names) == [1, 4]
+    assert set(map(len, map(set, channel_keys(names, WANTED)))) == {len(names), len(WANTED)}
+
+
+def test_names_of_biosemi_have_no_positions_of_the_10_20_system():
+    info = mne.create_info(CAPS[128], 100.0, "eeg")
+    assert not np.isfinite(electrode_positions(info["chs"])).any()
+    info.set_montage("biosemi128")
+    found = electrode_positions(info["chs"])
+    np.testing.assert_allclose(found, [ch["loc"][:3] for ch in info["chs"]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("names", NOT_BIOSEMI.values(), ids=NOT_BIOSEMI.keys())
+def test_names_of_the_10_20_system_stay(names):
+    places = {electrode_name(name): i for i, name in enumerate(names)}
+    expected = [places.get("C3"), places.get("A1"), places.get("E1")]
+    assert match_channels(["C3", "M1", "E1"], names) == expected
+
+
+def test_biosemi_with_names_of_the_10_20_system_stays():
+    names = mne.channels.make_standard_montage("biosemi64").ch_names
+    assert match_channels(["C3", "F3"], names) == [names.index("C3"), names.index("F3")]
+    info = mne.create_info(names, 100.0, "eeg")
+    assert np.isfinite(electrode_positions(info["chs"])).all()

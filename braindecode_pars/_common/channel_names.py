@@ -258,7 +258,8 @@ def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | No
     """Find the channels of a recording that belong to the wanted electrodes.
 
     ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``,
-    ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. References are ignored;
+    ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``; but none of a cap of BioSemi is
+    one of the 10-20 system, as :func:`system_names` tells. References are ignored;
     :func:`differing_references` finds different ones. If several channels on one side belong to an
     electrode, such as ``C3-M1`` and ``C3-M2``, their names must be equal.
 
@@ -301,7 +302,7 @@ def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
     electrodes = [
         [
             "-".join(_SAME_ELECTRODE.get(part, part) for part in electrode_name(name).split("-"))
-            for name in names
+            for name in system_names(names)
         ]
         for names in recordings
     ]
@@ -312,8 +313,58 @@ def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
     ]
 
 
+#: Electrodes of BioSemi's caps; E1 to H32 are missing, since E1 is also one of EGI or of the eyes.
+#: And all names like these, of which A1, C3 or F8 are also in the 10-20 system.
+_BIOSEMI = re.compile(r"[A-D]([1-9]|[12]\d|3[012])")
+_SHORT = re.compile(r"[A-H]\d+")
+
+
+def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[str]:
+    """Return names of channels with "BioSemi" before those that mean others in the 10-20 system.
+
+    BioSemi's caps have A1 to D32, or fewer or more. They are taken for such if two names are
+    theirs alone, such as A5 and B1, and none is of the 10-20 system alone, such as Fz.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of channels.
+    recording : sequence of str
+        All names of their recording, if they are only some.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import system_names
+    >>> system_names(["A1", "A3", "B1", "C3"]), system_names(["A1", "Fz", "C3"])
+    (['BioSemi A1', 'A3', 'B1', 'BioSemi C3'], ['A1', 'Fz', 'C3'])
+    """
+    if not _are_of_biosemi(recording or names):
+        return list(names)
+    known = {name for name in _scalp() if _SHORT.fullmatch(name)} | {"A1", "A2"}
+    return [f"BioSemi {_bare_name(n)}" if electrode_name(n) in known else n for n in names]
+
+
+def _are_of_biosemi(names: Sequence[str]) -> bool:
+    parts = {part for name in names for part in electrode_name(name).split("-")}
+    known = _scalp() | _SAME_ELECTRODE.keys()
+    theirs = [part for part in parts - known if _BIOSEMI.fullmatch(part)]
+    return len(theirs) > 1 and all(_SHORT.fullmatch(part) for part in parts & known)
+
+
+def other_system(*recordings: Sequence[str]) -> str:
+    """Return what to do where only some of these have names of BioSemi; else an empty text."""
+    if len({_are_of_biosemi(names) for names in recordings}) < 2:
+        return ""
+    return (
+        " BioSemi's A1 to H32 are other electrodes than those of such names in the 10-20 system: "
+        "rename them with raw.rename_channels to the 10-20 electrodes at their places, or name "
+        "those of BioSemi as in 'BioSemi C3'."
+    )
+
+
 #: What a channel is that is no single electrode of the scalp.
 NAMED_OTHERWISE = "EEG by the type and another signal by the name"
+EAR = "an ear or a mastoid"
 PAIR, UNKNOWN = "a pair of electrodes", "no electrode of the 10-20 system: an unused input?"
 
 
@@ -345,7 +396,7 @@ def why_no_electrode(ch: Mapping[str, Any]) -> str:
         return UNKNOWN
     if second in _scalp():
         return PAIR
-    of_ears = "ear to ear" if second in _EARS else "an ear or a mastoid"
+    of_ears = "ear to ear" if second in _EARS else EAR
     return of_ears if first in _EARS else ""
 
 

@@ -314,6 +314,7 @@ def load(
     average_of: str | list[str] | None = reference and channels
     if channels is None:
         channels, average_of = _first_look(chosen, reference, filters, verbose, **cutting)
+    preprocessing.warn_of_average(reference, channels)
     cutting |= dict(targets=targets, channels=channels, reference=average_of, **filters)
     windows = loading.read_corpus(
         chosen,
@@ -468,6 +469,7 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
             f"{len(lacking)} of the {len(channels)} channels to use ({checks.listed(lacking)}) are "
             f"missing or marked as bad; its EEG channels are {checks.listed(eeg) or 'none'}. Leave "
             "the recording out, or name the channels to use in channels=."
+            f"{channel_names.other_system(channels, raw.ch_names)}"
         )
     own = [eeg[place] for place in places if place is not None]
     raw.pick(own, verbose="error").reorder_channels(own)

@@ -405,7 +405,9 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
             f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
     known = {name: value for name, value in vars(given).items() if value is not None}
-    return replace(told, **known)
+    told = replace(told, **known)
+    preprocessing.warn_of_average(told.reference, names)
+    return told
 
 
 def warn_of_differences(

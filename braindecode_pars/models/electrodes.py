@@ -65,10 +65,12 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     (True, False)
     """
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
-    for row, ch in zip(positions, chs_info, strict=True):
+    for ch in chs_info:
         if not isinstance(ch, Mapping) or "ch_name" not in ch:
             raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
-        name = channel_names.electrode_name(ch["ch_name"])
+    names = channel_names.system_names([ch["ch_name"] for ch in chs_info])
+    for row, ch, own in zip(positions, chs_info, names, strict=True):
+        name = channel_names.electrode_name(own)
         if name in _EARS:
             continue
         position = _template_positions().get(name)

@@ -252,7 +252,7 @@ class Prepare(nn.Module):
 def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     """Return the names by which a network knows the channels."""
     known = {name.upper(): name for name in channels}
-    bare = [channel_names.electrode_name(name) for name in names]
+    bare = [channel_names.electrode_name(name) for name in channel_names.system_names(names)]
     # T3 is T7 to a network that knows only one of them.
     found = [
         known.get(name) or known.get("-".join(filter(None, channel_names.electrode_pair(name))))

@@ -22,6 +22,8 @@ from braindecode_pars._common.channel_names import (
     is_eeg,
     is_eeg_by_type,
     match_channels,
+    other_system,
+    system_names,
     with_types,
 )
 from braindecode_pars._common.checks import check_same_rate, listed
@@ -246,11 +248,12 @@ def find_derivations(
     ['EEG C3-REF - EEG A2-REF', '- EEG Cz-Fpz', 'T3', None]
     """
     pairs: _Pairs = {}
-    for channel in found:
-        pairs.setdefault(electrode_pair(channel), []).append(channel)
+    for channel, own in zip(found, system_names(found), strict=True):
+        pairs.setdefault(electrode_pair(own), []).append(channel)
+    of_wanted = zip(wanted, system_names(wanted), match_channels(wanted, found), strict=True)
     return [
-        _derivation(name, place, pairs, found, compute)
-        for name, place in zip(wanted, match_channels(wanted, found), strict=True)
+        _derivation(name, electrode_pair(own), place, pairs, found, compute)
+        for name, own, place in of_wanted
     ]
 
 
@@ -259,10 +262,15 @@ _Pairs = dict[tuple[str, str | None], list[str]]
 
 
 def _derivation(
-    name: str, place: int | None, pairs: _Pairs, found: Sequence[str], compute: bool
+    name: str,
+    pair: tuple[str, str | None],
+    place: int | None,
+    pairs: _Pairs,
+    found: Sequence[str],
+    compute: bool,
 ) -> Derivation | None:
     """Return a channel of the model; ``place`` is that of a channel of its electrode."""
-    first, second = electrode_pair(name)
+    first, second = pair
     channel = _one_of((first, second), pairs, name)
     if channel is not None:
         return Derivation(name, ((channel, 1.0),))
@@ -334,7 +342,7 @@ def rereferenced(
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels
         return replace(derivation, reference=names)
-    electrodes = [electrode_pair(name)[0] for name in reference.split(",")]
+    electrodes = [electrode_pair(name)[0] for name in system_names(reference.split(","), found)]
     # What a channel with this reference has after its dash, such as M2 in C3-M2; linked ears are LE
     suffix = "AVG" if reference == AVERAGE else electrodes[0] if len(electrodes) == 1 else None
     suffix = "LE" if sorted(electrodes) == ["M1", "M2"] else suffix
@@ -345,7 +353,8 @@ def rereferenced(
         if len(others) < 2:
             return None
     else:
-        by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
+        own_names = zip(found, system_names(found), strict=True)
+        by_electrode = {electrode_pair(n)[0]: name for name, n in own_names if not _is_bipolar(n)}
         others = [by_electrode.get(electrode, "") for electrode in electrodes]
         if len(there := [name for name in others if name]) >= max(_MANY, len(others) / 2):
             others = there  # an average of many, of which some are missing
@@ -617,8 +626,11 @@ def prepare_as_trained(
     if not places:
         raise ValueError(
             f"The recording has none of the channels of the model ({listed(wanted) or 'EEG'}); it "
-            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'}). "
-            "Rename them with raw.rename_channels if they are the same electrodes."
+            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'})."
+            + (
+                other_system(wanted, names)
+                or " Rename them with raw.rename_channels if they are the same electrodes."
+            )
         )
     if not chs_info:
         preparation.warn_of_other_names(raw.info["chs"])

@@ -79,12 +79,14 @@ def shared_channels(
             i,
             key,
             ch["ch_name"],
-            channel_names.why_no_electrode(ch),
+            channel_names.why_no_electrode({**ch, "ch_name": own}),
             channel_names.is_eeg(ch) and ch["ch_name"] not in bads,
         )
         for i, (info, of_info) in enumerate(zip(infos.values(), keys, strict=True))
         for bads in [info["bads"]]
-        for ch, key in zip(info["chs"], of_info, strict=True)
+        for ch, own, key in zip(
+            info["chs"], channel_names.system_names(info["ch_names"]), of_info, strict=True
+        )
     ]
     table = pd.DataFrame(rows, columns=["recording", "key", "name", "why", "is_good"])
     channels = table.drop_duplicates("key").set_index("key")
@@ -108,7 +110,9 @@ def shared_channels(
     if not shared.any():
         raise ValueError(
             f"The {len(infos)} recordings have no EEG channel in common. Name those to use in "
-            f"channels= (--channel), or leave recordings out. They have:{told}"
+            f"channels= (--channel), or leave recordings out."
+            f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
+            f"They have:{told}"
         )
     own = table[(table["recording"] == int(odd.argmin())) & table["key"].map(shared)]
     names = own["name"].tolist()

@@ -11,7 +11,12 @@ from typing import Any
 import mne
 import numpy as np
 
-from braindecode_pars._common.channel_names import is_eeg, is_eeg_by_type, match_channels
+from braindecode_pars._common.channel_names import (
+    is_eeg,
+    is_eeg_by_type,
+    match_channels,
+    other_system,
+)
 from braindecode_pars._common.checks import check_positive, instance, listed, warn_user
 from braindecode_pars.recordings.preprocessing import AVERAGE, remember_steps, rename_channels
 
@@ -67,7 +72,7 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
     if missing:
         raise ValueError(
             f"channel {', '.join(missing)} missing, or not the only one of its electrode; the "
-            f"recording has {', '.join(raw.ch_names)}."
+            f"recording has {', '.join(raw.ch_names)}.{other_system(wanted, raw.ch_names)}"
         )
     chosen = {raw.ch_names[place]: name for name, place in places.items() if place is not None}
     # Pick, order, rename, and mark as EEG.

@@ -431,6 +431,28 @@ def is_same_reference(one: str | None, other: str | None) -> bool:
     return first == second
 
 
+def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
+    """Warn of a few channels in an average that are neither electrodes of the scalp nor ears.
+
+    Parameters
+    ----------
+    reference : str | None
+        As in :class:`Preprocessing`.
+    channels : sequence of str
+        Channels of which ``"average"`` is the mean.
+    """
+    names = channels if reference == AVERAGE else (reference or "").split(", ")
+    found = {name: channel_names.why_no_electrode({"ch_name": name}) for name in names}
+    odd = {name: why for name, why in found.items() if why not in ("", channel_names.EAR)}
+    if 0 < len(odd) < len(found) / 2:
+        reasons = "; ".join(dict.fromkeys(odd.values()))
+        checks.warn_user(
+            f"The average reference is over {len(found)} channels, and {len(odd)} of them are no "
+            f"electrodes of the scalp: {checks.listed([*odd])} ({reasons}). Leave them out before "
+            "the average is made."
+        )
+
+
 def _references_differ(trained: Preprocessing, found: Preprocessing) -> bool:
     """Return whether references are known to differ; one that was changed may be any other."""
     one, other = trained.reference, found.reference
@@ -490,6 +512,7 @@ def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | Non
         return None
     of_average = trained.reference == AVERAGE
     needed = trained.channels if of_average else tuple(trained.reference.split(", "))
+    needed = needed and tuple(channel_names.system_names(needed, trained.channels or ()))
     absent, _ = _compare_channels(needed, found.channels)
     return None if absent else "set_eeg_reference"
 

@@ -134,7 +134,10 @@ class StoredForm:
             names = [name for i, name in enumerate(names) if i in found]
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
-            raise ValueError(f"it has no EEG channel{wanted}, only {checks.listed(raw.ch_names)}.")
+            raise ValueError(
+                f"it has no EEG channel{wanted}, only {checks.listed(raw.ch_names)}."
+                f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
+            )
         if self.reference == "average" and len(names) == 1:
             raise ValueError(f"its only EEG channel, {names[0]}, is zero against the average.")
         signals = raw.get_data(names, verbose="error")

@@ -269,6 +269,7 @@ def _match_good(
     return found, (
         f"{_channels(missing)} missing or marked as bad in {n} windows, but {wanted_by}; the first "
         f"window has {_list(montages[0].names or ['no channel names'])}."
+        f"{channel_names.other_system(wanted, montages[0].names)}"
     )
 
 
@@ -295,6 +296,7 @@ def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None
         raise ValueError(
             f"The recordings have no channel in common: {rest} are each in some recordings only. "
             "Pick the same channels in all recordings."
+            f"{channel_names.other_system(*(montage.names for montage in montages))}"
         )
     checks.warn_user(
         f"The recordings have different channels. Only the {len(shared)} common ones are used "

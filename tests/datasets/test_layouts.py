@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars import as_sklearn
+from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import folder
 from braindecode_pars.estimators.predict_raw import prepare_recording
 from braindecode_pars.evaluation import LogBandPower
@@ -165,6 +165,30 @@ def test_given_channels_are_chosen_before_the_reference(tmp_path):
         load(tmp_path / "absent", raws, channels=["C3", "Oz"])
     with pytest.raises(TypeError, match="give a list"):
         load(tmp_path / "text", raws, channels="C3")
+
+
+def test_an_average_over_other_channels_is_said(tmp_path):
+    """By load, where they were asked for, and by fit, where others made the average."""
+    names = [*(f"EEG {name}-LE" for name in SCALP), "EEG A2-A1", "EEG 23A-23R"]
+    raws = [recording(i, names) for i in range(2)]
+    told = r"average .* over 8 channels, .*2 .*: EEG A2-A1, EEG 23A-23R \(ear to ear; no electrode"
+    with pytest.warns(UserWarning, match=told):
+        windows = load(tmp_path / "data", raws, channels=names, reference="average")
+    with pytest.warns(UserWarning, match=told):
+        PARSClassifier(pretext=None, finetune_epochs=1, verbose=0).fit(windows)
+
+
+def test_electrodes_of_biosemi(tmp_path):
+    """All are used, in one system; none is taken for an electrode of the 10-20 system."""
+    names = [f"{letter}{i}" for letter in "ABC" for i in range(1, 33)]
+    raws = [recording(i, names) for i in range(2)]
+    assert names_in(load(tmp_path / "data", raws, reference="average")) == tuple(names)
+    assert names_in(load(tmp_path / "own", raws, channels=["BioSemi C3"])) == ("BioSemi C3",)
+    with pytest.raises(ValueError, match=r"C3, C4.*missing.*BioSemi's .*raw\.rename_channels"):
+        load(tmp_path / "other", raws, channels=["C3", "C4"])
+    mixed = [recording(i, SCALP if i % 2 else names) for i in range(4)]
+    with pytest.raises(ValueError, match="no EEG channel in common"):
+        load(tmp_path / "mixed", mixed)
 
 
 def test_a_model_predicts_other_layouts_with_its_own_average(tmp_path):

@@ -14,6 +14,7 @@ from braindecode_pars.recordings.as_trained import (
     HeldTime,
     find_derivations,
     held_time,
+    prepare_as_trained,
     preprocessed_signals,
     rereferenced,
     resampled,
@@ -327,3 +328,24 @@ def test_the_ends_of_the_range_are_those_of_the_whole_channel():
     raw = recording(signal)
     raw.set_annotations(mne.Annotations([10.0], [0.0], ["EDGE boundary"]))
     assert held_time(raw, ["E0"])["E0"].clipped == pytest.approx(1.0, abs=0.1)
+
+
+BIOSEMI = [f"{letter}{i}" for letter in "ABCD" for i in range(1, 33)]
+
+
+@pytest.mark.parametrize("names", [BIOSEMI, BIOSEMI[:64], BIOSEMI[:32]])
+def test_a_model_of_other_electrodes_of_the_same_names(names):
+    """BioSemi's C3 is another electrode than that of the 10-20 system, and its A1 is no ear."""
+    noise = 1e-5 * np.random.default_rng(0).normal(size=(len(names), 500))
+    raw = mne.io.RawArray(noise, mne.create_info(names, 100.0, "eeg"), verbose="error")
+    for wanted in (["C3", "C4"], ["C3-M2", "C4-M1"], ["A1-A2"]):
+        chs = mne.create_info(wanted, 100.0, "eeg")["chs"]
+        with pytest.raises(ValueError, match=r"BioSemi's .*raw\.rename_channels"):
+            prepare_as_trained(raw, "night", Preprocessing(), 100.0, chs)
+    # A model of the same names receives its own channels, against the electrode of that name.
+    chs = mne.create_info(names[::-1], 100.0, "eeg")["chs"]
+    trained = Preprocessing(reference="A1", channels=tuple(names[::-1]))
+    prepared = prepare_as_trained(raw, "night", trained, 100.0, chs)
+    assert not prepared.missing + prepared.not_rereferenced + prepared.differences
+    np.testing.assert_allclose(prepared.signals, (noise - noise[0])[::-1], atol=1e-9)
+    assert rereferenced(Derivation("A5", (("A5", 1.0),)), "M1, M2", names, names) is None
