@@ -200,7 +200,9 @@ def test_a_flat_channel_and_fewer_windows_than_a_batch(nights):
     array[:, 1] = 0.0
     with pytest.warns(UserWarning, match="do not change, such as row 1"):
         clf = classifier(sfreq=100, validation=0).fit(array, [0, 1] * 6)
-        assert np.isfinite(clf.predict_proba(array)).all()
+    with pytest.warns(UserWarning, match="do not change, such as row 1"):
+        probabilities = clf.predict_proba(array)
+    assert np.isfinite(probabilities).all()
 
 
 def test_electrode_positions_come_from_channel_names(nights):
