@@ -34,7 +34,7 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     subject
         Pattern of the subject in the path of a file, as in store.
     window_seconds
-        Length of a window in seconds. Default: 30.
+        Length of a window in seconds. Default: 30, or that of all labels if it is shorter.
     sfreq
         Sampling rate in Hz. Default: the encoder's, or 200.
     low
@@ -243,6 +243,17 @@ def _options(name: str, given: Mapping[str, Any]) -> str:
     return "".join(f"{name} {shlex.quote(f'{key}={text}')} " for key, text in texts.items())
 
 
+def _load(folder: str, reading: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return windows, and the warnings while they were read, which are shown."""
+    from braindecode_pars import datasets
+
+    with warnings.catch_warnings(record=True) as caught:
+        windows = datasets.load(folder, **reading)
+    for each in caught:
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    return windows, [str(each.message) for each in caught]
+
+
 @terminal.with_options(READING, reading_of)
 def study(
     folder: str,
@@ -292,22 +303,20 @@ def study(
             reading = {"on_error": "warn"} | as_encoder(first) | reading
         else:
             reading.pop("n_jobs", None)  # what is stored is not read in parallel
-        with warnings.catch_warnings(record=True) as caught:
-            windows = datasets.load(folder, **reading)
-        for each in caught:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        windows, said = _load(folder, reading)
         terminal.show("Looking at the recordings, and timing each method on a few windows.")
         name = datasets.title(folder).replace("_", " ")
         check = data_check.check_data(windows)
         about = dict(
             command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
-            warnings=[str(each.message) for each in caught],
+            warnings=[text for text in said if text not in {each.text for each in check.findings}],
         )
         terminal.print_frame(pd.DataFrame(check.facts.items()), "found", 2, header=False)
         if len(check.classes):
             terminal.print_frame(check.classes)
         for finding in check.findings:
-            terminal.show(f"{finding.kind.capitalize()}: {finding.text}")
+            if finding.text not in said:
+                terminal.show(f"{finding.kind.capitalize()}: {finding.text}")
         if check.stops:
             found = replace(unanswered(check, name, out), about=about)
             terminal.show(f"{found.answer}\nWritten to {found.report(out)}.")

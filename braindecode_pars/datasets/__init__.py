@@ -35,6 +35,8 @@ from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import is_store
+from braindecode_pars.windows import amplitudes
+from braindecode_pars.windows.door import as_windows
 
 __all__ = [
     "RECIPES",
@@ -104,6 +106,11 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     ValueError
         When the source is unknown, the folder of a corpus is missing, or a store has no labels.
 
+    Warns
+    -----
+    UserWarning
+        When the amplitude of recordings is 20 times larger or smaller than that of the others.
+
     Examples
     --------
     >>> from braindecode_pars import datasets
@@ -140,13 +147,20 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
             f"There is no folder and no corpus {source!r}; known are {known}, a folder of own "
             "recordings, a store with labels, and a Python file with a function load."
         )
-    # Checked here, because Python's own TypeError does not list the known arguments; a recipe does.
+    _check_arguments(read, source, settings)
+    windows = read(**settings)
+    if not isinstance(read, partial) or read.func not in (folder.load, _labelled_windows):
+        amplitudes.warn_of_other_units(as_windows(windows))  # as a folder does, and fit on a store
+    return windows
+
+
+def _check_arguments(read: Callable, source: str, settings: Iterable[str]) -> None:
+    """Check the names of settings: Python's own TypeError does not list the known ones."""
     parameters = inspect.signature(read).parameters
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())  # a recipe checks
     unknown = [name for name in settings if name not in parameters and not takes_any]
     if unknown:
         raise TypeError(f"{source} has no argument {unknown[0]!r}; it has {', '.join(parameters)}.")
-    return read(**settings)
 
 
 def _labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:

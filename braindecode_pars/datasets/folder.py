@@ -37,6 +37,7 @@ from braindecode_pars.recordings.cutting import (
     holds_a_window,
     omit,
 )
+from braindecode_pars.windows import amplitudes, door
 from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
@@ -138,7 +139,7 @@ def load(
     label_column: str = "label",
     classes: Sequence[str] | Mapping[str, str] | None = None,
     subject: search.Subject = None,
-    window_seconds: float = 30.0,
+    window_seconds: float | None = None,
     sfreq: float = preparation.SFREQ,
     low: float | None = 0.3,
     high: float | None = 75.0,
@@ -207,8 +208,9 @@ def load(
         alphabetical order, or sorted by value if they are numbers.
     subject : callable | str | None
         As in :func:`recordings`. Omit it if the labels name the subjects.
-    window_seconds : float
-        Length of a window in seconds.
+    window_seconds : float | None
+        Length of a window in seconds. None is 30 s; but where no label is as long, and all have one
+        length, it is that length, and a line in the log says so.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning says
         when the spectra of some recordings show that the mains have another frequency.
@@ -255,7 +257,8 @@ def load(
     -----
     UserWarning
         Once, with a table, when recordings lack an electrode that others have. When the mains have
-        another frequency. With ``on_error="warn"``, when recordings are left out.
+        another frequency. When the amplitude of recordings is 20 times larger or smaller than that
+        of the others. With ``on_error="warn"``, when recordings are left out.
 
     Examples
     --------
@@ -286,7 +289,7 @@ def load(
     """
     filters: dict[str, Any] = dict(sfreq=sfreq, low=low, high=high, mains=mains)
     preparation.check_filters(**filters)
-    checks.check_positive(window_seconds=window_seconds)
+    checks.optional(checks.positive()).check("window_seconds", window_seconds)
     checks.choice(preprocessing.AVERAGE, None).check("reference", reference)
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
@@ -306,8 +309,11 @@ def load(
         search.check_guessed_subjects(
             root, [recording.file.relative_to(root) for recording in chosen]
         )
-    names, targets = label_files.classes_and_targets(
-        labels, classes, labelled, files, window_seconds
+    # Of all files: the length of windows, and the targets, are the same for all subjects.
+    is_open = labelled is None and (labels is None or window_seconds is None)
+    durations = label_files.durations_in(files) if is_open else {}
+    names, targets, window_seconds = label_files.classes_and_targets(
+        labels, classes, labelled, durations, window_seconds
     )
     chosen = _with_origin(root, chosen)
     cutting: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
@@ -325,6 +331,7 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
+    amplitudes.warn_of_other_units(door.as_windows(windows))
     table = root / "participants.tsv"
     if splits is None and "split" in _people(root):
         splits = table

@@ -196,7 +196,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             encoder, card, _ = encoder_start.begin(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
-            self.amplitudes_ = amplitudes.amplitude_range(windows)
+            self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentring(windows)
             # Features, once
             measured = self._measured(windows)

@@ -165,7 +165,7 @@ verbose
         """
         with windows_estimator.seeded_fit(self) as seeds:
             train, valid = self._begin(X, y, groups, seeds=seeds)
-            self.amplitudes_ = amplitudes.amplitude_range(train)
+            self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             fine_tuning.fine_tune(self.net_, train, valid)
             fine_tuning.warn_of_fine_tuning(self, train, valid)
         return self

@@ -74,7 +74,7 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         with windows_estimator.seeded_fit(self) as seeds:
             # Read the windows, start an encoder, hold windows out, and build the network
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
-            self.amplitudes_ = amplitudes.amplitude_range(train)
+            self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             # Pretrain the encoder
             start.pretrain(self.encoder_, parts, seeds.pretraining)
             # Fine-tune the network. The card is written first: after Ctrl-C it is complete.

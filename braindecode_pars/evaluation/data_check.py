@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars.windows import Windows, door, labels, table
+from braindecode_pars.windows import Windows, amplitudes, door, labels, table
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
 _FEWEST_OF_A_CLASS, _FEWEST = 4, 6
@@ -441,14 +441,9 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
             )
             if len(data.names) == 2:
                 break
-    far = (by_recording - by_recording.median()).abs() > np.log10(20)
-    if far.any():
-        shown = listed(data.recordings.loc[far.index[far], "name"].tolist(), most=5)
-        yield _warning(
-            f"The amplitude of {far.sum()} of {len(far)} recordings is more than 20 times larger "
-            f"or smaller than that of the others: {shown}. Their unit may be wrong. Correct it in "
-            "the file, or leave them out."
-        )
+    if len(far := amplitudes.far_from_others(by_recording)):
+        names = data.recordings.loc[far, "name"].tolist()
+        yield _warning(amplitudes.other_units_text(names, len(by_recording)))
 
 
 def _order_of_recordings(data: _Data) -> Iterator[Finding]:

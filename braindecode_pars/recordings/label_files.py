@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 #: whole recording, with the duration 0 one window.
 Stretch: TypeAlias = tuple[float | None, float, str]
 
+#: Usual length of a window.
+SECONDS = 30.0
 #: Seconds by which times may be rounded: FIF files keep them in single precision.
 _ROUNDING = 4e-3
 
@@ -125,10 +127,10 @@ def classes_and_targets(
     labels: Labels,
     classes: Sequence[str] | Mapping[str, str] | None,
     of_files: Sequence[LabelledFile] | None,
-    files: Sequence[Path],
-    seconds: float,
-) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the class of each label, and the target of each class.
+    durations: Mapping[str, Sequence[float]],
+    seconds: float | None = None,
+) -> tuple[dict[str, str], dict[str, int], float]:
+    """Return the class of each label, the target of each class, and the length of windows.
 
     Parameters
     ----------
@@ -138,38 +140,45 @@ def classes_and_targets(
         As in :func:`classes_of_labels`.
     of_files : list of LabelledFile | None
         What :func:`labels_of_files` returned.
-    files : list of Path
-        Recordings in whose annotations labels are searched for if none are given.
-    seconds : float
-        Length of a window.
+    durations : mapping of str to list of float
+        What :func:`durations_in` returned, for labels in annotations.
+    seconds : float | None
+        Length of a window. None is 30 s, or that of all labels if it is one, and shorter.
 
     Raises
     ------
     ValueError
-        When there are no labels, or ``classes`` are given for labels in annotations.
+        When there are no labels, all are shorter than a window, or ``classes`` are given for labels
+        in annotations.
 
     Examples
     --------
     >>> from braindecode_pars.recordings.label_files import classes_and_targets
-    >>> classes_and_targets({"Sleep stage W": "W"}, None, None, [], 30)
-    ({'Sleep stage W': 'W'}, {'W': 0})
-    >>> classes_and_targets({"left": 3, "right": 7}, None, None, [], 30)[1]
-    {'left': 3, 'right': 7}
+    >>> classes_and_targets({"Sleep stage W": "W"}, None, None, {"Sleep stage W": [30.0]})
+    ({'Sleep stage W': 'W'}, {'W': 0}, 30.0)
+    >>> classes_and_targets({"left": 3, "right": 7}, None, None, {"left": [4.0, 4.0]})[1:]
+    ({'left': 3, 'right': 7}, 4.0)
     """
     if of_files is not None:
-        found = {label for file in of_files for _, _, label in file.stretches}
-        names = classes_of_labels(found, classes)
+        rows = [row for file in of_files for row in file.stretches]
+        names = classes_of_labels({label for *_, label in rows}, classes)
+        durations = {  # of the whole recording: 0
+            name: [0.0 if onset is None else lasts for onset, lasts, label in rows if label == name]
+            for name in names
+        }
     elif classes is not None:
         raise ValueError("classes is for a table; annotations have labels={description: class}.")
     elif isinstance(labels, Mapping):
         names = {label_text(label): label_text(name) for label, name in labels.items()}
         if all(isinstance(target, Integral) for target in labels.values()):
             targets = {label_text(label): int(target) for label, target in labels.items()}
-            return {name: name for name in targets}, targets
+            return {name: name for name in targets}, targets, _length(durations, targets, seconds)
+    elif labels is None:
+        seconds = _length(durations, durations, seconds)
+        names = {name: name for name in labels_in_annotations(durations, seconds)}
     else:
         assert not isinstance(labels, Path)  # the labels of a table are in of_files
-        given = labels_in_annotations(files, seconds) if labels is None else labels
-        names = {label_text(label): label_text(label) for label in given}
+        names = {label_text(label): label_text(label) for label in labels}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
     if odd := [name for name in names.values() if cutting.kind_of_text(name) != "label"]:
@@ -179,7 +188,27 @@ def classes_and_targets(
         )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
     log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(targets))
-    return names, targets
+    return names, targets, _length(durations, names, seconds)
+
+
+def _length(
+    durations: Mapping[str, Sequence[float]], used: Iterable[str], seconds: float | None
+) -> float:
+    """Return the length of windows, see :func:`classes_and_targets`."""
+    lasts = np.concatenate([[], *(durations.get(name, []) for name in used)])
+    wanted = SECONDS if seconds is None else seconds
+    if not len(lasts) or (lasts == 0).any() or cutting.holds_a_window(lasts.max(), wanted):
+        return wanted
+    shortest, usual, longest = lasts.min(), np.quantile(lasts, 0.05, method="lower"), lasts.max()
+    if seconds is None and longest - shortest <= _ROUNDING:
+        log.info("All labels last %g s, and so do the windows.", shortest)
+        return round(float(shortest), 3) or float(shortest)
+    share = np.mean(lasts >= usual)
+    raise ValueError(
+        f"No label is as long as a window of {wanted:g} s: {len(lasts)} labels last {shortest:g} "
+        f"to {longest:g} s. Pass a shorter window_seconds, such as {round(usual, 3) or usual:g}, "
+        f"which {100 * share:.0f} % of them are as long as; or correct their durations, in seconds."
+    )
 
 
 def check_ordered(name: str, labels: Any) -> None:
@@ -491,25 +520,12 @@ def annotations_of(
     return mne.Annotations(notes.onset - start, notes.duration, texts)
 
 
-def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
-    """Return the annotations of a folder that are labels, in alphabetical order.
+def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
+    """Return the durations of the annotations of recordings in seconds, by their texts.
 
-    They are all that are as long as a window, or, if there are none, all without a duration.
-    Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
-
-    Parameters
-    ----------
-    files : list of Path
-        Recordings.
-    seconds : float
-        Length of a window.
-
-    Raises
-    ------
-    ValueError
-        When there are none.
+    Those of gaps, and those that begin with "BAD" or "EDGE", are left out.
     """
-    long, instant = set(), set()
+    durations: dict[str, list[float]] = {}
     for file in files:
         if table := search.table_beside(file, "events"):
             found = _events_in(table)
@@ -521,16 +537,34 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
                 continue
         for one in found:
             name = label_text(one["description"])
-            if cutting.kind_of_text(name) != "label":
-                continue
-            if one["duration"] == 0:
-                instant.add(name)
-            elif cutting.holds_a_window(one["duration"], seconds):
-                long.add(name)
+            if cutting.kind_of_text(name) == "label":
+                durations.setdefault(name, []).append(float(one["duration"]))
+    return durations
+
+
+def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: float) -> list[str]:
+    """Return the annotations that are labels, in alphabetical order.
+
+    They are all that are as long as a window, or, if there are none, all without a duration.
+
+    Parameters
+    ----------
+    durations : mapping of str to list of float
+        What :func:`durations_in` returned.
+    seconds : float
+        Length of a window.
+
+    Raises
+    ------
+    ValueError
+        When there are none.
+    """
+    long = {name for name, own in durations.items() if cutting.holds_a_window(max(own), seconds)}
+    instant = {name for name, own in durations.items() if 0 in own}
     if not long and not instant:
         raise ValueError(
-            f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
-            "or without a duration; pass a shorter window_seconds, or annotate the recordings."
+            f"The recordings have no annotation that is as long as a window of {seconds:g} s or "
+            "without a duration; annotate them, or pass labels=, a table."
         )
     return sorted(long or instant)
 

@@ -5,10 +5,12 @@ A few windows at equal distances stand for the whole data.
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.windows.table import Windows
@@ -168,25 +170,108 @@ class AmplitudeRange:
         return max(1.0, amplitude / self.high, self.low / amplitude)
 
 
-def amplitude_range(windows: Windows) -> AmplitudeRange | None:
+def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRange | None:
     """Return the range of amplitudes of windows; at most 256 at equal distances are read.
 
     Parameters
     ----------
     windows : Windows
         Training windows.
+    compare : bool
+        Whether to warn of recordings far from the others, as :func:`warn_of_other_units` does.
 
     Returns
     -------
     AmplitudeRange | None
         None when all channels are flat; flat ones are left out.
     """
-    looked_at = (windows[int(i)] for i in spread_out(len(windows), N_WINDOWS_IN_RANGE))
-    amplitudes = np.concatenate([window.astype(float).std(axis=1) for window in looked_at])
-    amplitudes = amplitudes[amplitudes > 0]
+    found = _amplitudes(windows, spread_out(len(windows), N_WINDOWS_IN_RANGE))
+    if compare:
+        warn_of_other_units(windows, found)
+    amplitudes = np.concatenate([*found.values()])
     if not len(amplitudes):
         return None
     return AmplitudeRange(*np.percentile(amplitudes, _PERCENTILES).tolist())
+
+
+def _amplitudes(windows: Windows, numbers: Iterable[Any]) -> dict[int, np.ndarray]:
+    """Return the amplitudes of the channels of windows, without flat ones, by number."""
+    found = {int(i): windows[int(i)].astype(float).std(axis=1) for i in numbers}
+    return {i: amplitudes[amplitudes > 0] for i, amplitudes in found.items()}
+
+
+#: Factor from the middle of all recordings from which the unit of one may be wrong.
+_OTHER_UNIT = 20.0
+
+
+def far_from_others(levels: pd.Series) -> pd.Index:
+    """Return which recordings are far from the others; levels are decimal logarithms.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.windows.amplitudes import far_from_others
+    >>> far_from_others(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
+    ['c']
+    """
+    return levels.index[(levels - levels.median()).abs() > np.log10(_OTHER_UNIT)]
+
+
+def other_units_text(names: list[str], of: int) -> str:
+    """Return a sentence about recordings, of so many, whose amplitude is far from the others."""
+    return (
+        f"The amplitude of {len(names)} of {of} recordings is more than {_OTHER_UNIT:g} times "
+        f"larger or smaller than that of the others: {listed(names, most=5)}. Their unit may be "
+        "wrong. Correct it in the file, or leave them out."
+    )
+
+
+def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None = None) -> None:
+    """Compare the amplitudes of recordings. One that was named is not named again.
+
+    Parameters
+    ----------
+    windows : Windows
+        Windows of several recordings.
+    read : mapping of int to ndarray | None
+        Amplitudes of windows that were read already, by number. Three windows are read of each
+        other recording, and eight of one that seems far: a few may be artefacts.
+
+    Warns
+    -----
+    UserWarning
+        When the amplitude of recordings is 20 times larger or smaller than that of the others.
+    """
+    recordings = windows.table["recording"].to_numpy()
+    own, amplitudes = windows.table.groupby("recording").indices, dict(read or {})
+    if len(own) < 2:
+        return
+
+    def levels() -> pd.Series:
+        of_window = {i: np.log10(np.median(each)) for i, each in amplitudes.items() if len(each)}
+        of_recording = recordings[np.array([*of_window], int)]
+        return pd.Series([*of_window.values()], dtype=float).groupby(of_recording).median()
+
+    for number in sorted(own.keys() - recordings[[*amplitudes]].tolist()):
+        amplitudes |= _amplitudes(windows, own[number][spread_out(len(own[number]), 3)])
+    for number in far_from_others(levels()):
+        amplitudes |= _amplitudes(windows, own[number][spread_out(len(own[number]), 8)])
+    found = levels()
+    names: list[str] = []
+    sources: list[Any] = []
+    for number in far_from_others(found):
+        row = windows.recordings.loc[number]
+        source = getattr(row["reader"], "source", None)
+        description = getattr(source, "description", None)
+        file = None if description is None else description.get("file")
+        if not getattr(source, "has_doubtful_unit", False):
+            names.append(file or f"recording {number + 1} (subject {row['subject']})")
+            sources.append(source)
+    if names:
+        warn_user(other_units_text(names, len(found)))
+    for source in sources:
+        with suppress(AttributeError):  # arrays
+            source.has_doubtful_unit = True
 
 
 def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None:

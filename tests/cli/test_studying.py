@@ -85,3 +85,22 @@ def test_an_unknown_task_is_an_error_that_lists_the_known_ones(tmp_path):
     result = run("mental_arithmetic", "--out", tmp_path / "study", "--task", "guess")
     assert result.exit_code == 1
     assert "droppos" in result.output
+
+
+def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
+    data, said = tmp_path / "recordings", "All labels last 5 s, and so do the windows."
+    data.mkdir()
+    rows = ["file,subject,label,onset,duration"]
+    for i in range(4):
+        study_folders.recording(i, 0.0).save(data / f"P{i}_raw.fif", verbose="error")
+        rows += [f"P{i}_raw,P{i},{'ab'[k % 2]},{5 * k},5" for k in range(4)]
+    (data / "labels.csv").write_text("\n".join(rows))
+    result = run(data, "--out", tmp_path / "study", "--labels", "labels.csv")
+    assert result.exit_code == 0, result.output
+    assert said in result.output
+    assert "16" in result.output  # windows
+    arguments = ["evaluate", "compare", "--dataset", data, "--load", "labels=labels.csv"]
+    arguments += ["--load", "verbose=0", "--method", "band-power", "--method", "amplitude"]
+    result = CliRunner().invoke(app, [*map(str, arguments), "--out", str(tmp_path / "scores")])
+    assert result.exit_code == 0, result.output
+    assert said in result.output

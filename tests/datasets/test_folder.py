@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import mne
 import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars import as_sklearn
+from braindecode_pars import FewLabelsClassifier, as_sklearn, datasets
 from braindecode_pars.datasets import folder
+from braindecode_pars.evaluation.data_check import check_data
 from braindecode_pars.recordings.loading import read_table
 
 SFREQ = 100.0
@@ -485,3 +488,72 @@ def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     table = folder.load(tmp_path / "own", labels=labels, window_seconds=4, **KEEP).description
     assert table["recorded_reference"].tolist() == ["changed"]
     assert "site" not in table
+
+
+def noises(root, scales, seconds=60):
+    """Write recordings of noise with labels of ten seconds; return them as load takes them."""
+    for i, scale in enumerate(scales):
+        noise = 1e-5 * scale * np.random.default_rng(i).standard_normal((2, int(SFREQ * seconds)))
+        raw = mne.io.RawArray(noise, mne.create_info(["C3", "C4"], SFREQ, "eeg"), verbose="error")
+        raw.set_annotations(mne.Annotations(np.arange(6) * 10, 10, ["rest", "task"] * 3))
+        raw.save(root / f"P{i}_raw.fif", verbose="error")
+    return dict(window_seconds=5, **KEEP)
+
+
+@pytest.mark.parametrize("load", [folder.load, datasets.load])
+def test_a_recording_of_another_unit_is_named_once(tmp_path, load):
+    reading = noises(tmp_path, [1, 2, 1e3, 1])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        windows = load(tmp_path, **{**reading, "sfreq": 128.0})
+        train = FewLabelsClassifier(recenter=None).fit(windows)
+    (text,) = [str(each.message) for each in said if "20 times" in str(each.message)]
+    assert text.startswith("The amplitude of 1 of 4 recordings")
+    assert "of the others: P2_raw.fif. Their" in text
+    assert train.amplitudes_.high > 1e-3
+    # What a study says is the same.
+    assert text in [finding.text for finding in check_data(windows).findings]
+
+
+def test_a_file_with_a_function_load_is_compared_and_a_clean_folder_is_not_named(tmp_path):
+    own = tmp_path / "own.py"
+    (tmp_path / "data").mkdir()
+    reading = noises(tmp_path / "data", [1, 5, 1, 0.3])
+    assert len(datasets.load(tmp_path / "data", **reading)) == 48
+    own.write_text(
+        "from braindecode_pars import datasets\n"
+        "def load():\n"
+        "    windows = datasets.simulated.sleep(n_subjects=4, hours=0.1, n_chans=2)\n"
+        "    windows.datasets[1].raw.apply_function(lambda x: 1e3 * x)\n"
+        "    return windows\n"
+    )
+    with pytest.warns(UserWarning, match=r"1 of 4 recordings .*recording 2 \(subject 2\)"):
+        datasets.load(own)
+    for name in ("sleep", "mental_arithmetic"):
+        datasets.load(name)
+
+
+@pytest.mark.parametrize("labels", [None, ["left", "right"]])
+def test_windows_are_as_long_as_short_labels_for_all_subjects(tmp_path, labels, caplog):
+    root = bids(tmp_path)
+    with caplog.at_level("INFO"):
+        windows = folder.load(root, ["01"], labels=labels, **KEEP)
+    assert [X.shape for X, *_ in windows] == [(2, 400)] * 4
+    assert "All labels last 4 s, and so do the windows." in caplog.text
+    events(root, "0\t4\tleft", "10\t2.5\tright", "20\t4\tright", subject="02")
+    with pytest.raises(
+        ValueError, match=r"7 labels last 2\.5 to 4 s\. .*such as 2\.5, which 100 %"
+    ):
+        folder.load(root, ["01"], labels=labels, **KEEP)
+
+
+def test_windows_are_as_long_as_the_stretches_of_a_table(tmp_path):
+    named(tmp_path, "P01_x", "P02_x")
+    rows = [(f"{p}_x_raw", p, 5 * i, 3.5, "ab"[i % 2]) for p in ("P01", "P02") for i in range(6)]
+    table = pd.DataFrame(rows, columns=["file", "subject", "onset", "duration", "label"])
+    windows = folder.load(tmp_path, labels=table, **KEEP)
+    assert [X.shape for X, *_ in windows] == [(1, 350)] * 12
+    with pytest.raises(
+        ValueError, match=r"12 labels last 3\.5 to 3\.5 s\..*shorter .*such as 3\.5"
+    ):
+        folder.load(tmp_path, labels=table, window_seconds=30, **KEEP)

@@ -10,7 +10,11 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.datasets import folder
-from braindecode_pars.recordings.label_files import annotations_of, labels_in_annotations
+from braindecode_pars.recordings.label_files import (
+    annotations_of,
+    durations_in,
+    labels_in_annotations,
+)
 from braindecode_pars.recordings.readers import open_recording
 from braindecode_pars.recordings.search import recordings_below, why_unreadable
 from braindecode_pars.signal_store import SignalStore
@@ -131,7 +135,7 @@ def test_hypnograms_of_sleep_edf_are_the_labels(tmp_path):
         assert recordings_below(tmp_path) == [night]
     raw, _ = open_recording(night)
     assert annotations_of(night, raw).description.tolist() == ["Sleep stage W", "Sleep stage 1"]
-    assert labels_in_annotations([night], 30) == ["Sleep stage 1", "Sleep stage W"]
+    assert labels_in_annotations(durations_in([night]), 30) == ["Sleep stage 1", "Sleep stage W"]
     with pytest.raises(ValueError, match=r"Hypnogram\.edf .*annotations and no signals"):
         open_recording(tmp_path / "SC4001EC-Hypnogram.edf")
 

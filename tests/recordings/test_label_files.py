@@ -17,6 +17,7 @@ from braindecode_pars.recordings.label_files import (
     annotations_of,
     classes_and_targets,
     classes_of_labels,
+    durations_in,
     labels_in_annotations,
     labels_in_table,
     labels_of_files,
@@ -42,17 +43,17 @@ def test_another_text_is_refused(text):
 
 
 def test_classes_of_listed_annotations():
-    names, targets = classes_and_targets(["W", 1], None, None, [], 30.0)
+    names, targets, _ = classes_and_targets(["W", 1], None, None, {}, 30.0)
     assert names == {"W": "W", "1": "1"}
     assert targets == {"W": 0, "1": 1}
     with pytest.raises(ValueError, match="classes"):
-        classes_and_targets(None, ["W"], None, [], 30.0)
+        classes_and_targets(None, ["W"], None, {}, 30.0)
 
 
 @pytest.mark.parametrize(("labels", "of_files"), [([], None), ("labels.csv", [])])
 def test_no_labels_are_refused(labels, of_files):
     with pytest.raises(ValueError, match="labels"):
-        classes_and_targets(labels, None, of_files, [], 30.0)
+        classes_and_targets(labels, None, of_files, {}, 30.0)
 
 
 ROOT = Path("data")
@@ -193,7 +194,7 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
 def test_a_file_without_annotations(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match="30 s"):
-        labels_in_annotations([tmp_path / name], 30.0)
+        labels_in_annotations(durations_in([tmp_path / name]), 30.0)
 
 
 def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
@@ -201,11 +202,11 @@ def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
     rows = "onset\tduration\ttrial_type\n0\t30\tW\n30\t29.999\tN1\n60\t5\tblink\n"
     marks = "60\t0\tright\n70\t0\tleft\n80\t0\tboundary\n90\t40\tbad stretch\n"
     table.write_text(rows + marks)
-    assert labels_in_annotations([file], 30.0) == ["N1", "W"]
-    assert labels_in_annotations([file], 31.0) == ["left", "right"]
+    assert labels_in_annotations(durations_in([file]), 30.0) == ["N1", "W"]
+    assert labels_in_annotations(durations_in([file]), 31.0) == ["left", "right"]
     table.write_text(rows)
     with pytest.raises(ValueError, match="31 s"):
-        labels_in_annotations([file], 31.0)
+        labels_in_annotations(durations_in([file]), 31.0)
 
 
 RAW = mne.io.RawArray(np.zeros((1, 6000)), mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
@@ -255,7 +256,7 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
     assert classes_of_labels({"W", "N1", "?"}, ["W", "N1"]) == {"W": "W", "N1": "N1"}
     files = [LabelledFile(FILES[0], {}, ((None, 0, each),)) for each in "345"]
     given = {"5": "R", "3": "N3", "4": "N3"}
-    names, targets = classes_and_targets("labels.csv", given, files, FILES, 30.0)
+    names, targets, _ = classes_and_targets("labels.csv", given, files, {}, 30.0)
     assert (names, targets) == (given, {"R": 0, "N3": 1})
     assert classes_of_labels({"1"}, {1: "rest"}) == {"1": "rest"}
 
@@ -271,3 +272,33 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
 def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
+
+
+@pytest.mark.parametrize("labels", [None, ["left", "right"], {"left": "hand", "right": "hand"}])
+def test_windows_are_as_long_as_labels_of_one_length(labels, caplog):
+    durations = {"left": [4.0, 3.999], "right": [4.001]}
+    with caplog.at_level("INFO"):
+        assert classes_and_targets(labels, None, None, durations)[-1] == 3.999
+    assert caplog.text.count("All labels last 3.999 s, and so do the windows.") == 1
+    # A length that is asked for is no guess.
+    with pytest.raises(ValueError, match=r"3 labels last 3\.999 to 4\.001 s"):
+        classes_and_targets(labels, None, None, durations, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("durations", "expected"),
+    [([30.0, 4.0], 30.0), ([0.0, 4.0], 30.0), ([120.0], 30.0), ([29.998], 30.0), ([2.5], 2.5)],
+)
+def test_longer_labels_and_marks_have_the_usual_length(durations, expected):
+    assert classes_and_targets(["a"], None, None, {"a": durations, "b": [1.0]})[-1] == expected
+    rows = tuple((10.0 * i, duration, "a") for i, duration in enumerate(durations))
+    of_files = [LabelledFile(FILES[0], {}, (*rows, (90.0, 1.0, "b")))]
+    assert classes_and_targets("labels.csv", ["a"], of_files, {})[-1] == expected
+    whole = [LabelledFile(FILES[0], {}, ((None, 0.0, "a"),))]
+    assert classes_and_targets("labels.csv", None, whole, {})[-1] == 30.0
+
+
+def test_labels_of_several_lengths_have_a_proposal():
+    durations = {"a": [0.2, *[4.1] * 30], "b": [4.2] * 30}
+    with pytest.raises(ValueError, match=r"61 labels last 0\.2 to 4\.2 s.*4\.1, which 98 %"):
+        classes_and_targets(None, None, None, durations)

@@ -14,6 +14,7 @@ from braindecode_pars.windows.amplitudes import (
     spread_out,
     warn_of_amplitudes,
     warn_of_another_unit,
+    warn_of_other_units,
 )
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.table import Windows
@@ -141,3 +142,36 @@ def test_another_unit_is_told_in_both_directions(factor):
 def test_the_same_unit_is_no_warning(factor, recwarn):
     warn_of_another_unit(as_windows(factor * NOISE), amplitude_range(as_windows(NOISE)))
     assert recwarn.list == []
+
+
+def of_people(scales, n_windows=6):
+    """Return noise and its subjects, one of each scale."""
+    windows = np.random.default_rng(0).standard_normal((len(scales) * n_windows, 2, 200))
+    windows *= 1e-5 * np.repeat(scales, n_windows)[:, None, None]
+    people = np.repeat([f"P{i}" for i in range(len(scales))], n_windows)
+    return windows.astype(np.float32), people
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e-3])
+def test_recordings_of_another_unit_are_named(scale):
+    X, people = of_people([1, 1, scale, 3, 0.5])
+    with pytest.warns(UserWarning, match=r"1 of 5 .*others: recording 3 \(subject P2\)\. Their"):
+        warn_of_other_units(as_windows(X, groups=people))
+    with pytest.warns(UserWarning, match="1 of 5 recordings is more than 20 times"):
+        amplitude_range(as_windows(X, groups=people), compare=True)
+
+
+def test_people_and_artefacts_are_no_other_unit(read):
+    X, people = of_people([1, 3, 0.3, 1, 5], n_windows=20)
+    warn_of_other_units(as_windows(X, groups=people))
+    assert len(read) == 15  # three of each
+    X[people == "P1"][:10] = 0
+    X[[20, 30]] *= 1e3  # the first two of three that are looked at of P1
+    warn_of_other_units(as_windows(X, groups=people))
+    warn_of_other_units(as_windows(X[:20], groups=people[:20]))  # nothing to compare
+
+
+def test_each_of_more_than_256_recordings_is_compared():
+    X, people = of_people(np.where(np.arange(400) == 201, 1e3, 1), n_windows=2)
+    with pytest.warns(UserWarning, match=r"1 of 400 .*subject P201"):
+        amplitude_range(as_windows(X, groups=people), compare=True)
