@@ -203,7 +203,7 @@ def _length(
     shortest, usual, longest = lasts.min(), np.quantile(lasts, 0.05, method="lower"), lasts.max()
     if seconds is None and longest - shortest <= _ROUNDING:
         log.info("All labels last %g s, and so do the windows.", shortest)
-        return round(shortest, 3) or float(shortest)
+        return round(float(shortest), 3) or float(shortest)
     share = np.mean(lasts >= usual)
     raise ValueError(
         f"No label is as long as a window of {wanted:g} s: {len(lasts)} labels last {shortest:g} "
