@@ -200,6 +200,7 @@ def test_a_flat_channel_and_fewer_windows_than_a_batch(nights):
     array[:, 1] = 0.0
     with pytest.warns(UserWarning, match="do not change, such as row 1"):
         clf = classifier(sfreq=100, validation=0).fit(array, [0, 1] * 6)
+    with pytest.warns(UserWarning, match="do not change, such as row 1"):
         assert np.isfinite(clf.predict_proba(array)).all()
 
 
