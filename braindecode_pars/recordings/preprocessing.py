@@ -447,9 +447,9 @@ def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
     if 0 < len(odd) < len(found) / 2:
         reasons = "; ".join(dict.fromkeys(odd.values()))
         checks.warn_user(
-            f"The average reference is over {len(found)} channels, and {len(odd)} of them are no "
-            f"electrodes of the scalp: {checks.listed([*odd])} ({reasons}). Leave them out before "
-            "the average is made."
+            f"The average reference is over {len(found)} channels, not all of them electrodes of "
+            f"the scalp: {checks.listed([*odd])} ({reasons}). Leave these out before the average "
+            "is made."
         )
 
 

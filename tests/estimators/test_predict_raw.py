@@ -340,6 +340,7 @@ def test_files_that_cannot_be_read(clf, tmp_path):
         clf.predict_raw(waves)
 
 
+@pytest.mark.filterwarnings("ignore:The average reference is over 4 channels")
 @pytest.mark.parametrize("kind", ["eeg", "eog"])
 def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
     """With the type EEG it is a part of the average; with its own, MNE does not filter it."""

@@ -13,7 +13,11 @@ import wfdb
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.formats import read_edf, read_recording, read_wfdb
-from braindecode_pars.recordings.label_files import annotations_of, labels_in_annotations
+from braindecode_pars.recordings.label_files import (
+    annotations_of,
+    durations_in,
+    labels_in_annotations,
+)
 from braindecode_pars.recordings.readers import open_recording
 
 TIMES = np.arange(5 * 100) / 100
@@ -189,4 +193,4 @@ def test_annotations_in_latin_1_are_read(tmp_path, kind):
     raw = read_recording(file)
     assert raw.annotations.description.tolist() == ["Schlafspünde"]
     assert annotations_of(file, raw).description.tolist() == ["Schlafspünde"]
-    assert labels_in_annotations([file], 1.0) == ["Schlafspünde"]
+    assert labels_in_annotations(durations_in([file]), 1.0) == ["Schlafspünde"]
