@@ -175,8 +175,6 @@ def pretrain_encoder(
             found = "Pretraining was interrupted in epoch %d of %d; the encoder keeps its weights."
             log.warning(found, len(pretraining.history), epochs)
             raise
-        if first_epoch < epochs and not _takes_gradients(encoder):  # frozen by a callback
-            raise ValueError(_FROZEN)
         on_end(pretraining)
         training.warn_of_chance(pretraining.history, training.steps_in_epoch(pretraining, examples))
     return pretraining
@@ -343,6 +341,11 @@ class PretrainingNet(computing.TrainingNet):
     def task_(self) -> Any:
         """The pretext task. Subclasses that train it inside a wrapper override this property."""
         return self.module_
+
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        if not _takes_gradients(self.task_.encoder):  # frozen by a callback
+            raise ValueError(_FROZEN)
+        return super().train_step(batch, **fit_params)
 
     @property
     def _default_callbacks(self) -> list[tuple[str, skorch.callbacks.Callback]]:

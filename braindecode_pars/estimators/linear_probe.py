@@ -58,7 +58,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         in the windows of ``fit``, which are its prior probabilities: ``"balanced"`` makes these
         equal.
     unlabeled_label : hashable | None
-        Label of windows that are left out, as in :class:`~braindecode_pars.PARSClassifier`.
+        Label of windows that ``fit`` and ``score`` leave out, also from means of subjects; see
+        :class:`~braindecode_pars.PARSClassifier`.
 
     Attributes
     ----------
@@ -214,8 +215,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         labelled = where_labelled(windows, self.unlabeled_label)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(windows))[labelled]
-        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
-        is_right = self.predict(windows)[labelled] == windows.labels[labelled]
+        windows = windows[labelled]
+        is_right = self.predict(windows) == windows.labels
         return float(np.average(is_right, weights=sample_weight))
 
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:

@@ -310,7 +310,8 @@ def describe_differences(tests: pd.DataFrame) -> str:
                 f"{pair['method_a']} ahead in {pair['wins']} of {pair['n_subjects']} subjects)."
             )
             continue
-        found = f"not tested: too few subjects to say, {pair['n_subjects']}"
+        n = pair["n_subjects"]
+        found = f"not tested: {n} subject{'s' * (n != 1)}, too few to say"
         if not math.isnan(pair["p_holm"]):
             low, high = f"{pair['ci_low']:+.3f}", f"{pair['ci_high']:+.3f}"
             found = f"{pair['mean_difference']:+.3f}, 95 % interval {low} to {high}, {p}"

@@ -77,7 +77,7 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
 
 #: Standard deviation that counts as none, in those of the channel that varies most: filters leave
 #: rounding errors of a constant.
-_NO_CHANGE = 1e-6
+_NO_CHANGE = 1e-9
 #: Share of windows with a flat channel that is accepted.
 _FLAT_SHARE = 0.25
 
@@ -199,8 +199,8 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
 
 def _amplitudes(windows: Windows, numbers: Iterable[Any]) -> dict[int, np.ndarray]:
     """Return the amplitudes of the channels of windows, without flat ones, by number."""
-    found = {int(i): windows[int(i)].astype(float).std(axis=1) for i in numbers}
-    return {i: amplitudes[amplitudes > 0] for i, amplitudes in found.items()}
+    read = ((int(i), windows[int(i)].astype(float)) for i in numbers)
+    return {i: window.std(axis=1)[~flat_channels(window)] for i, window in read}
 
 
 #: Factor from the middle of all recordings from which the unit of one may be wrong.
@@ -237,8 +237,8 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     windows : Windows
         Windows of several recordings.
     read : mapping of int to ndarray | None
-        Amplitudes of windows that were read already, by number. Three windows are read of each
-        other recording, and eight of one that seems far: a few may be artefacts.
+        Amplitudes of windows that were read already, by number. Without them three windows are
+        read of each recording. Eight are read of one that seems far: a few may be artefacts.
 
     Warns
     -----
@@ -255,7 +255,7 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
         of_recording = recordings[np.array([*of_window], int)]
         return pd.Series([*of_window.values()], dtype=float).groupby(of_recording).median()
 
-    for number in sorted(own.keys() - recordings[[*amplitudes]].tolist()):
+    for number in own if read is None else ():
         amplitudes |= _amplitudes(windows, own[number][spread_out(len(own[number]), 3)])
     for number in far_from_others(levels()):
         amplitudes |= _amplitudes(windows, own[number][spread_out(len(own[number]), 8)])

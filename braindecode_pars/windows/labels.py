@@ -139,7 +139,7 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if wrong := [one for one in found if not (one is None or isinstance(one, Real))]:
         raise ValueError(
             f"{len(wrong)} {name} are no numbers, such as {wrong[0]!r}; pass one real number for "
-            "each window, NaN where it is unknown. PARSClassifier takes classes."
+            "each window. PARSClassifier takes classes."
         )
     return np.array(found, dtype=float)
 

@@ -174,4 +174,4 @@ def test_people_and_artefacts_are_no_other_unit(read):
 def test_each_of_more_than_256_recordings_is_compared():
     X, people = of_people(np.where(np.arange(400) == 201, 1e3, 1), n_windows=2)
     with pytest.warns(UserWarning, match=r"1 of 400 .*subject P201"):
-        amplitude_range(as_windows(X, groups=people), compare=True)
+        warn_of_other_units(as_windows(X, groups=people))
