@@ -102,7 +102,7 @@ def one_thread():
 #: Outputs whose command is killed, and when: at the nth call of a method.
 _STORING = "braindecode_pars.signal_store.writing:_Writer.add"
 _TRAINING = ("braindecode_pars.runs.run:RunNet.get_loss", 7)  # micro-batch 7 of 8, epoch 2 of 2
-_SCORING = ("braindecode_pars.evaluation.folds:write_checked", 3)  # fit 3 of 5
+_SCORING = ("braindecode_pars._common.files:write_checked", 3)  # fit 3 of 5
 KILLS = {
     "store-pretraining": (_STORING, 7),  # of 12 recordings
     "stores/tuab": (_STORING, 5),  # of 14

@@ -342,10 +342,11 @@ def load(
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
     """Return recordings with their path below the folder, and with the site of the subject."""
     people, sites = _people(root), {}
-    column = next((name for name in people if name in _SITES), None)
-    if column is not None and "participant_id" in people:
+    column = next((name for name in people if name.lower() in _SITES), None)
+    person = next((name for name in people if name.lower() == "participant_id"), None)
+    if column is not None and person is not None:
         known = people.dropna(subset=[column]).drop_duplicates()
-        keys = known["participant_id"].map(subject_key)
+        keys = known[person].map(subject_key)
         sites = known.groupby(keys)[column].agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
     with_origin = []
     for each in chosen:
@@ -357,10 +358,9 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
 
 
 def _people(root: Path) -> pd.DataFrame:
-    """Return the table of subjects of a BIDS data set, with names of columns in lower case."""
+    """Return the table of subjects of a BIDS data set."""
     table = root / "participants.tsv"
-    found = loading.read_table(table, root) if table.is_file() else pd.DataFrame()
-    return found.rename(columns=str.lower)
+    return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
 
 
 def _check_subjects_are_no_labels(files: Iterable[loading.Recording]) -> None:

@@ -303,8 +303,8 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
 #: -99 as a number), and of BrainVision ("New Segment/", which it has at the start, too). Writers
 #: put the kind of a marker before them, as in "Comment/BAD boundary".
 _GAP = re.compile(
-    r"([^/]*/ *)?((bad|edge)?[ _-]*boundary( event)?|edge(?![a-z]).*|bad[ _-]acq[ _-]skip.*"
-    r"|new segment(/.*)?|-99(\.0*)?)",
+    r"((comment|stimulus)/ *)?((bad|edge)?[ _-]*boundary( event)?|bad[ _-]acq[ _-]skip.*)"
+    r"|(comment/ *)?edge(?![a-z]).*|new segment(/.*)?|-99(\.0*)?",
     re.IGNORECASE,
 )
 _BAD = re.compile(r"(comment/ *)?bad", re.IGNORECASE)

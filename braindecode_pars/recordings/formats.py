@@ -309,7 +309,7 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
 
 def _edge(text: str, name: str) -> float:
     """Return the edge of a filter in a header, as "HP:0.1Hz"; NaN for none."""
-    found = re.findall(rf"{name}:\s*(\d+(?:[.,]\d+)?)", text)
+    found = re.findall(rf"{name}:\s*(\d*[.,]?\d+)", text)
     return float(found[-1].replace(",", ".")) if found else np.nan
 
 
@@ -437,6 +437,7 @@ _UNDERSTOOD = re.compile(
     "This filename|Channels contain different|Highpass cutoff|The data contains 'boundary'"
     "|Invalid (measurement date|patient)|Physical range|Scaling factor|Unknown types"
     "|Loading an EDF with mixed|Channel names are not unique|Online software filter|No coordinate"
+    "|Not setting position|Estimated head radius"
 )
 _OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
 #: Endings of files whose annotations are read with those outside the recording.

@@ -514,9 +514,10 @@ def annotations_of(
         notes, start = formats.annotations_in(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
-    elif any(raw.filenames) and file.name.lower().endswith(formats.WITH_ANNOTATIONS):
-        notes = formats.annotations_in(file)
-    texts = [label_text(text) for text in notes.description]
+    elif len(notes) and any(raw.filenames) and file.name.endswith(formats.WITH_ANNOTATIONS):
+        notes = formats.annotations_in(file)  # also those outside of the recording
+    # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
+    texts = [label_text(text.partition("@@")[0]) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
 
 

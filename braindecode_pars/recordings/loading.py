@@ -320,13 +320,15 @@ def _read_one(
     """
     if problem := search.why_unreadable(recording.file):
         return None, problem, [], []
-    try:
-        with cutting.collected_omissions() as omissions, warnings.catch_warnings(record=True) as w:
-            warnings.simplefilter("always", UserWarning)
+    windows, problem = None, None
+    with cutting.collected_omissions() as omissions, warnings.catch_warnings(record=True) as w:
+        warnings.simplefilter("always", UserWarning)
+        try:
             windows = read(recording)
-    except Exception as error:  # the caller names the file, whatever error a reader raises
-        return None, f"{error or type(error).__name__}", [], []
-    return windows, None, omissions, [str(one.message) for one in w]
+        except Exception as error:  # the caller names the file, whatever error a reader raises
+            problem = f"{error or type(error).__name__}"
+    said = [str(one.message) for one in w if issubclass(one.category, UserWarning)]
+    return windows, problem, [] if problem else omissions, said
 
 
 def split_subjects(

@@ -184,19 +184,27 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     return opened, file.name
 
 
+def _facts_of(raw: mne.io.BaseRaw) -> tuple[Any, ...]:
+    return raw.first_samp, raw.n_times, raw.ch_names, raw.get_channel_types()
+
+
 def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Return a Raw with what the tables of its file say, if its signals are as in the file.
 
     Otherwise its channels and times may be others by now: what the tables say beyond is a warning.
     """
-    header = file.with_suffix(".vhdr") if file.suffix == ".eeg" else file
+    header = file.with_suffix({".eeg": ".vhdr", ".fdt": ".set"}.get(file.suffix, file.suffix))
     if not search.tables_beside(header):
         return raw
     if not raw.preload:
-        with suppress(Exception):  # a file that was moved since
+        read = None
+        with suppress(OSError, ValueError, RuntimeError):  # a file that was moved since
             read = mne.io.read_raw(header, verbose="error")
-            if (read.first_samp, read.n_times) == (raw.first_samp, raw.n_times):
-                return _apply_tables(raw.copy(), header)
+        if read is not None and _facts_of(read) == _facts_of(raw):
+            opened = _apply_tables(raw.copy(), header)
+            bad = {*raw.info["bads"], *opened.info["bads"]}
+            opened.info["bads"] = [name for name in raw.ch_names if name in bad]
+            return opened
     facts = pd.DataFrame(columns=["type", "status"])
     with cutting.collected_omissions():
         if table := search.table_beside(header, "channels"):

@@ -21,6 +21,7 @@ NO_FILTERS = dict(low=None, high=None, mains=None, verbose=0)
         ("bad", ["BAD_blink", "bad", "Bad Interval/Min-Max", "Comment/BAD_muscle", "Comment/bad"]),
         ("label", ["Sleep stage W", "feedback/bad", "not bad", "99", "edgeless", "Comment/rest"]),
         ("label", ["boundary crossed", "-990", "New"]),
+        ("label", ["Stimulus/edge left", "image/boundary", "rest/edge detection"]),
     ],
 )
 def test_the_kinds_of_texts(kind, texts):

@@ -184,6 +184,15 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
         open_recording(tmp_path / "night.edf")
 
 
+def test_the_channel_of_an_annotation_is_no_part_of_its_text(tmp_path):
+    file = tmp_path / "night.edf"
+    texts = {2: "+2\x151\x14Spike@@C3"}
+    write_edf_records(
+        file, np.arange(2000).reshape(2, -1) % 50, range(10), texts=texts, kind="EDF+C"
+    )
+    assert annotations_of(file, read_recording(file)).description.tolist() == ["Spike"]
+
+
 @pytest.mark.parametrize("kind", ["EDF+C", "BDF+C"])
 def test_annotations_in_latin_1_are_read(tmp_path, kind):
     file = tmp_path / f"night.{kind[:3].lower()}"

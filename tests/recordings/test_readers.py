@@ -228,6 +228,18 @@ def test_a_raw_that_was_changed_is_used_as_it_is(tmp_path):
     assert open_recording(raw)[0] is raw
 
 
+def test_what_a_user_has_set_is_kept(tmp_path):
+    """In a Raw whose signals are not read, which the tables are applied to."""
+    raw = mne.io.read_raw(file_of(bids(tmp_path, people=("01",))), verbose="error")
+    raw.info["bads"] = [NAMES[0]]
+    opened, _ = open_recording(raw)
+    assert set(opened.info["bads"]) == {NAMES[0], "T8"}
+    assert raw.info["bads"] == [NAMES[0]]
+    raw.set_channel_types({NAMES[0]: "emg"}, verbose="error")
+    with pytest.warns(UserWarning, match="pass the path"):
+        assert open_recording(raw)[0] is raw
+
+
 def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch):
     data, here = tmp_path / "data", tmp_path / "here"
     for place, site in ((data, "Bonn"), (here, "Lyon")):
@@ -247,9 +259,9 @@ def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch)
 
 @pytest.mark.filterwarnings("ignore:The 2 recordings share")
 def test_sites_of_a_table_with_odd_rows(tmp_path):
-    """A person with two rows may have two sites; a table in UTF-16 is one, too."""
+    """A person with two rows may have two sites; a table in UTF-16 is one, "Split" no split."""
     root = bids(tmp_path)
-    text = "Participant_id;Site\nsub-01;Bonn\nsub-01;Lyon\nsub-02;K\u00f6ln\n"
+    text = "Participant_id;Site;Split\nsub-01;Bonn;a\nsub-01;Lyon;b\nsub-02;K\u00f6ln;a\n"
     (root / "participants.tsv").write_bytes(text.encode("utf-16"))
     windows = folder.load(root, **READING)
     assert windows.description["site"].tolist() == ["Bonn, Lyon", "K\u00f6ln"]
