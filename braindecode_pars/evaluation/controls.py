@@ -343,9 +343,7 @@ def _measured(
     """Return the numbers of one row; ``values`` has subjects as rows."""
 
     def test(each: np.ndarray) -> random_effects.MeanTest:
-        """Test the mean of values of subjects and draws as ``paired_tests`` does."""
-        if len(each) <= 2:
-            return random_effects.MeanTest.of(float(each.mean()) if len(each) else math.nan)
+        """Test the mean of values of subjects and draws; of two subjects, too."""
         if averages or min(each.shape) < 2:
             return random_effects.corrected_mean(each.mean(axis=1), int(key["n_train_subjects"]))
         return random_effects.crossed_mean(each)
