@@ -113,6 +113,7 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
                 "the recording that they were made of."
             ) from error
         raise
+    _remember_outside(raw, file, said)
     return _mark_unknown_types(raw, file, said)
 
 
@@ -177,7 +178,7 @@ def _read_edf(
                 "example with EDFbrowser, or save mne.io.read_raw_edf(file) as a FIF file."
             )
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
-    with short_errors(file):
+    with short_errors(file) as said:
         signals, has_gaps = edf_signals(file)
         others = _other_kinds(signals["label"], signals["unit"])
         rates = signals["sfreq"].where(~signals["label"].isin(others))
@@ -201,6 +202,7 @@ def _read_edf(
     edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
     of_each = map(tuple, edges.to_numpy())
     preprocessing.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
+    _remember_outside(raw, file, said)
     return raw, signals
 
 
@@ -441,7 +443,19 @@ _UNDERSTOOD = re.compile(
 )
 _OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
 #: Endings of files whose annotations are read with those outside the recording.
-WITH_ANNOTATIONS = (".edf", ".bdf", ".set")
+_WITH_OUTSIDE = (".edf", ".bdf", ".set")
+#: Our entry in ``info["temp"]`` of a recording that has such annotations.
+_HAS_OUTSIDE = "braindecode_pars_annotations_outside"
+
+
+def _remember_outside(raw: mne.io.BaseRaw, file: Path, said: Iterable[str]) -> None:
+    if file.suffix.lower() in _WITH_OUTSIDE and any(map(_OUTSIDE.match, said)):
+        raw.info["temp"] = {**(raw.info.get("temp") or {}), _HAS_OUTSIDE: True}
+
+
+def has_annotations_outside(raw: mne.io.BaseRaw) -> bool:
+    """Whether the file of a recording has annotations outside it, which MNE has dropped or cut."""
+    return _HAS_OUTSIDE in (raw.info.get("temp") or {})
 
 
 @contextmanager
@@ -462,7 +476,7 @@ def short_errors(file: Path | None = None) -> Iterator[list[str]]:
     own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     said += dict.fromkeys(str(w.message) for w in own)
     for text in said:
-        counted = file and file.suffix.lower() in WITH_ANNOTATIONS and _OUTSIDE.match(text)
+        counted = file and file.suffix.lower() in _WITH_OUTSIDE and _OUTSIDE.match(text)
         if file is not None and not counted and not _UNDERSTOOD.match(text):
             checks.warn_user(f"{file.name}: {text}")
 

@@ -514,8 +514,8 @@ def annotations_of(
         notes, start = formats.annotations_in(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
-    elif len(notes) and any(raw.filenames) and file.name.endswith(formats.WITH_ANNOTATIONS):
-        notes = formats.annotations_in(file)  # also those outside of the recording
+    elif formats.has_annotations_outside(raw):
+        notes = formats.annotations_in(file)
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
     texts = [label_text(text.partition("@@")[0]) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
@@ -645,17 +645,26 @@ def labels_within(
     names = [classes[text] for text in found.description]
     is_mark = found.duration == 0
     _check_overlaps(found.onset, found.onset + lasts, names, is_mark)
-    # Labels of one class that overlap would give the same windows again: they are joined.
-    starts, stops, n_joined = found.onset.copy(), found.onset + lasts, 0
-    keep, last = np.ones(len(names), bool), dict[str, int]()
+    return _joined(found.onset, found.onset + lasts, names, is_mark)
+
+
+def _joined(
+    starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
+) -> mne.Annotations:
+    """Join labels of one class that overlap, which would give the same windows again; count them.
+
+    Marks are labels without a duration, which may lie close together.
+    """
+    stops, keep = stops.copy(), np.ones(len(names), bool)
+    before: dict[str, int] = {}  # the last label of each class
     for i in np.argsort(starts, kind="stable").tolist():
-        j = last.setdefault(names[i], i)
-        if i == j or (is_mark[i] and is_mark[j]) or starts[i] >= stops[j] - _ROUNDING:
-            last[names[i]] = i
-            continue
-        keep[i], stops[j], n_joined = False, max(stops[i], stops[j]), n_joined + 1
+        j = before.get(names[i])
+        if j is None or (is_mark[i] and is_mark[j]) or starts[i] >= stops[j] - _ROUNDING:
+            before[names[i]] = i
+        else:
+            keep[i], stops[j] = False, max(stops[i], stops[j])
     why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
-    cutting.omit("labels", why, n_joined, len(found))
+    cutting.omit("labels", why, int((~keep).sum()), len(keep))
     return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -321,21 +321,21 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
-    entities = [part for part in stem.split("_") if "-" in part]
+    entities = {part for part in stem.split("_") if "-" in part}
     if os.path.lexists(table) or not stem.startswith("sub-"):
         return table if os.path.lexists(table) else None  # a dead link is one
     folder = recording.parent.absolute()
     while True:
-        for n in range(len(entities), 0, -1):
-            names = ("_".join((*some, f"{suffix}.tsv")) for some in combinations(entities, n))
-            found = [folder / name for name in names if os.path.lexists(folder / name)]
-            if len(found) > 1:
-                raise ValueError(
-                    f"{found[0]} and {found[1]} may both belong to {recording.name}; keep one, or "
-                    f"give the recording its own table, {table.name}."
-                )
-            if found:
-                return found[0]
+        parts = {path: {*path.name.split("_")[:-1]} for path in folder.glob(f"*_{suffix}.tsv")}
+        stated = {path: len(own) for path, own in parts.items() if own <= entities}
+        found = sorted(path for path, n in stated.items() if n == max(stated.values()))
+        if len(found) > 1:
+            raise ValueError(
+                f"{found[0]} and {found[1]} may both belong to {recording.name}; keep one, or "
+                f"give the recording its own table, {table.name}."
+            )
+        if found:
+            return found[0]
         if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
             return None
         folder = folder.parent

@@ -396,7 +396,7 @@ def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsy
     assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
     assert not new.exists()
     file.write_text(corrected)
-    # Nobody knows whose that of an earlier version is.
+    # Whose that of an earlier version is cannot be known.
     write_checked(file.with_name("predictions.json"), {"command": "braindecode-pars predict"})
     call("a.edf")
     assert file.read_text() == corrected

@@ -125,7 +125,7 @@ def test_which_table_belongs_to_a_recording(tmp_path):
         assert table_beside(one, "events") == table
     table_at(tmp_path / "sub-03", "eeg/sub-03_run-1_events.tsv")
     table_at(tmp_path / "sub-03", "eeg/sub-03_task-rest_events.tsv")
-    with pytest.raises(ValueError, match=r"sub-03_task-rest_events.*sub-03_run-1_events"):
+    with pytest.raises(ValueError, match=r"sub-03_run-1_events.*sub-03_task-rest_events"):
         table_beside(tmp_path / "sub-03/eeg/sub-03_task-rest_run-1_eeg.edf", "events")
 
 
