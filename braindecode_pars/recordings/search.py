@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -353,6 +353,8 @@ _COUNTS = (
     r"(?P<person>.*\d.*)(?P<what>[_-])\d",  # Subject00_1; the recording has one digit
 )
 _ENDING = r"([_-](raw|eeg|psg))?"
+#: What may be said of a recording at the end of a name, such as "closed".
+_WORD = r"(?P<person>.+?)[ _-](?P<what>[A-Za-z]+)"
 
 #: At most so many first folders for at least so many recordings are no names of subjects.
 _FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
@@ -435,8 +437,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     ------
     ValueError
         When one or two first folders would be the subjects of ten or more recordings, or when two
-        names are obviously of one person, such as Subject00_1 and Subject00_2. The message has the
-        argument that decides.
+        names are obviously of one person, such as Subject00_1 and Subject00_2, or P01_open and
+        P01_closed if another person has both, too. The message has the argument that decides.
 
     Examples
     --------
@@ -460,9 +462,23 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
         if found := next(filter(None, rules), None):
             first, other = people.setdefault(found["person"], (name, path))
             if first != name:
-                pattern = rf"(?i)([^/]+){re.escape(found['what'])}\d"
-                raise ValueError(
-                    f"{other} and {path} look like two recordings of one person, "
-                    f"{found['person']}. State the subject by a regular expression with one group, "
-                    f"such as '{pattern}' for one person. {_WHERE_TO_PASS}"
-                )
+                what = rf"{re.escape(found['what'])}\d"
+                raise _of_one_person(found["person"], other, path, what)
+    # The same words behind several names, as in P01_open, P01_closed, P02_open and P02_closed.
+    words: dict[str, dict[str, PurePath]] = {}
+    for path, name in guesses.items():
+        if found := re.fullmatch(_WORD + _ENDING, name, re.IGNORECASE):
+            words.setdefault(found["person"], {})[found["what"].lower()] = path
+    several = [(person, own) for person, own in words.items() if len(own) > 1]
+    for (person, own), (_, others) in combinations(several, 2):
+        if own.keys() == others.keys():
+            one, another, *_ = own.values()
+            raise _of_one_person(person, one, another, f"[ _-](?:{'|'.join(sorted(own))})")
+
+
+def _of_one_person(person: str, first: PurePath, second: PurePath, what: str) -> ValueError:
+    return ValueError(
+        f"{first} and {second} look like two recordings of one person, {person}. State the subject "
+        f"by a regular expression with one group, such as '(?i)([^/]+){what}' for one person. "
+        f"{_WHERE_TO_PASS}"
+    )

@@ -183,7 +183,7 @@ def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
         (("--method", "pars", "--encoder", "small"), 2, "leave it or --encoder out"),
         (("--set", "epochs=3"), 1, "Setting of these methods 'epochs' is unknown"),
         (("--encoder", "tiny"), 1, "tiny is not the folder"),
-        (("--class", "asleep", *SHORT), 1, "no label that was asked for"),
+        (("--class", "asleep", *SHORT, "--subject", r"(P\d+)"), 1, "no label that was asked for"),
         (("--few-labels", "--method", "mae"), 2, "--method is for training a network; leave it or"),
         (("--few-labels", "--seed", "3"), 2, "--seed is for training a network; leave it or"),
         (("--few-labels", "--set", "head=both"), 1, "unexpected keyword argument 'head'"),

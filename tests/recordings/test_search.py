@@ -167,6 +167,26 @@ def test_names_that_count_recordings_of_one_person_ask_for_the_subject(person):
 @pytest.mark.parametrize(
     "names",
     [
+        ("P01_open.edf", "P01_closed.edf", "P02_open.edf", "P02_closed.edf"),
+        (
+            *("P01_eyes-Open_raw.fif", "P01_eyes-closed_raw.fif"),
+            *("anna_eyes-open.edf", "anna_eyes-closed.edf", "ben.edf"),
+        ),
+    ],
+)
+def test_words_that_several_names_have_ask_for_the_subject(names):
+    with pytest.raises(ValueError, match="one person") as caught:
+        check_guessed_subjects(ROOT, paths(*names))
+    (one,) = re.findall(r"'(.*?)'", str(caught.value))
+    found = subject_finder(one)
+    assert found(paths(*names)[0]) == found(paths(*names)[1]) != found(paths(*names)[2])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("P01_open.edf", "P01_closed.edf", "P02_open.edf"),  # one person alone shows no rule
+        ("lab_anna.edf", "lab_ben.edf", "clinic_carl.edf", "clinic_dora.edf"),
         ("SC4001E0.edf", "SC4002E0.edf"),
         ("SC4001E0-PSG.edf", "SC4002E0-PSG.edf"),
         ("P_1.edf", "P_2.edf"),
