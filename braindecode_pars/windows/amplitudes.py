@@ -230,7 +230,7 @@ def other_units_text(names: list[str], of: int) -> str:
 
 
 def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None = None) -> None:
-    """Compare the amplitudes of recordings. One that was named is not named again.
+    """Compare the amplitudes of recordings. One that was named when it was loaded is not again.
 
     Parameters
     ----------
@@ -272,7 +272,8 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
             sources.append(source)
     if names:
         warn_user(other_units_text(names, len(found)))
-    for source in sources:
+    # Marked when they are loaded: a fit may be one whose warnings are not shown.
+    for source in sources if read is None else ():
         with suppress(AttributeError):  # arrays
             source.has_doubtful_unit = True
 
