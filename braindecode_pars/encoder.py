@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -264,6 +264,9 @@ class PatchEncoder(nn.Module):
     True
     """
 
+    #: Class of the blocks.
+    block: ClassVar[type[TransformerBlock]] = TransformerBlock
+
     def __init__(
         self,
         patch_size: int = 200,
@@ -293,7 +296,7 @@ class PatchEncoder(nn.Module):
         self.patch_size, self.embed_dim = patch_size, embed_dim
         self.tokenizer = TOKENIZERS[tokenizer](patch_size, embed_dim)
         self.blocks = nn.ModuleList(
-            TransformerBlock(embed_dim, num_heads, mlp_dim, drop_prob, activation)
+            self.block(embed_dim, num_heads, mlp_dim, drop_prob, activation)
             for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(embed_dim)
@@ -360,7 +363,9 @@ class PatchEncoder(nn.Module):
             )
         return numbers[layer]
 
-    def features_at(self, tokens: Tensor, layer: int = -1) -> Tensor:
+    def features_at(
+        self, tokens: Tensor, layer: int = -1, key_mask: Tensor | None = None
+    ) -> Tensor:
         """Return the features of one layer.
 
         Parameters
@@ -369,6 +374,8 @@ class PatchEncoder(nn.Module):
             Tokens; the caller has added their positions.
         layer : int
             As in :meth:`block_number`.
+        key_mask : Tensor of bool | None
+            As in :meth:`forward`.
 
         Returns
         -------
@@ -383,7 +390,7 @@ class PatchEncoder(nn.Module):
         """
         number = self.block_number(layer)
         if number == len(self.blocks):
-            return self(tokens)
+            return self(tokens, key_mask)
         for block in self.blocks[:number]:
-            tokens = block(tokens)
+            tokens = block(tokens, key_mask)
         return tokens

@@ -16,8 +16,9 @@ import torch
 from braindecode_pars._common import checks, computing, tables, training
 from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import make_task
-from braindecode_pars.windows import SingleChannelWindows
+from braindecode_pars.models.space_time import SPACE_TIME
+from braindecode_pars.pretext.base import encoder_kind_of, make_task
+from braindecode_pars.windows import AllChannelWindows, SingleChannelWindows
 
 __all__ = ["PretrainingNet", "PretrainingSettings", "RelativeLoss", "pretrain_encoder"]
 
@@ -67,7 +68,8 @@ def pretrain_encoder(
         Encoder that is trained in place.
     windows : torch Dataset | SignalStore | SyntheticSignals | list of these
         Windows of one or several corpora, as in
-        :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows.
+        :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows. A task
+        that compares channels is given an :class:`~braindecode_pars.windows.AllChannelWindows`.
     settings : PretrainingSettings | None
         Pretext task, epochs, learning rate and so on; None uses the defaults.
     n_times : int | None
@@ -125,8 +127,10 @@ def pretrain_encoder(
     """
     checks.check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or skorch.utils.noop
-    is_ready = getattr(windows, "is_single_channel", False)
-    examples = windows if is_ready else SingleChannelWindows(windows, n_times)
+    is_ready = getattr(windows, "has_examples", False)
+    takes_all = encoder_kind_of(settings.task) == SPACE_TIME
+    examples_of = AllChannelWindows if takes_all else SingleChannelWindows
+    examples = windows if is_ready else examples_of(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else computing.find_device(settings.device)
@@ -137,7 +141,7 @@ def pretrain_encoder(
         given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
         task = make_task(settings.task, task_params=dict(settings.task_params), **given)
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
-            examples = SingleChannelWindows(windows, task.n_times)
+            examples = examples_of(windows, task.n_times)
         # The steps of a run have no length, and its settings always have epochs.
         epochs = settings.epochs
         epochs = default_epochs_of(settings, len(examples)) if epochs is None else epochs

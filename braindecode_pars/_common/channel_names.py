@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mne
+import numpy as np
 from mne.io.constants import FIFF
 
 #: Kinds of channels in MNE that record potentials of the brain.
@@ -23,6 +24,7 @@ _SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
 #: and the mastoids, which sleep laboratories do not distinguish.
 _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
 _EARS = ("M1", "M2")
+_NOT_ON_SCALP = {*_EARS, "A1", "A2"}
 
 #: Words in labels of eye channels. ``E1`` and ``E2`` alone are missing on purpose: they are eye
 #: channels of polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye
@@ -442,3 +444,63 @@ def template_montage() -> mne.channels.DigMontage:
     return mne.channels.make_standard_montage(
         "colin27_1005" if "colin27_1005" in known else "standard_1005"
     )
+
+
+@functools.cache
+def _template_positions() -> dict[str, np.ndarray]:
+    """Return the 10-05 positions in MNE's head frame, by upper-case name."""
+    montage = template_montage()
+    info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
+    return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
+
+
+def electrode_positions(chs_info: list[dict]) -> np.ndarray:
+    """Return the position of each channel's electrode on the head.
+
+    The position is looked up by name in the 10-05 system, so that recordings with and without
+    digitised positions get the same positions. For a name that is not in the 10-05 system, the
+    channel's own location (``loc``) is used.
+
+    Parameters
+    ----------
+    chs_info : list of dict
+        Channel descriptions, as in ``mne.Info["chs"]``.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_chans, 3)
+        Positions in metres in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
+        and for bipolar derivations.
+
+    Raises
+    ------
+    TypeError
+        When an entry is not the description of a channel, such as a name alone.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars.models import electrode_positions
+    >>> info = mne.create_info(["C3", "C4", "Fpz-Cz"], 100.0, "eeg")
+    >>> left, right, bipolar = electrode_positions(info["chs"])
+    >>> bool(left[0] < 0 < right[0]), bool(bipolar[0] == bipolar[0])
+    (True, False)
+    """
+    positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
+    for ch in chs_info:
+        if not isinstance(ch, Mapping) or "ch_name" not in ch:
+            raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
+    names = system_names([ch["ch_name"] for ch in chs_info])
+    for row, ch, own in zip(positions, chs_info, names, strict=True):
+        name = electrode_name(own)
+        if name in _NOT_ON_SCALP:
+            continue
+        position = _template_positions().get(name)
+        if position is None:
+            location = ch.get("loc")
+            position = np.asarray([] if location is None else location, dtype=float)[:3]
+            # MNE uses NaN or zeros for a location that is not set.
+            if len(position) < 3 or not np.isfinite(position).all() or not position.any():
+                continue
+        row[:] = position
+    return positions

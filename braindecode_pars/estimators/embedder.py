@@ -12,9 +12,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags, validation
 
 from braindecode_pars._common import computing, model_files, training
-from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import encoder_start, windows_estimator
-from braindecode_pars.models import embed_signals
+from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import saved
 from braindecode_pars.windows import Windows
 
@@ -114,7 +113,7 @@ random_state, verbose, checkpoint_dir
         with windows_estimator.seeded_fit(self) as seeds:
             start, windows = self._begin(X, groups)
             further = encoder_start.further_windows(self, unlabeled, windows)
-            self.encoder_ = PatchEncoder(**start.sizes)
+            self.encoder_ = start.new_encoder()
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
                 start.pretrain(
@@ -163,7 +162,7 @@ random_state, verbose, checkpoint_dir
         with windows_estimator.without_training(self) as (embedder, _):
             start, windows = embedder._begin(X, groups)
             steps = start.n_steps(len(windows))
-            size = computing.n_parameters(PatchEncoder(**start.sizes)) if steps else 0
+            size = computing.n_parameters(start.new_encoder()) if steps else 0
             return encoder_start.TrainingCost(size, steps, 0)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -215,9 +214,10 @@ random_state, verbose, checkpoint_dir
             for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 if self.pooling_ == "channels":
                     windows_estimator.check_n_chans(self, batch.shape[1])
-                # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
-                channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
-                channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
+                chs_info = windows.montage_of(sum(map(len, embedded))).chs_info
+                positions = electrodes.positions_of(chs_info, batch)
+                # (batch, n_chans, embed_dim)
+                channels = embed_channels(encoder, batch, positions, layer=self.layer)
                 embedded.append(_pool(channels, self.pooling_).cpu())
         return {"features": windows_estimator.check_finite(torch.cat(embedded)).numpy()}
 

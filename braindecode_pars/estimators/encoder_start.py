@@ -21,7 +21,8 @@ from braindecode_pars._common.settings import (
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.models import patch_size_for
-from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.models.space_time import build_encoder
+from braindecode_pars.pretext.base import PretextTask, encoder_kind_of, make_task
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import (
     PretrainingNet,
@@ -91,8 +92,7 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
-            encoder = PatchEncoder(**begin(unfitted, windows).sizes)
-            return computing.n_parameters(encoder)
+            return computing.n_parameters(begin(unfitted, windows).new_encoder())
 
 
 class TrainingCost(NamedTuple):
@@ -132,7 +132,7 @@ class EncoderStart:
     estimator : PARSClassifier | PARSEmbedder
         Estimator with the parameters of pretraining.
     sizes : dict
-        Arguments of :class:`~braindecode_pars.PatchEncoder`.
+        Arguments of the encoder, and its kind.
     given : Pretrained | None
         The encoder that was given; None for a new one.
     """
@@ -168,6 +168,10 @@ class EncoderStart:
         epochs = settings.epochs
         epochs = default_epochs_of(settings, n_windows) if epochs is None else epochs
         return earlier + epochs * math.ceil(n_windows / settings.batch_size)
+
+    def new_encoder(self) -> PatchEncoder:
+        """Return an encoder with initial weights."""
+        return build_encoder(**self.sizes)
 
     def make_task(self, encoder: PatchEncoder) -> PretextTask:
         """Return the pretext task that trains this encoder, on windows as long as those of fit."""
@@ -291,6 +295,7 @@ def begin(estimator: Any, windows: Windows) -> EncoderStart:
     if given is None:
         patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
         config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
+        config["encoder_kind"] = encoder_kind_of(estimator.pretext)
         card = cards.EncoderCard(sfreq=windows.sfreq)
     else:
         config, card = given.encoder.config, given.card

@@ -21,7 +21,7 @@ from braindecode_pars.estimators import (
     windows_classifier,
     windows_estimator,
 )
-from braindecode_pars.models import embed_signals
+from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows import amplitudes, labels, table
@@ -253,13 +253,12 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         n_fitted, n_read = int(self.n_chans_ or 0), 0
         with computing.usual_torch(gradients=False):
             for batch in windows_estimator.batches(windows, encoder.patch_size, device):
-                there = self._channels_there(windows.montage_of(n_read), batch.shape[1])
+                montage = windows.montage_of(n_read)
+                there = self._channels_there(montage, batch.shape[1])
                 n, n_read = len(batch), n_read + len(batch)
-                embedded = (
-                    windows_estimator.check_finite(embed_signals(encoder, batch.flatten(0, 1)))
-                    .cpu()
-                    .numpy()
-                )
+                positions = electrodes.positions_of(montage.chs_info, batch)
+                embedded = embed_channels(encoder, batch, positions)
+                embedded = windows_estimator.check_finite(embedded).cpu().numpy()
                 signals = batch.cpu().numpy().astype(float)
                 powers = band_power.measure(signals, self.sfreq_)
                 for view, own in (("encoder", embedded), ("band_power", powers)):

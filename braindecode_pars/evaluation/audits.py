@@ -19,9 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars._common import checks, computing, subjects
-from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSEmbedder, linear_probe, window_features
 from braindecode_pars.evaluation import folds
+from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows import Windows, door, picking, table
 
@@ -252,7 +252,7 @@ def _features(
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):
-        random = PatchEncoder(**embedder.encoder_.config)
+        random = build_encoder(**embedder.encoder_.config)
     embedder = PARSEmbedder(encoder=random, pooling="mean", verbose=0).fit(signals)
     yield "random encoder", embedder.transform(signals)
 

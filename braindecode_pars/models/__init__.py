@@ -11,15 +11,18 @@ from braindecode_pars.models.electrodes import (
     relative_amplitude,
 )
 from braindecode_pars.models.foundation import FOUNDATION_MODELS, InputFormat
-from braindecode_pars.models.parsnet import PARSNet, embed_signals, patch_size_for
+from braindecode_pars.models.parsnet import PARSNet, patch_size_for
+from braindecode_pars.models.space_time import SpaceTimeEncoder, embed_channels, embed_signals
 
 __all__ = [
     "FOUNDATION_MODELS",
     "AmplitudeCode",
     "InputFormat",
     "PARSNet",
+    "SpaceTimeEncoder",
     "SpatialFilter",
     "electrode_positions",
+    "embed_channels",
     "embed_signals",
     "patch_size_for",
     "relative_amplitude",

@@ -4,84 +4,27 @@ Positions are encoded by Fourier features. The weights of a spatial filter are a
 position. The amplitude of a channel is relative to the other channels of its window.
 """
 
-import functools
 import math
-from collections.abc import Mapping
 from itertools import product
 
-import mne
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common import channel_names, checks
+from braindecode_pars._common import checks
+from braindecode_pars._common.channel_names import electrode_positions
 
 HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
-_EARS = {"A1", "A2", "M1", "M2"}
 #: Unit vectors along the axes, the diagonals of faces and those of the cube; one of v and -v each.
 _DIAGONALS = nn.functional.normalize(
     torch.tensor([v for v in product((-1.0, 0.0, 1.0), repeat=3) if v > (0.0, 0.0, 0.0)])
 )
 
 
-@functools.cache
-def _template_positions() -> dict[str, np.ndarray]:
-    """Return the 10-05 positions in MNE's head frame, by upper-case name."""
-    montage = channel_names.template_montage()
-    info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
-    return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
-
-
-def electrode_positions(chs_info: list[dict]) -> np.ndarray:
-    """Return the position of each channel's electrode on the head.
-
-    The position is looked up by name in the 10-05 system, so that recordings with and without
-    digitised positions get the same positions. For a name that is not in the 10-05 system, the
-    channel's own location (``loc``) is used.
-
-    Parameters
-    ----------
-    chs_info : list of dict
-        Channel descriptions, as in ``mne.Info["chs"]``.
-
-    Returns
-    -------
-    ndarray of float32, shape (n_chans, 3)
-        Positions in metres in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
-        and for bipolar derivations.
-
-    Raises
-    ------
-    TypeError
-        When an entry is not the description of a channel, such as a name alone.
-
-    Examples
-    --------
-    >>> import mne
-    >>> from braindecode_pars.models.electrodes import electrode_positions
-    >>> info = mne.create_info(["C3", "C4", "Fpz-Cz"], 100.0, "eeg")
-    >>> left, right, bipolar = electrode_positions(info["chs"])
-    >>> bool(left[0] < 0 < right[0]), bool(bipolar[0] == bipolar[0])
-    (True, False)
-    """
-    positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
-    for ch in chs_info:
-        if not isinstance(ch, Mapping) or "ch_name" not in ch:
-            raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
-    names = channel_names.system_names([ch["ch_name"] for ch in chs_info])
-    for row, ch, own in zip(positions, chs_info, names, strict=True):
-        name = channel_names.electrode_name(own)
-        if name in _EARS:
-            continue
-        position = _template_positions().get(name)
-        if position is None:
-            location = ch.get("loc")
-            position = np.asarray([] if location is None else location, dtype=float)[:3]
-            # MNE uses NaN or zeros for a location that is not set.
-            if len(position) < 3 or not np.isfinite(position).all() or not position.any():
-                continue
-        row[:] = position
-    return positions
+def positions_of(chs_info: list[dict] | None, x: Tensor) -> Tensor:
+    """Return the positions of the channels of windows, on their device; NaN where unknown."""
+    if not chs_info:
+        return x.new_full((x.shape[1], 3), torch.nan)
+    return torch.from_numpy(electrode_positions(chs_info)).to(x.device)
 
 
 class ElectrodeCode(nn.Module):

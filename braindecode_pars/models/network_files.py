@@ -14,6 +14,7 @@ from braindecode.version import __version__ as braindecode_version
 
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
+from braindecode_pars.models.space_time import build_encoder
 
 #: Arguments of ``from_pretrained`` that belong to the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
@@ -219,7 +220,7 @@ def encoder_from_file(
 
     def build() -> PatchEncoder:
         config = model.description["encoder"]
-        return PatchEncoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
+        return build_encoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
 
     tensors = model.tensors
     if model.kind == model_files.FEW_LABELS:  # beside those of its views

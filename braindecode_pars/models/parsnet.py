@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
-from braindecode_pars.models import electrodes, network_files
-from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
+from braindecode_pars.models import electrodes, network_files, space_time
 
 #: How PARSNet pools the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
@@ -35,6 +34,7 @@ RULES = dict(
     ),
     amplitude=checks.boolean(),
     head=checks.choice(*HEADS),
+    encoder_kind=checks.choice("patch", space_time.SPACE_TIME),
 )
 
 
@@ -131,11 +131,14 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Activation in the feed-forward layers of the encoder.
     tokenizer : "linear" | "spectral"
         Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`.
+    encoder_kind : "patch" | "space_time"
+        Kind of a new encoder: one of single channels, as in the paper, or a
+        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which compares channels.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        Encoder of single channels, the part that is pretrained.
+        The part that is pretrained.
     final_layer : torch.nn.Linear
         Last layer, from the pooled features to the logits. No learnable layer follows it.
     positions : Tensor, shape (n_chans, 3) | None
@@ -232,6 +235,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         drop_prob: float = 0.0,
         activation: type[nn.Module] = nn.GELU,
         tokenizer: str = "spectral",
+        encoder_kind: str = "patch",
     ):
         given = {name: value for name, value in locals().items() if name in RULES}
         checks.check_parameters(given, RULES, type(self).__name__)
@@ -258,12 +262,22 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         if loaded is None:
             if patch_size is None:
                 patch_size = self._patch_size(patch_seconds)
-            sizes = (embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer)
-            self.encoder = PatchEncoder(patch_size, *sizes)
+            self.encoder = space_time.build_encoder(
+                encoder_kind,
+                patch_size=patch_size,
+                embed_dim=embed_dim,
+                num_layers=num_layers,
+                num_heads=num_heads,
+                mlp_dim=mlp_dim,
+                drop_prob=drop_prob,
+                activation=activation,
+                tokenizer=tokenizer,
+            )
         else:
             sfreq_here = _inferred(lambda: self.sfreq)
             checks.check_same_rate(sfreq_here, loaded.sfreq, "The windows are", "the encoder")
-            self.encoder = PatchEncoder(**loaded.encoder.config | {"drop_prob": drop_prob})
+            config = loaded.encoder.config | {"drop_prob": drop_prob}
+            self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
             embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
         # Not in the state_dict: saved weights must load with any montage.
@@ -298,7 +312,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
 
     @property
     def _uses_positions(self) -> bool:
-        return self.electrode_position or self.head != "attention"
+        mixes = isinstance(self.encoder, space_time.SpaceTimeEncoder)
+        return self.electrode_position or self.head != "attention" or mixes
 
     def _patch_size(self, patch_seconds: float) -> int:
         """Return the number of samples in a patch; warn if its length in seconds is unknown."""
@@ -467,13 +482,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
                 raise ValueError("ch_mask marks every channel of a window as missing.")
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
-        if keep is None:
-            # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, ...)
-            tokens = embed_signals(self.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
-        else:  # zeros for dropped channels, which are not encoded
-            of_kept = embed_signals(self.encoder, x[keep])  # (n_kept, embed_dim)
-            tokens = of_kept.new_zeros(*x.shape[:2], of_kept.shape[-1])
-            tokens = tokens.index_put((keep,), of_kept)
+        # (batch, n_chans, embed_dim)
+        tokens = space_time.embed_channels(self.encoder, x, positions, keep)
         amplitudes = tokens.new_empty(*x.shape[:2], 0)
         if self.amplitude:
             # Relative to all channels that are there, so that dropping some of them in training
@@ -617,49 +627,3 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
             f"({patch_seconds:g} s at {sfreq:g} Hz); use longer windows or a smaller patch_seconds."
         )
     return patch_size
-
-
-def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
-    """Return one vector per single-channel signal.
-
-    The steps are grid patches, positions, encoder and mean over time (section 2.4).
-
-    Parameters
-    ----------
-    encoder : PatchEncoder
-        Encoder of the patches. Its training or evaluation mode is not changed.
-    x : Tensor, shape (batch, n_times)
-        Signals of at least one patch, in any unit and of any floating-point type.
-    layer : int
-        Layer of the encoder whose features are averaged over time: 0 for the tokens with their
-        positions, k for the output of block k, -1 for the last block and the final norm. See
-        :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
-
-    Returns
-    -------
-    Tensor, shape (batch, embed_dim)
-        One vector per signal.
-
-    Raises
-    ------
-    ValueError
-        When the encoder has no such layer.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from braindecode_pars import PatchEncoder
-    >>> from braindecode_pars.models import embed_signals
-    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
-    >>> embed_signals(encoder, torch.randn(8, 3000)).shape
-    torch.Size([8, 32])
-    """
-    # Patches to tokens: (batch, n_times) -> (batch, n_patches, embed_dim).
-    normed = instance_norm(x).to(encoder.norm.weight.dtype)
-    tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
-
-    # Add positions, computed in at least float32: bfloat16 cannot represent large positions.
-    dtype = torch.promote_types(tokens.dtype, torch.float32)
-    times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
-    positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
-    return encoder.features_at(tokens + positions, layer).mean(dim=1)  # (batch, embed_dim)

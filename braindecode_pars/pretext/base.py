@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from braindecode_pars._common import checks, files
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.models import space_time
 from braindecode_pars.tokens import instance_norm
 
 __all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
@@ -119,7 +120,7 @@ def know_tasks(tasks: Mapping[str, Any]) -> None:
 
 
 class PretextTask(nn.Module):
-    """Base class of the pretext tasks; a task takes one channel of EEG.
+    """Base class of the pretext tasks; a task takes one channel of EEG, or all of a window.
 
     A subclass implements :meth:`forward` and :meth:`chance_loss`, and sets :attr:`criterion`.
     It encodes patches with ``self.encoder``. Its other layers (heads, decoders, mask tokens)
@@ -185,6 +186,10 @@ class PretextTask(nn.Module):
     #: unregistered task has the name of its class in lower case.
     name: ClassVar[str]
 
+    #: Kind of the encoder that is trained. ``"space_time"`` says that :meth:`forward` is given all
+    #: channels of a window, with positions and mask, see :class:`~braindecode_pars.pretext.PARS3D`.
+    encoder_kind: ClassVar[str] = "patch"
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = cls.__name__.lower()
@@ -212,7 +217,8 @@ class PretextTask(nn.Module):
 
         # Either build an encoder or check the given one.
         if encoder is None:
-            encoder = PatchEncoder(patch_size, **encoder_arguments)
+            given = {"patch_size": patch_size, **encoder_arguments}
+            encoder = space_time.build_encoder(self.encoder_kind, **given)
         elif encoder_arguments:
             raise TypeError(
                 f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
@@ -325,6 +331,12 @@ class PretextTask(nn.Module):
             Encoder with the same patch size and token size as the current one.
         """
         self.encoder = encoder
+
+
+def encoder_kind_of(task: Any) -> str:
+    """Return the kind of the encoder that a task trains, given as in :func:`make_task`."""
+    found = find_task(task) if isinstance(task, str) else task
+    return getattr(found, "encoder_kind", PretextTask.encoder_kind)
 
 
 def make_task(

@@ -12,7 +12,7 @@ from braindecode_pars.encoder import MultiHeadAttention
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
 
 _RULES = dict(
-    **dict.fromkeys(("embed_dim", "hidden_dim"), integer(1)),
+    **dict.fromkeys(("embed_dim", "hidden_dim", "n_outputs"), integer(1)),
     method=choice("factorized", "literal"),
 )
 #: Smallest exact denominator of the factorised softmax: exp(-690).
@@ -31,6 +31,8 @@ class CrossAttentionDecoder(nn.Module):
         Size of a feature.
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
+    n_outputs : int
+        Numbers that are predicted for a pair: its shift, or one for each axis.
     method : "factorized" | "literal"
         Algorithm. Both algorithms have the same parameters and compute the same numbers.
         ``"literal"`` builds all ``n_masked ** 2`` queries. ``"factorized"`` builds none of them.
@@ -86,15 +88,22 @@ class CrossAttentionDecoder(nn.Module):
     True
     """
 
-    def __init__(self, embed_dim: int, num_heads: int = 8, *, method: str = "factorized"):
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int = 8,
+        *,
+        method: str = "factorized",
+        n_outputs: int = 1,
+    ):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         self.method = method
         self.pair_query = nn.Linear(2 * embed_dim, embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
-        self.head = nn.Linear(embed_dim, 1)
+        self.head = nn.Linear(embed_dim, n_outputs)
 
-    def forward(self, queries: Tensor, features: Tensor) -> Tensor:
+    def forward(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
         """Return the prediction for each ordered pair of patches.
 
         Parameters
@@ -103,25 +112,27 @@ class CrossAttentionDecoder(nn.Module):
             Features of the patches in the pairs.
         features : Tensor, shape (batch, n_patches, embed_dim)
             Features of all patches.
+        key_mask : Tensor of bool, shape (batch, n_patches) | None
+            Mask that is False for patches that are not attended to. None allows all.
 
         Returns
         -------
-        Tensor, shape (batch, n_masked, n_masked)
+        Tensor, shape (batch, n_masked, n_masked), or (..., n_outputs) of several outputs
             Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
         """
         with torch.autocast(queries.device.type, enabled=False):
             dtype = self.head.weight.dtype
             queries, features = queries.to(dtype), features.to(dtype)
             if self.method == "literal":
-                return self._literal(queries, features)
-            prediction = self._factorized(queries, features)
+                return self._literal(queries, features, key_mask)
+            prediction = self._factorized(queries, features, key_mask)
             # In training, a NaN ends with an error, and a branch would make the CPU wait for the
             # GPU in each step. torch.compile cannot trace it.
             if self.training or torch.compiler.is_compiling() or not prediction.isnan().any():
                 return prediction
-            return self._literal(queries, features)
+            return self._literal(queries, features, key_mask)
 
-    def _literal(self, queries: Tensor, features: Tensor) -> Tensor:
+    def _literal(self, queries: Tensor, features: Tensor, key_mask: Tensor | None) -> Tensor:
         """Equation 2 as it is written: one query for each pair."""
         n_masked = queries.shape[1]
 
@@ -131,10 +142,10 @@ class CrossAttentionDecoder(nn.Module):
         pairs = torch.cat([first, second], dim=-1)
 
         # Attention takes one sequence of queries: (batch, n_masked ** 2, embed_dim).
-        attended = self.attention(self.pair_query(pairs).flatten(1, 2), features)
+        attended = self.attention(self.pair_query(pairs).flatten(1, 2), features, key_mask)
         return self.head(attended).unflatten(1, (n_masked, n_masked)).squeeze(-1)
 
-    def _factorized(self, queries: Tensor, features: Tensor) -> Tensor:
+    def _factorized(self, queries: Tensor, features: Tensor, key_mask: Tensor | None) -> Tensor:
         """The formula in the docstring of the class, with its symbols as names."""
         attention = self.attention
         scale = (attention.query.out_features // attention.num_heads) ** -0.5
@@ -150,26 +161,30 @@ class CrossAttentionDecoder(nn.Module):
         a = attention.split_heads(F.linear(queries, weight_1, bias)) @ keys
         b = attention.split_heads(F.linear(queries, weight_2)) @ keys
         # a, b: (batch, num_heads, n_masked, n_patches)
+        if key_mask is not None:
+            a, b = (logits.masked_fill(~key_mask[:, None, None], -torch.inf) for logits in (a, b))
 
-        # Merge W_V, W_O and the head: each key contributes one scalar v_i per head.
-        n_heads = attention.num_heads
-        read_out = (self.head.weight @ attention.output.weight).view(n_heads, 1, -1)
-        # read_out: (num_heads, 1, head_dim)
+        # Merge W_V, W_O and the head: each key contributes one scalar v_i per head and output.
+        n_heads, n_outputs = attention.num_heads, self.head.out_features
+        read_out = (self.head.weight @ attention.output.weight).unflatten(1, (n_heads, 1, -1))
+        # read_out: (n_outputs, num_heads, 1, head_dim)
         value_weight = read_out @ attention.value.weight.unflatten(0, (n_heads, -1))
-        # value_weight: (num_heads, 1, embed_dim)
+        # value_weight: (n_outputs, num_heads, 1, embed_dim)
         value_bias = read_out @ attention.value.bias.view(n_heads, -1, 1)
-        # value_bias: (num_heads, 1, 1)
-        values = F.linear(features, value_weight.squeeze(1), value_bias.flatten())
-        # values: (batch, n_patches, num_heads) -> (batch, num_heads, 1, n_patches)
-        values = values.mT[:, :, None]
-        constant = self.head(attention.output.bias)  # (1,)
+        # value_bias: (n_outputs, num_heads, 1, 1)
+        values = F.linear(features, value_weight.flatten(0, 2), value_bias.flatten())
+        # values: (batch, n_patches, n_outputs * num_heads)
+        # -> (n_outputs, batch, num_heads, 1, n_patches)
+        values = values.mT.unflatten(1, (n_outputs, n_heads, 1)).transpose(0, 1)
+        constant = self.head(attention.output.bias)  # (n_outputs,)
 
-        # Average the scalars with the softmax weights: (batch, num_heads, n_masked, n_masked).
+        # Average the scalars with the softmax weights:
+        # (n_outputs, batch, num_heads, n_masked, n_masked).
         if queries.device.type == "mps":
             # MPS has no float64. Build the logits of all pairs instead:
             # (batch, num_heads, n_masked, n_masked, n_patches).
             weights = (a[:, :, :, None] + b[:, :, None]).float().softmax(dim=-1)
-            ratio = (weights * values[:, :, None]).sum(dim=-1)
+            ratio = (weights * values[:, :, :, None]).sum(dim=-1)
         else:
             # exp(a + b) = exp(a) exp(b), so the sums over keys are matrix products. The maxima
             # cancel in the ratio, so no gradient flows through them.
@@ -181,8 +196,9 @@ class CrossAttentionDecoder(nn.Module):
             denominator = denominator.where(denominator >= SMALLEST, float("nan"))
             ratio = ((e * values) @ g) / denominator
 
-        # Sum over the heads: (batch, n_masked, n_masked).
-        return ratio.sum(dim=1).to(queries.dtype) + constant
+        # Sum over the heads: (batch, n_masked, n_masked, n_outputs).
+        shifts = ratio.sum(dim=2).movedim(0, -1).to(queries.dtype) + constant
+        return shifts.squeeze(-1)
 
 
 class PairwiseMLPDecoder(nn.Module):
@@ -197,6 +213,8 @@ class PairwiseMLPDecoder(nn.Module):
         Size F of a feature.
     hidden_dim : int
         Size of the hidden layer; 512 in the paper.
+    n_outputs : int
+        Numbers that are predicted for a pair.
 
     Raises
     ------
@@ -212,25 +230,27 @@ class PairwiseMLPDecoder(nn.Module):
     torch.Size([2, 32, 32])
     """
 
-    def __init__(self, embed_dim: int, hidden_dim: int = 512):
+    def __init__(self, embed_dim: int, hidden_dim: int = 512, *, n_outputs: int = 1):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         self.hidden = nn.Linear(2 * embed_dim, hidden_dim)
-        self.head = nn.Linear(hidden_dim, 1)
+        self.head = nn.Linear(hidden_dim, n_outputs)
 
-    def forward(self, queries: Tensor, features: Tensor) -> Tensor:
+    def forward(
+        self, queries: Tensor, features: Tensor | None = None, key_mask: Tensor | None = None
+    ) -> Tensor:
         """Return the prediction for each ordered pair of patches.
 
         Parameters
         ----------
         queries : Tensor, shape (batch, n_masked, embed_dim)
             Features of the patches in the pairs.
-        features : Tensor
-            Features of all patches; not used. Both decoders have the same signature.
+        features, key_mask : Tensor | None
+            Not used. Both decoders have the same signature.
 
         Returns
         -------
-        Tensor, shape (batch, n_masked, n_masked)
+        Tensor, shape (batch, n_masked, n_masked), or (..., n_outputs) of several outputs
             Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
         """
         weight_1, weight_2 = self.hidden.weight.chunk(2, dim=1)

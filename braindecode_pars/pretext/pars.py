@@ -9,18 +9,21 @@ from torch import Tensor, nn
 
 from braindecode_pars._common import checks
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.models import space_time
+from braindecode_pars.models.electrodes import HEAD_RADIUS
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.tokens import (
     detrended_patches,
     extract_patches,
+    instance_norm,
     nonoverlapping_starts,
     random_starts,
     shuffled,
     sinusoidal_positions,
 )
 
-__all__ = ["PARS", "relative_shifts"]
+__all__ = ["PARS", "SpaceTimePARS", "relative_shifts"]
 
 _RULES = dict(
     n_patches=checks.optional(checks.integer(1)),
@@ -30,6 +33,7 @@ _RULES = dict(
     min_gap=checks.integer(0),
     detrend=checks.boolean(),
     decoder=checks.choice("cross_attention", "mlp"),
+    axes=checks.choice("time", "space", "space_time"),
 )
 
 
@@ -60,6 +64,17 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
              [ 0.7500,  0.5000,  0.0000]]])
     """
     return (starts[:, :, None] - starts[:, None]).float() / n_times
+
+
+def _mask_token(encoder: PatchEncoder) -> nn.Parameter:
+    return nn.Parameter(torch.empty(encoder.embed_dim).normal_(std=0.02))
+
+
+def _decoder(kind: str, encoder: PatchEncoder, n_outputs: int = 1) -> nn.Module:
+    if kind == "mlp":
+        return PairwiseMLPDecoder(encoder.embed_dim, n_outputs=n_outputs)
+    num_heads = encoder.config["num_heads"]
+    return CrossAttentionDecoder(encoder.embed_dim, num_heads, n_outputs=n_outputs)
 
 
 @register("pars")
@@ -173,14 +188,8 @@ class PARS(PretextTask):
         self.n_masked = n_masked
 
         # Layers besides the encoder.
-        embed_dim = self.encoder.embed_dim
-        self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
-        self.decoder: nn.Module
-        if decoder == "cross_attention":
-            num_heads = self.encoder.config["num_heads"]
-            self.decoder = CrossAttentionDecoder(embed_dim, num_heads)
-        else:
-            self.decoder = PairwiseMLPDecoder(embed_dim)
+        self.mask_token = _mask_token(self.encoder)
+        self.decoder = _decoder(decoder, self.encoder)
 
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
@@ -301,3 +310,268 @@ class PARS(PretextTask):
         starts = self.sample_starts(4096, generator=torch.Generator().manual_seed(0))
         shifts = relative_shifts(starts[:, : self.n_masked], self.n_times)
         return shifts.square().mean().item()
+
+
+class RelativeShiftLoss(nn.Module):
+    """Mean over the axes of the squared error of shifts, each relative to its chance.
+
+    The chance of an axis is the mean squared shift of the batch, the loss of a guess of zero. Pairs
+    of unknown shift (NaN) do not count, nor does an axis without any shift.
+    """
+
+    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """Return the loss: shifts of shape (batch, n, n, n_axes) -> ()."""
+        losses = self.of_axes(prediction, target)
+        counts = losses.isfinite()
+        return torch.where(counts, losses, 0.0).sum() / counts.sum().clamp(min=1)
+
+    @staticmethod
+    def of_axes(prediction: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of each axis, shape (n_axes,); NaN for an axis without any shift."""
+        known = target.isfinite()
+        error = torch.where(known, prediction - target, 0.0).square().flatten(0, -2).sum(dim=0)
+        return error / torch.where(known, target, 0.0).square().flatten(0, -2).sum(dim=0)
+
+
+#: Tokens whose shifts are asked for in a window of several channels, about.
+N_QUERIES = 32
+
+
+@register("pars_space_time")
+class SpaceTimePARS(PARS):
+    r"""PARS over the head: relative shifts in space and time between pairs of tokens.
+
+    All channels of a window are cut at the same random times. A token is one patch of one channel,
+    and its position is a vector :math:`p = (x, y, z, t)`: the place of its electrode in head radii,
+    and its time in lengths of the window. Most electrodes lose their place, at all times, and most
+    times are lost, in all channels. For pairs of tokens that have lost both, a decoder predicts the
+    difference of their positions, equation 1 with a vector:
+
+    .. math:: \theta_{jk} = p_j - p_k.
+
+    The loss is the mean over the axes of the squared error, divided by the mean squared shift of
+    the batch, so that each axis has a loss of 1 at chance. Electrodes whose place is unknown are
+    seen, but not asked for. With one channel and ``axes="time"`` the task is
+    :class:`~braindecode_pars.pretext.PARS`.
+
+    Parameters
+    ----------
+    n_times, patch_size, n_patches, overlap, decoder
+        As in :class:`~braindecode_pars.pretext.PARS`.
+    encoder : SpaceTimeEncoder | None
+        Encoder to train in place. None builds one.
+    axes : "time" | "space" | "space_time"
+        What is hidden and predicted: when, where, or both.
+    position_mask_ratio : float
+        Share of the patches that lose their time, and of the channels that lose their electrode.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+
+    Attributes
+    ----------
+    encoder : SpaceTimeEncoder
+        The encoder that fine-tuning starts from.
+    axis_names : tuple of str
+        Axes that are predicted, out of ``"x"``, ``"y"``, ``"z"`` and ``"t"``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`~braindecode_pars.pretext.PARS`. Also for an encoder of single channels.
+
+    References
+    ----------
+    Ayoughi et al. 2025, PART: self-supervised pretraining with pairwise relative translations, from
+    which PARS comes, predicts shifts in the two dimensions of an image.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import SpaceTimePARS
+    >>> task = SpaceTimePARS(n_times=1000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
+    >>> prediction.shape, target.shape
+    (torch.Size([2, 40, 40, 4]), torch.Size([2, 40, 40, 4]))
+    """
+
+    criterion = RelativeShiftLoss
+    encoder: space_time.SpaceTimeEncoder
+    encoder_kind = space_time.SPACE_TIME
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: space_time.SpaceTimeEncoder | None = None,
+        axes: str = "space_time",
+        n_patches: int | None = None,
+        position_mask_ratio: float = 0.8,
+        overlap: bool = True,
+        decoder: str = "cross_attention",
+        **encoder_arguments: Any,
+    ):
+        super().__init__(
+            n_times,
+            patch_size,
+            encoder=encoder,
+            n_patches=n_patches,
+            position_mask_ratio=position_mask_ratio,
+            overlap=overlap,
+            decoder=decoder,
+            **encoder_arguments,
+        )
+        _RULES["axes"].check("axes", axes, type(self).__name__)
+        if not isinstance(self.encoder, space_time.SpaceTimeEncoder):
+            raise ValueError(
+                f"{type(self).__name__} compares channels, and trains a SpaceTimeEncoder; a "
+                f"{type(self.encoder).__name__} sees one channel. Use the task 'pars' for it."
+            )
+        self.axes = axes
+        names = {"time": ("t",), "space": ("x", "y", "z"), "space_time": ("x", "y", "z", "t")}
+        self.axis_names = names[axes]
+        self.electrode_token = _mask_token(self.encoder)
+        self.decoder = _decoder(decoder, self.encoder, len(self.axis_names))
+
+    def check_signals(self, x: Tensor) -> None:
+        """Check that windows are a tensor of the length that the task was built for."""
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
+            raise ValueError(
+                f"x has shape {tuple(getattr(x, 'shape', ()))}; this {type(self).__name__} was "
+                f"built for windows, shape (batch, n_chans, {self.n_times})."
+            )
+
+    def hidden_electrodes(self, keep: Tensor) -> Tensor:
+        """Draw the channels that lose their electrode: (batch, n_chans) -> the same, bool.
+
+        In each window it is the same share of the channels that are there, and none where there is
+        one channel or only time is predicted.
+        """
+        if self.axes == "time":
+            return torch.zeros_like(keep)
+        n_kept = keep.sum(dim=1, keepdim=True)
+        n_hidden = (self.position_mask_ratio * n_kept).round().clamp(min=2) * (n_kept > 1)
+        draws = torch.rand(keep.shape, device=keep.device).masked_fill(~keep, 2.0)
+        return draws.argsort(dim=1).argsort(dim=1) < n_hidden
+
+    def features(
+        self, x: Tensor, starts: Tensor, positions: Tensor, keep: Tensor, hidden: Tensor
+    ) -> Tensor:
+        """Return the features of all tokens, where times and electrodes are hidden.
+
+        Parameters
+        ----------
+        x, positions, keep
+            As in :meth:`forward`.
+        starts : Tensor of int64, shape (batch, n_patches)
+            First samples of the patches of all channels; the first ``n_masked`` lose their time.
+        hidden : Tensor of bool, shape (batch, n_chans)
+            Output of :meth:`hidden_electrodes`.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_chans, n_patches, embed_dim)
+            Output of the encoder.
+        """
+        x = x.masked_fill(~keep[..., None], 0.0)  # missing channels may contain NaN
+        n_chans, encoder = x.shape[1], self.encoder
+        signals = instance_norm(x).flatten(0, 1)
+        patches = extract_patches(
+            signals, starts.repeat_interleave(n_chans, dim=0), self.patch_size
+        )
+        tokens = encoder.tokens_of(patches.unflatten(0, x.shape[:2]), x, keep)
+        # When: the code of the time, or the mask token. (batch, n_patches, embed_dim)
+        when = sinusoidal_positions(starts / self.patch_size, encoder.embed_dim)
+        if "t" in self.axis_names:
+            masked = self.mask_token.expand(len(x), self.n_masked, -1)
+            when = torch.cat([masked, when[:, self.n_masked :]], dim=1)
+        # Where: the code of the electrode, or its mask token. (batch, n_chans, embed_dim)
+        where = encoder.places(positions.to(when.dtype), keep)
+        where = torch.where(hidden[..., None], self.electrode_token, where)
+        place = when[:, None] + where[:, :, None]
+        return encoder(tokens + place.to(tokens.dtype), keep)
+
+    def predict_shifts(  # type: ignore[override]
+        self, features: Tensor, keep: Tensor, channels: Tensor, patches: Tensor
+    ) -> Tensor:
+        """Return the predicted shifts between some tokens.
+
+        Parameters
+        ----------
+        features : Tensor, shape (batch, n_chans, n_patches, embed_dim)
+            Output of :meth:`features`.
+        keep : Tensor of bool, shape (batch, n_chans)
+            Mask that is False for missing channels.
+        channels, patches : Tensor of int64, shape (batch, n)
+            Channel and patch of each token.
+
+        Returns
+        -------
+        Tensor, shape (batch, n, n, n_axes)
+            Entry ``[:, j, k]`` is the shift from token ``k`` to token ``j``.
+        """
+        examples = torch.arange(len(features), device=features.device)[:, None]
+        key_mask = keep.repeat_interleave(features.shape[2], dim=1)
+        queries = features[examples, channels, patches]
+        shifts = self.decoder(queries, features.flatten(1, 2), key_mask)
+        return shifts.reshape(*shifts.shape[:3], len(self.axis_names))
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the predicted and the true shifts between randomly drawn tokens.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_chans, n_times)
+            Windows in any unit.
+        positions : Tensor, shape (batch, n_chans, 3) | None
+            Electrode positions in metres in the head frame; NaN where unknown. None: all are.
+        keep : Tensor of bool, shape (batch, n_chans) | None
+            Mask that is False for missing channels. None keeps all.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n, n, n_axes)
+            Shifts between n tokens: in head radii, and in lengths of the window. The target is NaN
+            where a position is unknown.
+        """
+        self.check_signals(x)
+        if keep is None:
+            keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+        if positions is None:
+            positions = x.new_full((*x.shape[:2], 3), torch.nan)
+        starts = self.sample_starts(len(x), device=x.device)
+        hidden = self.hidden_electrodes(keep)
+        features = self.features(x, starts, positions, keep, hidden)
+        # Each patch without its time is asked for on some channels without their electrode.
+        n_each = 1 if x.shape[1] == 1 else -(-N_QUERIES // self.n_masked)
+        asked = torch.where(hidden.any(dim=1, keepdim=True), hidden, keep)
+        channels = asked.float().multinomial(n_each * self.n_masked, replacement=True)
+        patches = torch.arange(self.n_masked, device=x.device).repeat(n_each).expand(len(x), -1)
+        prediction = self.predict_shifts(features, keep, channels, patches)
+        # Positions of the tokens: (batch, n, n_axes)
+        where = positions.gather(1, channels[..., None].expand(-1, -1, 3)) / HEAD_RADIUS
+        when = (starts.gather(1, patches) / self.n_times)[..., None].to(where.dtype)
+        place = {"time": when, "space": where}.get(self.axes, torch.cat([where, when], dim=-1))
+        return prediction, place[:, :, None] - place[:, None]
+
+    def chance_loss(self) -> float:
+        """Return 1: the loss of each axis is relative to its chance."""
+        return 1.0
+
+    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Return the loss of each axis, relative to chance.
+
+        Parameters
+        ----------
+        prediction, target
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalar losses by the name of the axis; NaN without a known position.
+        """
+        losses = RelativeShiftLoss.of_axes(prediction, target)
+        return dict(zip(self.axis_names, losses, strict=True))

@@ -38,8 +38,8 @@ class StepsOfRun(torch.utils.data.Dataset):
     #: Number of windows in a pass over the data.
     n_windows: int = field(init=False)
 
-    #: Items are signals of one channel, not windows.
-    is_single_channel: ClassVar[bool] = True
+    #: Items are examples of a pretext task, not windows.
+    has_examples: ClassVar[bool] = True
     #: Facts for the encoder's card beside those of all runs.
     about: ClassVar[dict[str, Any]] = {}
 

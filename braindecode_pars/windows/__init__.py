@@ -6,7 +6,7 @@ and ``examples`` gives windows to torch.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401
-from braindecode_pars.windows.examples import SingleChannelWindows, as_sklearn
+from braindecode_pars.windows.examples import AllChannelWindows, SingleChannelWindows, as_sklearn
 from braindecode_pars.windows.table import Windows
 
-__all__ = ["SingleChannelWindows", "Windows", "as_sklearn"]
+__all__ = ["AllChannelWindows", "SingleChannelWindows", "Windows", "as_sklearn"]

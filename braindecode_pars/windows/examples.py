@@ -1,4 +1,4 @@
-"""Windows as examples for torch: with their labels, or as random crops of single channels.
+"""Windows as examples for torch: with their labels, or as random crops of one or all channels.
 
 Also the windows of a dataset as the X, y and groups of scikit-learn.
 """
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from braindecode_pars._common.channel_names import electrode_positions
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
 from braindecode_pars.windows import amplitudes, door, labels, picking, table
 
@@ -110,8 +111,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     (8, torch.Size([200]))
     """
 
-    #: Marks a dataset whose items are signals of one channel, not windows.
-    is_single_channel = True
+    #: Marks a dataset whose items are examples of a pretext task, not windows.
+    has_examples = True
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
         """Draw one signal for each index; crops of a store are read in one call."""
-        signals: list[Any] = [None] * len(indices)
+        drawn: list[Any] = [None] * len(indices)
         unread: dict[int, list[tuple[int, ...]]] = {}
         for place, index in enumerate(indices):
             index = range(len(self))[index]
@@ -168,18 +169,110 @@ class SingleChannelWindows(torch.utils.data.Dataset):
                 raise ValueError(
                     f"Window {i} has {length} samples, a crop {self.n_times}; use a lower n_times."
                 )
-            channel = int(torch.randint(n_chans, ()))
+            channels = self._draw_channels(n_chans)
             start = int(torch.randint(length - self.n_times + 1, ()))
+            crop = None
             if samples is None:
-                unread.setdefault(corpus, []).append((place, i, channel, start))
+                of_crop = [(place, i, channel, start) for channel in channels]
+                unread.setdefault(corpus, []).extend(of_crop)
             else:
-                signals[place] = samples[channel, start : start + self.n_times]
-        for corpus, drawn in unread.items():
-            places, rows, channels, starts = np.array(drawn).T
-            crops = self.corpora[corpus].read_crops(rows, channels, starts, self.n_times)
-            for place, signal in zip(places.tolist(), crops, strict=True):
-                signals[place] = signal
-        return [(torch.from_numpy(np.array(signal)), 0) for signal in signals]
+                crop = samples[channels, start : start + self.n_times]
+            drawn[place] = crop, channels, windows.montage_of(i)
+        for corpus, rows_of in unread.items():
+            places, rows, chosen, starts = np.array(rows_of).T
+            crops = self.corpora[corpus].read_crops(rows, chosen, starts, self.n_times)
+            ends = np.flatnonzero(np.diff(places)) + 1
+            for place, crop in zip(
+                dict.fromkeys(places.tolist()), np.split(crops, ends), strict=True
+            ):
+                drawn[place] = crop, *drawn[place][1:]
+        return [(self._example(*each), 0) for each in drawn]
+
+    def _draw_channels(self, n_chans: int) -> list[int]:
+        """Draw the channels of a crop."""
+        return [int(torch.randint(n_chans, ()))]
+
+    def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
+        """Return an example of a crop, float32 (n_drawn, n_times)."""
+        return torch.from_numpy(np.array(crop[0]))
+
+
+#: Fewest channels that are drawn of a window that has more, and the most.
+FEWEST, MOST = 8, 32
+
+
+class AllChannelWindows(SingleChannelWindows):
+    """Dataset of crops of several channels, one from each window, for pretraining.
+
+    Reading an item draws one crop of a window, and a random part of its channels: 8 or more, in
+    random order. An item is a dict and 0. The dict has the signals, ``x``, float32 of shape
+    (n_chans, n_times), the positions of their electrodes in metres in the head frame, ``positions``
+    of shape (n_chans, 3), NaN where unknown, and ``keep``, bool of shape (n_chans,). Montages may
+    differ: all examples have as many channels as the largest montage, at most 32, and ``keep`` is
+    False for those that are missing, whose signal is zero.
+
+    Parameters
+    ----------
+    dataset, n_times
+        As in :class:`SingleChannelWindows`.
+
+    Attributes
+    ----------
+    n_chans : int
+        Number of channels of an example, missing ones included.
+    n_times, sfreq
+        As in :class:`SingleChannelWindows`.
+
+    Raises
+    ------
+    ValueError
+        As :class:`SingleChannelWindows`.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.windows import AllChannelWindows
+    >>> examples = AllChannelWindows(datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2))
+    >>> example, _ = examples[0]
+    >>> {name: tuple(part.shape) for name, part in example.items()}
+    {'x': (2, 3000), 'positions': (2, 3), 'keep': (2,)}
+    """
+
+    def __init__(
+        self,
+        dataset: torch.utils.data.Dataset | Sequence[torch.utils.data.Dataset],
+        n_times: int | None = None,
+    ):
+        super().__init__(dataset, n_times)
+        sizes = [
+            montage.n_chans or len(corpus[0])
+            for corpus in self.corpora
+            for montage in corpus.montages
+        ]
+        self.n_chans = min(max(sizes), MOST)
+        # Of each montage once; they are kept, so that their numbers are theirs.
+        self._positions: dict[int, np.ndarray] = {
+            id(montage): electrode_positions(montage.chs_info)
+            for corpus in self.corpora
+            for montage in corpus.montages
+            if montage.chs_info
+        }
+
+    def _draw_channels(self, n_chans: int) -> list[int]:
+        most = min(n_chans, self.n_chans)
+        n_drawn = int(torch.randint(min(FEWEST, most), most + 1, ()))
+        return torch.randperm(n_chans)[:n_drawn].tolist()
+
+    def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
+        x, positions = (
+            torch.zeros(self.n_chans, self.n_times),
+            torch.full((self.n_chans, 3), torch.nan),
+        )
+        x[: len(crop)] = torch.from_numpy(np.array(crop))
+        known = self._positions.get(id(montage))
+        if known is not None:
+            positions[: len(crop)] = torch.from_numpy(known[channels])
+        return {"x": x, "positions": positions, "keep": torch.arange(self.n_chans) < len(crop)}
 
 
 def _is_list_of_windows(items: Sequence[Any]) -> bool:

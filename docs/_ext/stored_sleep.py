@@ -21,7 +21,8 @@ UNTRAINED = "untrained"
 LINEAR = ", linear tokens"
 #: Methods in the order of the tables.
 METHODS = (
-    *(UNTRAINED, "PARS", "PARS without overlap", "DropPos", "MP3", "MAE", "features"),
+    *(UNTRAINED, "PARS", "PARS, 200 steps", "PARS without overlap"),
+    *("DropPos", "MP3", "MAE", "features"),
     *(f"{name}{LINEAR}" for name in (UNTRAINED, "PARS", "DropPos", "MP3", "MAE")),
     *("small", "noise", "classical features", "band power"),
 )

@@ -8,7 +8,7 @@
 
 FOLDER has the recordings of the UCD Sleep Apnea Database. The first command pretrains every task on
 six of the twelve people, without labels, and once more on the other six: the four tasks of the
-paper with three seeds, what else there is with one. An interrupted command goes on when it is given
+paper, and PARS with 200 steps, with three seeds; what else there is with one. An interrupted command goes on when it is given
 again. The others write tables in
 ``docs/measured/sleep``. Every person is scored with the encoder that has not seen the person, and
 the labels of 1, 2, 4 or 8 of the others. All settings are the defaults of the estimators.
@@ -69,18 +69,23 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "MP3": ("mp3", {}),
     "DropPos": ("droppos", {}),
     "PARS without overlap": ("pars", dict(overlap=False)),
+    "PARS, 200 steps": ("pars", {}),
     "features": ("features", {}),
 }
+#: Epochs of a variant that does not have the default: 14 are about 200 steps.
+EPOCHS = {"PARS, 200 steps": 14}
+#: The tasks of the paper.
+PAPER = ("PARS", "DropPos", "MP3", "MAE")
 #: Tokens -> the variants that are pretrained with them: those of the package, and of the paper.
-TOKENS = {"spectral": tuple(TASKS), "linear": ("PARS", "MAE", "MP3", "DropPos")}
+TOKENS = {"spectral": tuple(TASKS), "linear": PAPER}
 #: Question -> stages that are told apart.
 QUESTIONS = {"deep": (("3",), ("4",)), "wake": (("W",), ("3", "4"))}
 #: Numbers of labelled people, and draws of them.
 N_LABELLED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
 C = 0.01
 UNTRAINED = "untrained"
-#: Variants that are pretrained with several seeds, with the tokens of the package.
-SEVERAL = ("PARS", "DropPos", "MP3", "MAE")
+#: Variants that are pretrained with several seeds.
+SEVERAL = (*PAPER, *EPOCHS)
 #: End of the names of variants with the paper's tokens.
 LINEAR = ", linear tokens"
 #: Lowest frequency in Hz that the control "slow" keeps: slow waves are below it.
@@ -114,7 +119,7 @@ def variants() -> Iterator[tuple[int, str, str, int]]:
     """Yield seed, variant, tokens and half of all pretrainings."""
     for tokenizer, names in TOKENS.items():
         for name, seed, half in product(names, range(N_SEEDS), range(2)):
-            if seed == 0 or (tokenizer == "spectral" and name in SEVERAL):
+            if seed == 0 or name in SEVERAL:
                 yield seed, name, tokenizer, half
 
 
@@ -134,6 +139,7 @@ def pretrain(out: Path, eeg: Path, only: list[str], part: list[int]) -> None:
             pretext_params=params,
             pooling="channels",
             tokenizer=tokenizer,
+            pretrain_epochs=EPOCHS.get(name),
             random_state=seed,
             verbose=0,
         )
@@ -336,7 +342,7 @@ def networks_of(
     found = {"scratch": PARSClassifier(None, verbose=0)}
     if question == "deep":
         for seed in range(N_SEEDS):
-            of = {name: folder_of(out, seed, name, "spectral", half) for name in SEVERAL}
+            of = {name: folder_of(out, seed, name, "spectral", half) for name in PAPER}
             of[UNTRAINED] = untrained(out, windows, "spectral", seed)
             for name, encoder in of.items():
                 found[f"{name}, frozen, seed {seed}"] = _network(encoder, True)
