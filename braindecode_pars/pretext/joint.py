@@ -286,13 +286,15 @@ class SeveralLengths(_WithParts):
         self.shown_name = f"{longest.shown_name} on {' and '.join(parts)} samples"
         self._set_parts(parts, dict.fromkeys(parts, 1.0))
 
-    def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
+    def forward(self, x: Tensor, **places: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the prediction and the target of the task of this length.
 
         Parameters
         ----------
-        x : Tensor, shape (batch, n_times)
+        x : Tensor, shape (batch, n_times), or that of the windows of the tasks
             Signals of one of the lengths, in any unit.
+        **places : Tensor
+            Further arguments of the tasks.
 
         Returns
         -------
@@ -300,7 +302,7 @@ class SeveralLengths(_WithParts):
             Output of the task, with the number of samples as the only key.
         """
         name = str(x.shape[-1])
-        prediction, target = self.parts[name](x)
+        prediction, target = self.parts[name](x, **places)
         return {name: prediction}, {name: target}
 
     def chance_loss(self) -> float:

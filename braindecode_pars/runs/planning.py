@@ -14,11 +14,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from braindecode_pars._common import checks, computing
+from braindecode_pars.models.space_time import SPACE_TIME
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.runs import run, run_folder, steps
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows import examples
 
 #: Bytes of a weight in a checkpoint: itself and two moments of AdamW, in float32.
 _SAVED = 12
@@ -127,8 +129,8 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     # The steps have the lengths in turns.
     parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
-        counts = [count_steps(part, n_steps, n_examples) for part in parts]
-        measured = [_measured(part, config, device, at_once) for part in parts]
+        counts = [count_steps(part, n_steps, n_examples, corpus.n_chans) for part in parts]
+        measured = [_measured(part, config, device, at_once, corpus.n_chans) for part in parts]
     rate = harmonic_mean([rate for _, rate in measured])
     return RunPlan(
         parameters=parameters,
@@ -150,7 +152,13 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     )
 
 
-def count(task: base.PretextTask, n_windows: int) -> tuple[int, int]:
+def noise_for(task: base.PretextTask, n_windows: int, n_chans: int) -> torch.Tensor:
+    """Return noise of the shape that a task takes; ``n_chans`` counts where it takes them all."""
+    all_channels = [n_chans] * (task.encoder_kind == SPACE_TIME)
+    return torch.randn(n_windows, *all_channels, task.n_times)
+
+
+def count(task: base.PretextTask, n_windows: int, n_chans: int = 1) -> tuple[int, int]:
     """Return the tokens of the encoder and the operations of one training step on noise.
 
     The operations are those of matrix products and convolutions in floating point; a
@@ -159,36 +167,39 @@ def count(task: base.PretextTask, n_windows: int) -> tuple[int, int]:
     n_tokens = []
 
     def add(encoder: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
-        n_tokens.append(arguments[0].shape[0] * arguments[0].shape[1])
+        n_tokens.append(arguments[0].shape[:-1].numel())
 
     task.zero_grad()
-    hook, noise = task.encoder.register_forward_pre_hook(add), torch.randn(n_windows, task.n_times)
+    hook = task.encoder.register_forward_pre_hook(add)
+    noise = noise_for(task, n_windows, n_chans)
     # torch has no count for its fast attention on the CPU; the plain one has the same products.
     with hook, sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         task.criterion()(*task(noise)).backward()
     return sum(n_tokens), counter.get_total_flops()
 
 
-def count_steps(task: base.PretextTask, n_steps: int, n_examples: int) -> tuple[float, float]:
+def count_steps(
+    task: base.PretextTask, n_steps: int, n_examples: int, n_chans: int = 1
+) -> tuple[float, float]:
     """Return the tokens and the operations of all steps of a training, from two small steps.
 
     A step needs a fixed number of operations, and a number for each example.
     """
-    two, four = np.array(count(task, 2)), np.array(count(task, 4))
+    two, four = (np.array(count(task, n, n_chans)) for n in (2, 4))
     each = (four - two) / 2
     tokens, flops = ((two - 2 * each) * n_steps + each * n_examples).tolist()
     return tokens, flops
 
 
 def _measured(
-    task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int
+    task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int, n_chans: int
 ) -> tuple[int, float]:
     """Return the size of the largest step that was measured, and its windows per second."""
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
 
     def seconds(n_windows: int) -> float:
-        batch = torch.randn(n_windows, task.n_times), torch.zeros(n_windows)
+        batch = noise_for(task, n_windows, n_chans), torch.zeros(n_windows)
         start = time.perf_counter()
         net.train_step(batch)["loss"].item()  # waits for the device
         return time.perf_counter() - start
@@ -225,6 +236,8 @@ class CorpusSize(NamedTuple):
         Sampling rate in Hz.
     store_bytes : int
         Size of a store of the corpus in bytes, with samples in int16 unless it exists already.
+    n_chans : int
+        Largest number of channels of a window.
 
     Examples
     --------
@@ -236,6 +249,7 @@ class CorpusSize(NamedTuple):
     n_windows: int
     sfreq: float
     store_bytes: int
+    n_chans: int = 1
 
     @classmethod
     def of_numbers(
@@ -263,7 +277,7 @@ class CorpusSize(NamedTuple):
         """
         checks.check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
-        return cls(n_windows, float(sfreq), n_samples * _BYTES)
+        return cls(n_windows, float(sfreq), n_samples * _BYTES, n_chans)
 
     @classmethod
     def of_store(
@@ -289,5 +303,6 @@ class CorpusSize(NamedTuple):
         """
         if isinstance(store, steps.SignalSource):
             return cls(store.n_windows, store.sfreq, 0)
-        n_windows = steps.Steps(store, round(window_seconds * store.sfreq), 1).n_windows
-        return cls(n_windows, store.sfreq, store.n_bytes)
+        of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
+        n_chans = min(int(of_store.n_chans.max()), examples.MOST)
+        return cls(of_store.n_windows, store.sfreq, store.n_bytes, n_chans)

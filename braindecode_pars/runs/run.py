@@ -10,7 +10,7 @@ import logging
 import os
 import platform
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
@@ -24,16 +24,23 @@ import numpy as np
 import pandas as pd
 import skorch.hf
 import torch
+from accelerate.utils import concatenate, send_to_device
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common import checks, computing, files, model_files, tables
-from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.models.space_time import KIND, SPACE_TIME, build_encoder
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
-from braindecode_pars.runs.steps import EpochLoader, SignalSource, Steps, SyntheticSteps
+from braindecode_pars.runs.steps import (
+    AllChannelSteps,
+    EpochLoader,
+    SignalSource,
+    Steps,
+    SyntheticSteps,
+)
 from braindecode_pars.signal_store import SignalStore
 
 log = logging.getLogger(__name__)
@@ -279,7 +286,15 @@ def _sized(
         raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
 
     # Data, and the length of an epoch.
-    make_steps: Any = SyntheticSteps if isinstance(store, SignalSource) else Steps
+    takes_all = base.encoder_kind_of(config.task) == SPACE_TIME
+    make_steps: Any = AllChannelSteps if takes_all else Steps
+    if isinstance(store, SignalSource):
+        make_steps = SyntheticSteps
+        if takes_all:
+            raise ValueError(
+                f"The task {config.task!r} compares channels, and synthetic signals have one; use "
+                "a store of recordings."
+            )
     own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
     steps = make_steps(store, config.in_samples(store.sfreq), config.batch_size, **own)
     steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
@@ -302,16 +317,18 @@ def begun_task(
     checks.check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
     taken: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}
     config = replace(config, patch_seconds=encoder.patch_size / sfreq, **taken)
-    task = build_task(config, sfreq)
+    task = build_task(config, sfreq, encoder.config.get(KIND, "patch"))
     task.encoder.load_state_dict(encoder.state_dict())
     return config, task, card
 
 
-def build_task(config: RunConfig, sfreq: float) -> base.PretextTask:
-    """Return the untrained task of a run."""
+def build_task(config: RunConfig, sfreq: float, kind: str | None = None) -> base.PretextTask:
+    """Return the untrained task of a run; the kind of its encoder is that of the task or given."""
+    kind = kind or base.encoder_kind_of(config.task)
     with computing.seeded(config.seed):
         sizes = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
-        encoder = PatchEncoder(round(config.patch_seconds * sfreq), **sizes)
+        patch_size = round(config.patch_seconds * sfreq)
+        encoder = build_encoder(kind, patch_size=patch_size, **sizes)
         given: Any = dict(encoder=encoder, task_params=dict(config.task_params), sfreq=sfreq)
         tasks = [base.make_task(config.task, n_times=n, **given) for n in config.in_samples(sfreq)]
         return tasks[0] if len(tasks) == 1 else joint.SeveralLengths(tasks)
@@ -476,7 +493,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     ) -> dict[str, Any]:
         self._set_training(True)
         signals, step_seed = batch
-        parts = signals.split(self.micro_batch_size)  # each (micro_batch_size, n_times)
+        parts = _micro_batches(signals, self.micro_batch_size)
         first = self.accelerator.process_index * len(parts)
         loss, results = torch.zeros((), device=self.compute_device), []
 
@@ -487,7 +504,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             with nullcontext() if number == len(parts) else no_exchange:
                 seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
                 with computing.seeded(int(seed), self.compute_device):
-                    result = self.infer(part.to(self.compute_device, non_blocking=True))
+                    result = self.infer(send_to_device(part, self.compute_device, True))
                     part_loss = self.get_loss(result, None, training=True) / len(parts)
                 self.accelerator.backward(part_loss)
             loss += part_loss.detach()
@@ -495,7 +512,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():
-            result = results[0] if len(results) == 1 else accelerate.utils.concatenate(results)
+            result = results[0] if len(results) == 1 else concatenate(results)
             return {"loss": loss, "y_pred": result}
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> RunNet:
@@ -505,6 +522,14 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             self._unwrap_accelerator()
             return self
         return super().on_train_end(net, **kwargs)
+
+
+def _micro_batches(signals: Any, size: int) -> Sequence[Any]:
+    """Split signals of shape (batch, n_times), or a dict of batches."""
+    if isinstance(signals, torch.Tensor):
+        return signals.split(size)
+    parts = zip(*(values.split(size) for values in signals.values()), strict=True)
+    return [dict(zip(signals, part, strict=True)) for part in parts]
 
 
 class EpochRecord(skorch.callbacks.Callback):

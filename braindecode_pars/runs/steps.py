@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import torch
 
+from braindecode_pars._common.channel_names import electrode_positions
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows import examples
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.
@@ -59,18 +61,18 @@ class StepsOfRun(torch.utils.data.Dataset):
         """Number of steps in a pass; the last one may contain the beginning of the next pass."""
         return -(-self.n_windows // self.batch_size)
 
-    def __getitem__(self, step: int) -> tuple[torch.Tensor, int]:
+    def __getitem__(self, step: int) -> tuple[Any, int]:
         """Return the signals of this process and the step's seed.
 
-        The signals are float32, of shape (share, n_times) with the n_times of this step. The seed
-        is that of the task's random draws.
+        The signals are float32, of shape (share, n_times) with the n_times of this step; of
+        :class:`AllChannelSteps`, they are a dict. The seed is that of the task's random draws.
         """
         signals = self._signals_of(step, self.in_turns[step % len(self.in_turns)])
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
         return signals, int(seed)
 
     @abstractmethod
-    def _signals_of(self, step: int, n_times: int) -> torch.Tensor:
+    def _signals_of(self, step: int, n_times: int) -> Any:
         """Return the signals of this process in a step, float32 (share, n_times)."""
 
 
@@ -161,11 +163,11 @@ class Steps(StepsOfRun):
             f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
         )
 
-    def _signals_of(self, step: int, n_times: int) -> torch.Tensor:
+    def _signals_of(self, step: int, n_times: int) -> Any:
         # All processes draw the channels and starts of the whole batch, and read their own part.
         return self._crops(self.recordings_of(step), n_times, CROPS, step, read=self.own_examples)
 
-    def first_pass(self, n: int) -> torch.Tensor:
+    def first_pass(self, n: int) -> Any:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
 
         They have the longest length, and are other crops than those of the steps.
@@ -177,7 +179,7 @@ class Steps(StepsOfRun):
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
-    ) -> torch.Tensor:
+    ) -> Any:
         """Draw a crop of a random channel of each recording, and read some of them."""
         rng = np.random.default_rng([self.seed, *purpose])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
@@ -208,6 +210,48 @@ class Steps(StepsOfRun):
             everything = np.concatenate(chosen) if chosen else self.n_windows
             self._order = number, rng.permutation(everything)
         return self._order[1]
+
+
+class AllChannelSteps(Steps):
+    """The steps of a task that compares channels.
+
+    Each visit of a recording takes a random crop of a random part of its channels. The signals of a
+    step are a dict of batches, each of whose rows is an example of
+    :class:`~braindecode_pars.windows.AllChannelWindows`.
+
+    Parameters
+    ----------
+    store, n_times, batch_size, seed, process, n_processes
+        As in :class:`Steps`.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.positions = np.full((len(self.n_chans), self.n_chans.max(), 3), np.nan, np.float32)
+        for place, names in zip(self.positions, self.store.recordings["ch_names"], strict=True):
+            place[: len(names)] = electrode_positions([{"ch_name": name} for name in names])
+
+    def _crops(
+        self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
+    ) -> dict[str, torch.Tensor]:
+        rng = np.random.default_rng([self.seed, *purpose])
+        starts = rng.integers(self.lengths[recordings] - n_times + 1)
+        most = np.minimum(self.n_chans[recordings], examples.MOST)
+        n_drawn = rng.integers(np.minimum(most, examples.FEWEST), most + 1)
+        # Channels in random order, behind them the places that no recording fills.
+        order = rng.random((len(recordings), self.n_chans.max()))
+        order[np.arange(order.shape[1]) >= self.n_chans[recordings, None]] = np.inf
+        channels = order.argsort(axis=1)[:, : examples.MOST]
+        recordings, starts, n_drawn, channels = (
+            each[read] for each in (recordings, starts, n_drawn, channels)
+        )
+        keep = np.arange(channels.shape[1]) < n_drawn[:, None]
+        signals = (self.first_signals[recordings, None] + channels)[keep]
+        x = np.zeros((*keep.shape, n_times), np.float32)
+        x[keep] = self.store.crops(signals, starts.repeat(n_drawn), n_times)
+        positions = np.where(keep[..., None], self.positions[recordings[:, None], channels], np.nan)
+        found = dict(x=x, positions=positions, keep=keep)
+        return {name: torch.from_numpy(values) for name, values in found.items()}
 
 
 def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float]) -> dict[str, int]:

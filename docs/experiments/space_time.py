@@ -71,7 +71,9 @@ def pretrain(out: Path, eeg: Path, only: list[str], seeds: list[int], epochs: in
             sfreq=SFREQ, task=task, subjects=[*PRETRAINED], preprocessing=store.preprocessing
         )
         save_encoder(encoder, card, folder)
-        history = pd.DataFrame([{k: v for k, v in row.items() if k != "batches"} for row in net.history])
+        history = pd.DataFrame(
+            [{k: v for k, v in row.items() if k != "batches"} for row in net.history]
+        )
         history.to_csv(folder / "history.csv", index=False)
         print(folder.name, history.filter(like="relative").iloc[-1].round(3).to_dict(), flush=True)
     for seed, (variant, kind) in product(seeds, UNTRAINED.items()):

@@ -29,7 +29,7 @@ def folder(tmp_path):
 def test_a_store(folder, tmp_path):
     store = SignalStore.create(tmp_path / "store", folder, verbose=0)
     size = CorpusSize.of_store(store, window_seconds=3)
-    assert size == (3 + 3 + 4 + 4 + 4, 100.0, store.n_bytes)
+    assert size == (3 + 3 + 4 + 4 + 4, 100.0, store.n_bytes, 2)
     assert CorpusSize.of_store(store.select(exclude=("0", "1")), 3).n_windows == 12
 
 

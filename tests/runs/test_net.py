@@ -76,6 +76,15 @@ def test_draws_depend_on_micro_batches_and_not_on_processes(store, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_processes_share_examples_of_several_channels(store, tmp_path):
+    """Losses are relative to the chance of a micro-batch, so that processes do not matter."""
+    changes = dict(task="pars_space_time", micro_batch_size=2)
+    assert_same_run(
+        run_on_two(store, tmp_path / "two", **changes), run(store, tmp_path / "one", **changes)
+    )
+
+
+@pytest.mark.slow
 def test_two_processes_measure_the_same_signals(store, tmp_path):
     two = run_on_two(store, tmp_path / "two", task="features")
     one = run(store, tmp_path / "one", task="features")

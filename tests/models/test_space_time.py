@@ -1,0 +1,239 @@
+"""SpaceTimeEncoder: attention along time and across channels, of any montage."""
+
+from __future__ import annotations
+
+import math
+
+import mne
+import numpy as np
+import pytest
+import torch
+from braindecode import EEGClassifier
+
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    PARSNet,
+    PatchEncoder,
+    as_sklearn,
+    datasets,
+)
+from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.models import SpaceTimeEncoder, electrode_positions, embed_channels
+from braindecode_pars.models.space_time import SpaceTimeBlock, build_encoder
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+
+SIZES = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=16)
+NAMES = ("Fp1", "Fp2", "C3", "Cz", "C4", "O1", "O2")
+
+
+def positions(*names: str) -> torch.Tensor:
+    chs_info = mne.create_info(list(names), 100.0, "eeg")["chs"]
+    return torch.from_numpy(electrode_positions(chs_info))
+
+
+@pytest.fixture
+def encoder() -> SpaceTimeEncoder:
+    return SpaceTimeEncoder(20, **SIZES, tokenizer="spectral").eval()
+
+
+def slow_attention(attention, x):
+    """Multi-head attention of one sequence, (n, embed_dim), in plain loops."""
+    queries, keys, values = attention.query(x), attention.key(x), attention.value(x)
+    size, outputs = x.shape[1] // attention.num_heads, []
+    for i in range(len(x)):
+        heads = []
+        for head in range(attention.num_heads):
+            part = slice(head * size, (head + 1) * size)
+            logits = [queries[i, part] @ keys[j, part] / math.sqrt(size) for j in range(len(x))]
+            weights = torch.stack(logits).softmax(dim=0)
+            heads.append(sum(weights[j] * values[j, part] for j in range(len(x))))
+        outputs.append(attention.output(torch.cat(heads)))
+    return torch.stack(outputs)
+
+
+@torch.no_grad()
+def test_a_block_against_plain_loops():
+    block = SpaceTimeBlock(8, 2, 12).double()
+    x = torch.randn(2, 3, 4, 8, dtype=torch.float64)
+    expected = x.clone()
+    for window in expected:
+        for moment in range(4):
+            normed = block.channel_norm(window[:, moment])
+            window[:, moment] += slow_attention(block.channel_attention, normed)
+        for channel in range(3):
+            normed = block.attention_norm(window[channel])
+            window[channel] += slow_attention(block.attention, normed)
+            window[channel] += block.feed_forward(block.feed_forward_norm(window[channel]))
+    torch.testing.assert_close(block(x), expected)
+
+
+@torch.no_grad()
+def test_one_channel_is_encoded_as_by_a_patch_encoder(encoder):
+    single = PatchEncoder(20, **SIZES, tokenizer="spectral").eval()
+    single.load_state_dict({k: encoder.state_dict()[k] for k in single.state_dict()})
+    x = torch.randn(4, 1, 110)
+    for layer in (0, 1, -1):
+        expected = embed_channels(single, x, layer=layer)
+        found = embed_channels(encoder, x, positions("C3"), layer=layer)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    # Also where the others are missing: their samples are NaN.
+    several = torch.full((4, 3, 110), torch.nan)
+    several[:, 1:2] = x
+    keep = torch.tensor([False, True, False]).expand(4, 3)
+    found = embed_channels(encoder, several, positions("C3", "Cz", "C4"), keep)
+    torch.testing.assert_close(found[:, 1:2], expected, rtol=0, atol=1e-6)
+    assert not found[:, [0, 2]].any()
+
+
+@torch.no_grad()
+def test_channels_in_another_order_with_their_positions(encoder):
+    x, where = torch.randn(3, len(NAMES), 100), positions(*NAMES)
+    order = torch.randperm(len(NAMES))
+    features = embed_channels(encoder, x, where)
+    torch.testing.assert_close(
+        embed_channels(encoder, x[:, order], where[order]), features[:, order]
+    )
+    # The place matters, and so do the other channels.
+    assert not torch.allclose(embed_channels(encoder, x[:, order], where), features[:, order])
+    other = x.clone()
+    other[:, 0] = torch.randn(3, 100)
+    assert (embed_channels(encoder, other, where) != features).any(dim=-1).all()
+
+
+@torch.no_grad()
+def test_a_missing_channel_changes_nothing(encoder):
+    x, where = torch.randn(3, len(NAMES), 100), positions(*NAMES)
+    kept = [0, 2, 3, 6]
+    keep = torch.zeros(3, len(NAMES), dtype=torch.bool)
+    keep[:, kept] = True
+    x[:, [1, 4]] = torch.nan
+    found = embed_channels(encoder, x, where, keep)
+    torch.testing.assert_close(found[:, kept], embed_channels(encoder, x[:, kept], where[kept]))
+
+
+@torch.no_grad()
+def test_unknown_electrodes_share_a_code(encoder):
+    x = torch.randn(2, 2, 100)
+    unknown = embed_channels(encoder, x)
+    torch.testing.assert_close(embed_channels(encoder, x, torch.zeros(2, 3)), unknown)
+    assert not torch.allclose(embed_channels(encoder, x, positions("C3", "C4")), unknown)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("n_chans", [8, 64])
+def test_any_montage_and_length_goes_in(encoder, n_chans):
+    names = mne.channels.make_standard_montage("biosemi64").ch_names[:n_chans]
+    for n_times in (20, 333):
+        features = embed_channels(encoder, torch.randn(2, n_chans, n_times), positions(*names))
+        assert features.shape == (2, n_chans, 16)
+        assert features.isfinite().all()
+
+
+@torch.no_grad()
+def test_the_unit_does_not_matter_but_relative_amplitudes_do(encoder):
+    x, where = torch.randn(2, 3, 100), positions("C3", "Cz", "C4")
+    features = embed_channels(encoder, x, where)
+    torch.testing.assert_close(
+        embed_channels(encoder, 1e-6 * x, where), features, rtol=1e-4, atol=1e-4
+    )
+    louder = x * torch.tensor([1.0, 5.0, 1.0])[:, None]
+    assert not torch.allclose(embed_channels(encoder, louder, where), features, atol=1e-3)
+
+
+def test_it_is_saved_and_loaded_with_its_kind(encoder, tmp_path):
+    save_encoder(encoder, EncoderCard(sfreq=20.0, subjects=[]), tmp_path / "encoder")
+    loaded = load_encoder(tmp_path / "encoder").encoder
+    assert type(loaded) is SpaceTimeEncoder
+    assert loaded.config == encoder.config
+    assert all(torch.equal(own, loaded.state_dict()[k]) for k, own in encoder.state_dict().items())
+    assert type(build_encoder(**PatchEncoder(20, **SIZES).config)) is PatchEncoder
+
+
+@pytest.mark.parametrize("head", ["attention", "spatial_filter", "both"])
+def test_a_network_is_saved_and_loaded_with_it(tmp_path, head):
+    info = mne.create_info(["C3", "Cz", "C4"], 20.0, "eeg")
+    given = dict(n_outputs=2, chs_info=info["chs"], n_times=100, sfreq=20.0, head=head)
+    net = PARSNet(**given, encoder_kind="space_time", **SIZES).eval()
+    x = torch.randn(4, 3, 100)
+    with torch.no_grad():
+        expected = net(x)
+        # Where the electrodes are is known to the encoder under every head.
+        assert not torch.allclose(net(x, pos=positions("C4", "Cz", "C3")), expected)
+    net.save_pretrained(tmp_path / "net")
+    loaded = PARSNet.from_pretrained(tmp_path / "net")
+    copied = PARSNet(**given, encoder=net.encoder)
+    assert type(copied.encoder) is type(loaded.encoder) is SpaceTimeEncoder
+    copied.save_pretrained(tmp_path / "copied")
+    assert type(PARSNet.from_pretrained(tmp_path / "copied").encoder) is SpaceTimeEncoder
+    with torch.no_grad():
+        assert torch.equal(loaded(x), expected)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return datasets.mental_arithmetic(["Subject00", "Subject01"])
+
+
+SMALL = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, random_state=0, verbose=0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_embedder_gives_one_vector_a_channel(people, tmp_path):
+    X, _, _ = as_sklearn(people)
+    embedder = PARSEmbedder("pars_space_time", pretrain_epochs=1, **SMALL).fit(X)
+    assert type(embedder.encoder_) is SpaceTimeEncoder
+    assert embedder.encoder_card_.task == "pars_space_time"
+    found = embedder.transform(X)
+    where = torch.from_numpy(electrode_positions(X.chs_info))
+    with torch.no_grad():
+        expected = embed_channels(embedder.encoder_, torch.from_numpy(np.asarray(X)), where)
+    np.testing.assert_allclose(found, expected.flatten(1), atol=1e-5)
+    loaded = PARSEmbedder.load(embedder.save(tmp_path / "embedder"))
+    np.testing.assert_array_equal(loaded.transform(X), found)
+    # The untrained twin differs in its weights alone.
+    twin = PARSEmbedder("pars_space_time", pretrain_epochs=0, **SMALL).fit(X)
+    assert twin.encoder_.config == embedder.encoder_.config
+    assert not np.allclose(twin.transform(X), found)
+    # A vote takes it as a view.
+    vote = FewLabelsClassifier(encoder=embedder, verbose=0).fit(people)
+    assert vote.predict(X).shape == (len(X),)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_classifier_is_fitted_saved_and_loaded(people, tmp_path, frozen):
+    given = dict(pretrain_epochs=1, finetune_epochs=1, freeze_encoder=frozen, **SMALL)
+    X, _, _ = as_sklearn(people)
+    clf = PARSClassifier("pars_space_time", **given).fit(people)
+    assert type(clf.encoder_) is SpaceTimeEncoder
+    proba = clf.predict_proba(people)
+    np.testing.assert_array_equal(
+        PARSClassifier.load(clf.save(tmp_path / "m")).predict_proba(people), proba
+    )
+    # Another montage: fewer channels, in another order
+    fewer = datasets.mental_arithmetic(["Subject00"])
+    for each in fewer.datasets:
+        each.raw.pick([X.chs_info[i]["ch_name"] for i in (4, 0, 2)])
+    with pytest.warns(UserWarning, match="3 of 8"):
+        assert clf.predict_proba(fewer).shape == (len(fewer), 2)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_callback_pretrains_it_in_a_net_of_braindecode(people):
+    pretraining = Pretraining("pars_space_time", epochs=1, verbose=0)
+    net = EEGClassifier(
+        PARSNet,
+        module__encoder_kind="space_time",
+        module__sfreq=128.0,
+        **{f"module__{name}": value for name, value in SIZES.items()},
+        callbacks=[pretraining],
+        classes=[0, 1],
+        train_split=None,
+        max_epochs=1,
+        batch_size=8,
+        verbose=0,
+    ).fit(people, y=None)
+    assert type(net.module_.encoder) is SpaceTimeEncoder
+    assert {"train_loss_relative_x", "train_loss_relative_t"} <= pretraining.net_.history[0].keys()

@@ -1,0 +1,226 @@
+"""SpaceTimePARS: shifts in space and time between tokens of several channels."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars import PatchEncoder
+from braindecode_pars.models import SpaceTimeEncoder, electrode_positions
+from braindecode_pars.pretext import PARS, SpaceTimePARS, make_task
+from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
+from braindecode_pars.pretext.pars import RelativeShiftLoss
+
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+N_TIMES, PATCH = 200, 20
+NAMES = ("Fp1", "Fp2", "F3", "F4", "C3", "C4", "O1", "O2")
+WHERE = torch.from_numpy(electrode_positions(mne.create_info(list(NAMES), 100.0, "eeg")["chs"]))
+
+
+def new_task(**given) -> SpaceTimePARS:
+    return SpaceTimePARS(N_TIMES, PATCH, **{**SIZES, **given})
+
+
+def windows(batch: int = 3) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    keep = torch.ones(batch, len(NAMES), dtype=torch.bool)
+    return torch.randn(batch, len(NAMES), N_TIMES), WHERE.expand(batch, -1, -1), keep
+
+
+@pytest.mark.parametrize("decoder", ["cross_attention", "mlp"])
+@torch.no_grad()
+def test_one_channel_in_time_is_pars(decoder):
+    task = new_task(axes="time", decoder=decoder)
+    single = PARS(N_TIMES, PATCH, decoder=decoder, **SIZES)
+    single.load_state_dict({name: task.state_dict()[name] for name in single.state_dict()})
+    x = torch.randn(4, N_TIMES)
+    torch.manual_seed(1)
+    expected, shifts = single(x)
+    torch.manual_seed(1)
+    found, target = task(x[:, None], WHERE[None, :1].expand(4, -1, -1))
+    assert found.shape == (*expected.shape, 1)
+    torch.testing.assert_close(target[..., 0], shifts)
+    torch.testing.assert_close(found[..., 0], expected, rtol=0, atol=1e-6)
+    # Relative to the same chance, so is the loss.
+    relative = (expected - shifts).square().mean() / shifts.square().mean()
+    torch.testing.assert_close(task.criterion()(found, target), relative)
+
+
+@torch.no_grad()
+def test_targets_are_differences_of_positions(monkeypatch):
+    task = new_task()
+    starts, asked = [], []
+    draw = task.sample_starts
+    monkeypatch.setattr(
+        task, "sample_starts", lambda *a, **k: starts.append(draw(*a, **k)) or starts[0]
+    )
+    predict = task.predict_shifts
+    monkeypatch.setattr(
+        task, "predict_shifts", lambda f, k, c, p: asked.append((c, p)) or predict(f, k, c, p)
+    )
+    hide = task.hidden_electrodes
+    hidden = []
+    monkeypatch.setattr(task, "hidden_electrodes", lambda k: hidden.append(hide(k)) or hidden[0])
+    x, where, keep = windows(2)
+    prediction, target = task(x, where, keep)
+    ((channels, patches),) = asked
+    assert prediction.shape == target.shape == (2, channels.shape[1], channels.shape[1], 4)
+    for b in range(2):
+        # Only tokens that have lost their electrode and their time are asked for.
+        assert hidden[0][b, channels[b]].all()
+        assert patches[b].max() < task.n_masked
+        for j in range(channels.shape[1]):
+            for k in range(channels.shape[1]):
+                space = (WHERE[channels[b, j]] - WHERE[channels[b, k]]) / 0.095
+                time = (starts[0][b, patches[b, j]] - starts[0][b, patches[b, k]]) / N_TIMES
+                torch.testing.assert_close(target[b, j, k], torch.tensor([*space, time]))
+    torch.testing.assert_close(target, -target.transpose(1, 2))
+
+
+def test_what_is_hidden_is_not_seen():
+    task = new_task()
+    x, where, keep = windows()
+    where = where.clone().requires_grad_()
+    starts = task.sample_starts(len(x))
+    hidden = task.hidden_electrodes(keep)
+    assert hidden.sum(dim=1).tolist() == [6, 6, 6]  # .8 of 8
+    task.features(x, starts, where, keep, hidden).sum().backward()
+    seen = where.grad.abs().sum(dim=-1) > 0
+    assert torch.equal(seen, ~hidden)
+    # The same signal at another time: moved by whole patches, hidden ones give the same features.
+    moved = starts.clone()
+    moved[:, : task.n_masked] += 0
+    periodic = torch.randn(3, len(NAMES), 1, PATCH).expand(-1, -1, N_TIMES // PATCH, -1).flatten(2)
+    on_grid = torch.randint(5, (3, task.n_patches)) * PATCH
+    later = on_grid.clone()
+    later[:, : task.n_masked] += 3 * PATCH
+    with torch.no_grad():
+        found = [task.features(periodic, s, where, keep, hidden) for s in (on_grid, later)]
+    torch.testing.assert_close(*found)
+
+
+@torch.no_grad()
+def test_a_missing_channel_changes_nothing():
+    task = new_task(axes="space_time").eval()
+    x, where, keep = windows()
+    keep[:, [1, 5]] = False
+    x[:, [1, 5]] = torch.nan
+    kept = [0, 2, 3, 4, 6, 7]
+    starts = task.sample_starts(3)
+    hidden = torch.zeros(3, 8, dtype=torch.bool)
+    hidden[:, [0, 2, 3]] = True
+    found = task.features(x, starts, where, keep, hidden)
+    fewer = [each[:, kept] for each in (where, keep, hidden)]
+    expected = task.features(x[:, kept], starts, *fewer)
+    torch.testing.assert_close(found[:, kept], expected)
+    channels, patches = torch.tensor([[0, 2, 3]] * 3), torch.tensor([[0, 1, 2]] * 3)
+    of_fewer = torch.tensor([[0, 1, 2]] * 3)
+    torch.testing.assert_close(
+        task.predict_shifts(found, keep, channels, patches),
+        task.predict_shifts(expected, fewer[1], of_fewer, patches),
+    )
+    # Missing channels are never hidden, nor asked for.
+    for _ in range(20):
+        assert not task.hidden_electrodes(keep)[:, [1, 5]].any()
+
+
+@pytest.mark.parametrize("axes", ["time", "space", "space_time"])
+@torch.no_grad()
+def test_the_loss_is_relative_to_chance_by_axis(axes):
+    task = new_task(axes=axes)
+    x, where, keep = windows(8)
+    prediction, target = task(x, where, keep)
+    loss = task.criterion()
+    assert loss(torch.zeros_like(target), target).item() == pytest.approx(1, abs=1e-6)
+    assert task.chance_loss() == 1
+    parts = task.part_losses(prediction, target)
+    assert tuple(parts) == task.axis_names
+    by_hand = [
+        np.mean(np.square((prediction - target).numpy()[..., axis]))
+        / np.mean(np.square(target.numpy()[..., axis]))
+        for axis in range(len(parts))
+    ]
+    np.testing.assert_allclose([part.item() for part in parts.values()], by_hand, rtol=1e-5)
+    assert loss(prediction, target).item() == pytest.approx(np.mean(by_hand), rel=1e-5)
+
+
+def test_unknown_electrodes_are_not_asked_for():
+    task = new_task()
+    x, where, keep = windows()
+    where = where.clone()
+    where[:, :3] = torch.nan
+    prediction, target = task(x, where, keep)
+    known = target.isfinite()
+    assert known[..., 3].all()
+    assert not known[..., 0].all()
+    loss = task.criterion()(prediction, target)
+    kept = torch.where(known, prediction, torch.tensor(7.0))
+    torch.testing.assert_close(task.criterion()(kept, target), loss)
+    loss.backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in task.parameters())
+    # No position at all: time alone counts.
+    prediction, target = task(x)
+    expected = RelativeShiftLoss()(prediction[..., 3:], target[..., 3:])
+    torch.testing.assert_close(task.criterion()(prediction, target), expected)
+
+
+@torch.no_grad()
+def test_a_decoder_of_several_axes_is_several_decoders():
+    decoder = CrossAttentionDecoder(16, 2, n_outputs=3).double()
+    features = torch.randn(2, 9, 16, dtype=torch.float64)
+    key_mask = torch.rand(2, 9) > 0.3
+    shifts = decoder(features[:, :4], features, key_mask)
+    decoder.method = "literal"
+    torch.testing.assert_close(shifts, decoder(features[:, :4], features, key_mask))
+    for axis in range(3):
+        one = CrossAttentionDecoder(16, 2).double()
+        weights = dict(decoder.state_dict())
+        weights |= {f"head.{n}": weights[f"head.{n}"][axis : axis + 1] for n in ("weight", "bias")}
+        one.load_state_dict(weights)
+        for b in range(2):  # without the masked patches
+            kept = features[b : b + 1, key_mask[b]]
+            torch.testing.assert_close(shifts[b, ..., axis], one(features[b : b + 1, :4], kept)[0])
+
+
+def test_it_learns_where_and_when():
+    """Sources at known places, which spread over the head: where a channel is can be found."""
+    torch.manual_seed(0)
+    task = new_task(embed_dim=32, num_heads=4, position_mask_ratio=0.5)
+    sources = torch.nn.functional.normalize(torch.randn(12, 3), dim=1) * 0.095
+    mixing = torch.exp(-torch.cdist(WHERE, sources).square() / 0.004)
+    frequencies = torch.linspace(2, 45, 12)[:, None]
+    times = torch.arange(N_TIMES) / 100
+
+    def batch() -> torch.Tensor:
+        phases = 2 * torch.pi * torch.rand(32, 12, 1)
+        waves = torch.sin(2 * torch.pi * frequencies * times + phases)
+        envelope = torch.linspace(0.2, 2, N_TIMES)  # louder later: when can be found, too
+        return (mixing @ waves) * envelope
+
+    optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
+    where, losses = WHERE.expand(32, -1, -1), []
+    for _ in range(150):
+        prediction, target = task(batch(), where)
+        loss = task.criterion()(prediction, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append([part.item() for part in task.part_losses(prediction, target).values()])
+    assert np.mean(losses[-10:], axis=0).max() < 0.6
+
+
+def test_an_encoder_of_single_channels_is_refused():
+    with pytest.raises(ValueError, match="SpaceTimeEncoder"):
+        SpaceTimePARS(N_TIMES, PATCH, encoder=PatchEncoder(PATCH, **SIZES))
+    task = make_task(
+        "pars_space_time",
+        n_times=N_TIMES,
+        encoder=SpaceTimeEncoder(PATCH, **SIZES),
+        task_params={"axes": "space"},
+    )
+    assert task.axis_names == ("x", "y", "z")
+    with pytest.raises(ValueError, match="n_chans"):
+        task(torch.randn(2, N_TIMES))
+    with pytest.raises(ValueError, match="axes"):
+        new_task(axes="head")
