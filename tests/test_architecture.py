@@ -16,7 +16,7 @@ FLOORS = {
     "shared": ["_common"],
     "data": ["recordings", "windows", "signal_store", "datasets"],
     "method": [
-        *("paper", "tokens", "encoder", "pretext", "models"),
+        *("paper", "tokens", "encoder", "models", "pretext"),
         *("pretraining", "callbacks", "pretrained", "runs"),
     ],
     "estimators": ["estimators", "baselines"],

@@ -90,8 +90,8 @@ def evaluate(
         Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
         recordings, labels=labels.csv. May be repeated.
     method : NAME
-        Method: pars, mae, spectral, features, mp3, droppos, joint, scratch, few-labels, probe,
-        random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,
+        Method: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time, scratch,
+        few-labels, probe, random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,
         classical-features, slow-voltages, amplitude, a published model NAME:WEIGHTS, such as
         cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May be repeated. Default:
         pars, scratch, band-power and tangent-space; with encoders all but pars; for transfer

@@ -17,7 +17,10 @@ import typer
 from braindecode_pars._common.checks import names_file
 from braindecode_pars.cli import terminal
 
-METHODS = ("pars", "mae", "spectral", "features", "mp3", "droppos", "joint", "scratch")
+METHODS = (
+    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint", "pars_space_time"),
+    "scratch",
+)
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def fit(
         small by default, and stays as it is.
     method
         Without an encoder: task to pretrain on, pars, mae, spectral, features, mp3, droppos, joint,
-        FILE.py:CLASS; or scratch. Default: pars.
+        pars_space_time, FILE.py:CLASS; or scratch. Default: pars.
     settings
         KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
     random_state
