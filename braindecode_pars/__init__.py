@@ -4,9 +4,10 @@ Four floors, the lowest first; a part imports only what is below it, and all may
 
 data        recordings/ files -> windows; windows/ any source -> one lazy dataset; signal_store/
             corpora on disk; datasets/ a recipe for each corpus
-method      tokens.py one channel -> patches -> tokens; encoder.py -> features; pretext/ tasks
-            without labels; pretraining.py and callbacks.py train them, runs/ at scale; models/
-            PARSNet, which fine-tunes; pretrained/ encoders as folders; paper.py its settings
+method      tokens.py one channel -> patches -> tokens; encoder.py -> features; models/ PARSNet,
+            which fine-tunes, and an encoder of all channels; pretext/ tasks without labels;
+            pretraining.py and callbacks.py train them, runs/ at scale; pretrained/ encoders as
+            folders; paper.py its settings
 estimators  estimators/ all of it for scikit-learn; baselines.py to compare with
 scores      evaluation/ protocols -> tidy scores; predictions.py; plotting/; above them cli/
 

@@ -209,7 +209,7 @@ random_state, verbose, checkpoint_dir
     def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
-        embedded = []
+        embedded: list[torch.Tensor] = []
         with computing.usual_torch(gradients=False):
             for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 if self.pooling_ == "channels":

@@ -257,8 +257,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 there = self._channels_there(montage, batch.shape[1])
                 n, n_read = len(batch), n_read + len(batch)
                 positions = electrodes.positions_of(montage.chs_info, batch)
-                embedded = embed_channels(encoder, batch, positions)
-                embedded = windows_estimator.check_finite(embedded).cpu().numpy()
+                features = embed_channels(encoder, batch, positions)
+                embedded = windows_estimator.check_finite(features).cpu().numpy()
                 signals = batch.cpu().numpy().astype(float)
                 powers = band_power.measure(signals, self.sfreq_)
                 for view, own in (("encoder", embedded), ("band_power", powers)):

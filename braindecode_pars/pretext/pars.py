@@ -394,7 +394,7 @@ class SpaceTimePARS(PARS):
     (torch.Size([2, 40, 40, 4]), torch.Size([2, 40, 40, 4]))
     """
 
-    criterion = RelativeShiftLoss
+    criterion = RelativeShiftLoss  # type: ignore[assignment]
     encoder: space_time.SpaceTimeEncoder
     encoder_kind = space_time.SPACE_TIME
 
@@ -516,7 +516,7 @@ class SpaceTimePARS(PARS):
         shifts = self.decoder(queries, features.flatten(1, 2), key_mask)
         return shifts.reshape(*shifts.shape[:3], len(self.axis_names))
 
-    def forward(  # type: ignore[override]
+    def forward(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return the predicted and the true shifts between randomly drawn tokens.

@@ -8,10 +8,10 @@
 
 FOLDER has the recordings of the UCD Sleep Apnea Database. The first command pretrains every task on
 six of the twelve people, without labels, and once more on the other six: the four tasks of the
-paper, and PARS with 200 steps, with three seeds; what else there is with one. An interrupted command goes on when it is given
-again. The others write tables in
-``docs/measured/sleep``. Every person is scored with the encoder that has not seen the person, and
-the labels of 1, 2, 4 or 8 of the others. All settings are the defaults of the estimators.
+paper, and PARS with 200 steps, with three seeds; what else there is with one. An interrupted
+command goes on when it is given again. The others write tables in ``docs/measured/sleep``. Every
+person is scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of
+the others. All settings are the defaults of the estimators.
 """
 
 from __future__ import annotations

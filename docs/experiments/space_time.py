@@ -21,10 +21,8 @@ from typing import Any
 
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
-from few_labels import by_subject
-from real_recordings import PREPARED, PRETRAINED, _motor_windows, _store
+from real_recordings import PREPARED, PRETRAINED, _store
 from sklearn.base import BaseEstimator
-from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, datasets
 from braindecode_pars.baselines import CENTRED
@@ -33,7 +31,6 @@ from braindecode_pars.evaluation import features_computed_once, label_efficiency
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing
 
 MEASURED = Path(__file__).parents[1] / "measured" / "space_time"
 

@@ -195,10 +195,14 @@ def training_loop() -> Iterator[Row]:
     size = dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="spectral")
     task, x = SpaceTimePARS(N_TIMES, **size), torch.randn(16, N_CHANS, N_TIMES)
     value = loop_ratio(task, x, task="pars_space_time", **size)
-    yield Row(f"{what}, PARS over the head, {N_CHANS} channels, batch 16", value, aim=1.05, over=1.2)
+    yield Row(
+        f"{what}, PARS over the head, {N_CHANS} channels, batch 16", value, aim=1.05, over=1.2
+    )
 
 
-def loop_ratio(task: PARS, x: torch.Tensor, n_steps: int = 5, rounds: int = 3, **given: Any) -> float:
+def loop_ratio(
+    task: PARS, x: torch.Tensor, n_steps: int = 5, rounds: int = 3, **given: Any
+) -> float:
     """Return the time of the loop over that of bare steps: forward, backward and the optimizer."""
     torch.manual_seed(0)
     optimizer = torch.optim.AdamW(task.parameters(), lr=1e-4, weight_decay=1e-4)
@@ -210,9 +214,7 @@ def loop_ratio(task: PARS, x: torch.Tensor, n_steps: int = 5, rounds: int = 3, *
             optimizer.step()
 
     # The whole loop; its first epoch is a warm-up. Loop and bare steps alternate, as in ``ratio``.
-    config = RunConfig(
-        batch_size=len(x), epochs=2, steps_per_epoch=n_steps, device="cpu", **given
-    )
+    config = RunConfig(batch_size=len(x), epochs=2, steps_per_epoch=n_steps, device="cpu", **given)
     with synthetic_store() as store:
         pairs = [(last_epoch(store, config), fastest(bare, rounds=1)[0]) for _ in range(rounds)]
     loop, steps = (min(column) for column in zip(*pairs, strict=True))
