@@ -93,8 +93,9 @@ def evaluate(
         Method: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time, scratch,
         few-labels, probe, random-encoder, eegnet, shallow, band-power, tangent-space,
         tangent-space-8-30, classical-features, slow-voltages, amplitude, a published model
-        NAME:WEIGHTS, such as cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May be repeated. Default:
-        pars, scratch, band-power and tangent-space; with encoders all but pars; for transfer
+        NAME:WEIGHTS, such as cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May
+        be repeated. Default: pars, scratch, band-power and tangent-space; with encoders all but
+        pars; for transfer
         scratch and band-power; for controls with encoders probe, random-encoder, band-power,
         tangent-space and classical-features. eegnet and shallow train for 500 epochs, as published,
         if finetune_epochs is not set.

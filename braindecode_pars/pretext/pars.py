@@ -341,10 +341,10 @@ N_QUERIES = 32
 class SpaceTimePARS(PARS):
     r"""PARS over the head: relative shifts in space and time between pairs of tokens.
 
-    All channels of a window are cut at the same random times. A token is one patch of one channel,
-    and its position is a vector :math:`p = (x, y, z, t)`: the place of its electrode in head radii,
-    and its time in lengths of the window. Most electrodes lose their place, at all times, and most
-    times are lost, in all channels. For pairs of tokens that have lost both, a decoder predicts the
+    A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
+    place of its electrode in head radii, and its time in lengths of the window. Each channel is cut
+    at its own random times. At the same times, neighbours would be found by the samples that they
+    share. Most electrodes lose their place, and most patches of each channel their time. For pairs of tokens that have lost both, a decoder predicts the
     difference of their positions, equation 1 with a vector:
 
     .. math:: \theta_{jk} = p_j - p_k.
@@ -463,8 +463,8 @@ class SpaceTimePARS(PARS):
         ----------
         x, positions, keep
             As in :meth:`forward`.
-        starts : Tensor of int64, shape (batch, n_patches)
-            First samples of the patches of all channels; the first ``n_masked`` lose their time.
+        starts : Tensor of int64, shape (batch, n_chans, n_patches)
+            First samples of the patches; the first ``n_masked`` of each channel lose their time.
         hidden : Tensor of bool, shape (batch, n_chans)
             Output of :meth:`hidden_electrodes`.
 
@@ -474,22 +474,18 @@ class SpaceTimePARS(PARS):
             Output of the encoder.
         """
         x = x.masked_fill(~keep[..., None], 0.0)  # missing channels may contain NaN
-        n_chans, encoder = x.shape[1], self.encoder
-        signals = instance_norm(x).flatten(0, 1)
-        patches = extract_patches(
-            signals, starts.repeat_interleave(n_chans, dim=0), self.patch_size
-        )
+        encoder, signals = self.encoder, instance_norm(x).flatten(0, 1)
+        patches = extract_patches(signals, starts.flatten(0, 1), self.patch_size)
         tokens = encoder.tokens_of(patches.unflatten(0, x.shape[:2]), x, keep)
-        # When: the code of the time, or the mask token. (batch, n_patches, embed_dim)
+        # When: the code of the time, or the mask token. (batch, n_chans, n_patches, embed_dim)
         when = sinusoidal_positions(starts / self.patch_size, encoder.embed_dim)
         if "t" in self.axis_names:
-            masked = self.mask_token.expand(len(x), self.n_masked, -1)
-            when = torch.cat([masked, when[:, self.n_masked :]], dim=1)
+            masked = self.mask_token.expand(*x.shape[:2], self.n_masked, -1)
+            when = torch.cat([masked, when[:, :, self.n_masked :]], dim=2)
         # Where: the code of the electrode, or its mask token. (batch, n_chans, embed_dim)
         where = encoder.places(positions.to(when.dtype), keep)
         where = torch.where(hidden[..., None], self.electrode_token, where)
-        place = when[:, None] + where[:, :, None]
-        return encoder(tokens + place.to(tokens.dtype), keep)
+        return encoder(tokens + (when + where[:, :, None]).to(tokens.dtype), keep)
 
     def predict_shifts(  # type: ignore[override]
         self, features: Tensor, keep: Tensor, channels: Tensor, patches: Tensor
@@ -541,7 +537,7 @@ class SpaceTimePARS(PARS):
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         if positions is None:
             positions = x.new_full((*x.shape[:2], 3), torch.nan)
-        starts = self.sample_starts(len(x), device=x.device)
+        starts = self.sample_starts(keep.numel(), device=x.device).unflatten(0, keep.shape)
         hidden = self.hidden_electrodes(keep)
         features = self.features(x, starts, positions, keep, hidden)
         # Each patch without its time is asked for on some channels without their electrode.
@@ -552,7 +548,8 @@ class SpaceTimePARS(PARS):
         prediction = self.predict_shifts(features, keep, channels, patches)
         # Positions of the tokens: (batch, n, n_axes)
         where = positions.gather(1, channels[..., None].expand(-1, -1, 3)) / HEAD_RADIUS
-        when = (starts.gather(1, patches) / self.n_times)[..., None].to(where.dtype)
+        chosen = starts.flatten(1).gather(1, channels * self.n_patches + patches)
+        when = (chosen / self.n_times)[..., None].to(where.dtype)
         place = {"time": when, "space": where}.get(self.axes, torch.cat([where, when], dim=-1))
         return prediction, place[:, :, None] - place[:, None]
 

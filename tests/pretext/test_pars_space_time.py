@@ -28,6 +28,10 @@ def windows(batch: int = 3) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.randn(batch, len(NAMES), N_TIMES), WHERE.expand(batch, -1, -1), keep
 
 
+def starts_of(task: SpaceTimePARS, keep: torch.Tensor) -> torch.Tensor:
+    return task.sample_starts(keep.numel()).unflatten(0, keep.shape)
+
+
 @pytest.mark.parametrize("decoder", ["cross_attention", "mlp"])
 @torch.no_grad()
 def test_one_channel_in_time_is_pars(decoder):
@@ -65,6 +69,7 @@ def test_targets_are_differences_of_positions(monkeypatch):
     x, where, keep = windows(2)
     prediction, target = task(x, where, keep)
     ((channels, patches),) = asked
+    own = starts[0].unflatten(0, keep.shape)
     assert prediction.shape == target.shape == (2, channels.shape[1], channels.shape[1], 4)
     for b in range(2):
         # Only tokens that have lost their electrode and their time are asked for.
@@ -73,7 +78,8 @@ def test_targets_are_differences_of_positions(monkeypatch):
         for j in range(channels.shape[1]):
             for k in range(channels.shape[1]):
                 space = (WHERE[channels[b, j]] - WHERE[channels[b, k]]) / 0.095
-                time = (starts[0][b, patches[b, j]] - starts[0][b, patches[b, k]]) / N_TIMES
+                first, second = (own[b, channels[b, i], patches[b, i]] for i in (j, k))
+                time = (first - second) / N_TIMES
                 torch.testing.assert_close(target[b, j, k], torch.tensor([*space, time]))
     torch.testing.assert_close(target, -target.transpose(1, 2))
 
@@ -82,19 +88,17 @@ def test_what_is_hidden_is_not_seen():
     task = new_task()
     x, where, keep = windows()
     where = where.clone().requires_grad_()
-    starts = task.sample_starts(len(x))
+    starts = starts_of(task, keep)
     hidden = task.hidden_electrodes(keep)
     assert hidden.sum(dim=1).tolist() == [6, 6, 6]  # .8 of 8
     task.features(x, starts, where, keep, hidden).sum().backward()
     seen = where.grad.abs().sum(dim=-1) > 0
     assert torch.equal(seen, ~hidden)
-    # The same signal at another time: moved by whole patches, hidden ones give the same features.
-    moved = starts.clone()
-    moved[:, : task.n_masked] += 0
+    # Where a signal repeats, hidden patches at another time give the same features.
     periodic = torch.randn(3, len(NAMES), 1, PATCH).expand(-1, -1, N_TIMES // PATCH, -1).flatten(2)
-    on_grid = torch.randint(5, (3, task.n_patches)) * PATCH
+    on_grid = torch.randint(5, (3, len(NAMES), task.n_patches)) * PATCH
     later = on_grid.clone()
-    later[:, : task.n_masked] += 3 * PATCH
+    later[:, :, : task.n_masked] += 3 * PATCH
     with torch.no_grad():
         found = [task.features(periodic, s, where, keep, hidden) for s in (on_grid, later)]
     torch.testing.assert_close(*found)
@@ -107,12 +111,12 @@ def test_a_missing_channel_changes_nothing():
     keep[:, [1, 5]] = False
     x[:, [1, 5]] = torch.nan
     kept = [0, 2, 3, 4, 6, 7]
-    starts = task.sample_starts(3)
+    starts = starts_of(task, keep)
     hidden = torch.zeros(3, 8, dtype=torch.bool)
     hidden[:, [0, 2, 3]] = True
     found = task.features(x, starts, where, keep, hidden)
     fewer = [each[:, kept] for each in (where, keep, hidden)]
-    expected = task.features(x[:, kept], starts, *fewer)
+    expected = task.features(x[:, kept], starts[:, kept], *fewer)
     torch.testing.assert_close(found[:, kept], expected)
     channels, patches = torch.tensor([[0, 2, 3]] * 3), torch.tensor([[0, 1, 2]] * 3)
     of_fewer = torch.tensor([[0, 1, 2]] * 3)
