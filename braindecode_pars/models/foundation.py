@@ -193,7 +193,7 @@ class Prepare(nn.Module):
         if found is None:
             raise ValueError(
                 f"Windows at {sfreq:g} Hz cannot be brought to {input_format.sfreq:g} Hz, that of "
-                "the network; pass their rate in Hz, or resample the recordings, as raw.resample does."
+                "the network; pass their rate in Hz, or resample them, as raw.resample does."
             )
         self.ratio = found
         rates = self.ratio.denominator, self.ratio.numerator
