@@ -106,7 +106,7 @@ def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
         return np.unique(np.concatenate(labels), return_inverse=True)
     except TypeError as error:
-        raise ValueError(f"Labels cannot be sorted: {error}; use text or numbers.") from error
+        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
 
 
 def training_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
