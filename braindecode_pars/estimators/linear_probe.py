@@ -143,8 +143,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
                 self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
                 folds = [] if self.C is not None else folds_of_subjects(windows)
-                weights = weights_of_codes(codes, classes, self.class_weight)
-                clf = logistic_regression(self.C, weights)
+                of_codes = weights_of_codes(codes, classes, self.class_weight)
+                clf = logistic_regression(self.C, of_codes)
                 self.classifier_ = fit_searched(clf, features, codes, folds)
                 self.C_ = float(self.classifier_[-1].C)
             self.classes_ = classes

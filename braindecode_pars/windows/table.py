@@ -561,7 +561,9 @@ def as_column(values: Any) -> np.ndarray:
     if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
         return np.asarray(values.squeeze(axis=1))
     if np.ma.is_masked(values):
-        return np.where(np.ma.getmaskarray(values), None, np.ma.getdata(values))
+        filled = np.ma.getdata(values).astype(object)
+        filled[np.ma.getmaskarray(values)] = None
+        return filled
     if hasattr(values, "dtype"):  # array, tensor, Series
         return plain_array(values)
     # NumPy would convert mixed entries to strings, and tuples to a second dimension.
