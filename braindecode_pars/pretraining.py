@@ -195,7 +195,7 @@ def _takes_gradients(encoder: PatchEncoder) -> bool:
 
 
 def _check_can_be_trained(encoder: PatchEncoder) -> None:
-    """Check that an encoder takes gradients, in single precision."""
+    """Check that an encoder takes gradients, and has finite weights of single precision."""
     if not _takes_gradients(encoder):
         raise ValueError(_FROZEN)
     all_weights = list(encoder.parameters())
@@ -205,6 +205,11 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
         raise ValueError(
             "The encoder was made inside torch.inference_mode(), so that it cannot be trained; "
             "make it outside, or copy it there with copy.deepcopy."
+        )
+    if any(weights.is_meta or not weights.isfinite().all() for weights in all_weights):
+        raise ValueError(
+            "The encoder has weights that are NaN, infinite, or on the device 'meta', which stores "
+            "none; make it anew."
         )
 
 

@@ -1,7 +1,7 @@
 """One training: its device, its seed, its net with the step, and the number of parameters."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import skorch
@@ -42,17 +42,22 @@ def device_name(device: torch.device) -> str:
 
 @contextmanager
 def usual_torch(gradients: bool = True) -> Iterator[None]:
-    """Let torch make tensors of single precision inside, with or without gradients.
+    """Let torch make tensors of single precision on the CPU inside, with or without gradients.
 
-    A program may have set another default type, or call this package without gradients.
+    A program may have set another default type or device, or call this package without gradients
+    or in mixed precision.
     """
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
-    try:
-        with torch.inference_mode(not gradients), torch.set_grad_enabled(gradients):
-            yield
-    finally:
-        torch.set_default_dtype(before)
+    with ExitStack() as stack:
+        stack.callback(torch.set_default_dtype, before)
+        torch.set_default_dtype(torch.float32)
+        if torch.get_default_device().type != "cpu":  # the context slows each call of torch
+            stack.enter_context(torch.device("cpu"))
+        for kind in ("cpu", "cuda"):
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        stack.enter_context(torch.inference_mode(not gradients))
+        stack.enter_context(torch.set_grad_enabled(gradients))
+        yield
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -330,23 +331,23 @@ def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
 
 
 def write_summary(folder: Path, table: pd.DataFrame, *, overwrite: bool) -> Path:
-    """Write a summary; beside one that the user has changed, unless it may be replaced."""
-    file, new, mark = folder / "summary.csv", folder / "summary_new.csv", folder / _MARK
-    text, before = table.round(3).to_csv(index=False), None
+    """Write a summary; beside those that the user has changed, unless they may be replaced."""
+    text, mark = table.round(3).to_csv(index=False), folder / _MARK
     written = _content(mark) or {}
-    if file.exists():
-        before = files.checksum_of(file.read_bytes())
-    if before not in (None, *written.get("summaries", ())) and not overwrite:
-        show(
-            f"{file} was changed, so it is kept; the new one is {new.name} (--overwrite replaces)."
-        )
-        files.replace_file(new, text)
-        return new
-    # Both are ours if the process is killed in between.
-    both = [before, files.checksum_of(text.encode())]
-    files.write_checked(mark, {**written, "summaries": both})
+    ours = written.get("summaries", [])
+    names = chain(["summary.csv", "summary_new.csv"], (f"summary_new{n}.csv" for n in count(2)))
+    for file in (folder / name for name in names):
+        if overwrite or not file.exists() or files.checksum_of(file.read_bytes()) in ours:
+            break
+        show(f"{file} was changed, so it is kept (--overwrite replaces it).")
+    # The former ones are ours, too, if the process is killed in between.
+    ours = [*ours, files.checksum_of(text.encode())]
+    files.write_checked(mark, {**written, "summaries": ours[-5:]})
     files.replace_file(file, text)
-    new.unlink(missing_ok=True)
+    if file.name == "summary.csv":
+        for old in folder.glob("summary_new*.csv"):
+            if overwrite or files.checksum_of(old.read_bytes()) in ours:
+                old.unlink()
     return file
 
 

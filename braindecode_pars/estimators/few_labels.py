@@ -24,7 +24,7 @@ from braindecode_pars.estimators import (
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, labels, table
+from braindecode_pars.windows import amplitudes, table
 
 log = logging.getLogger(__name__)
 
@@ -203,10 +203,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
             features = self._features(measured, windows)
             # A classifier of each view
-            weights: Any = self.class_weight
-            if isinstance(weights, dict):  # for labels that are indices into classes_
-                found = labels.cross_entropy_weights(windows.labels, self.classes_, weights)
-                weights = None if found is None else dict(enumerate(found.tolist()))
+            given = windows.labels, self.classes_, self.class_weight
+            weights = linear_probe.weights_of_codes(*given)
             folds = [] if self.C is not None else linear_probe.folds_of_subjects(windows)
             unfitted = linear_probe.logistic_regression(self.C, weights)
             views = {

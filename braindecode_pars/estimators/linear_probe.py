@@ -17,9 +17,9 @@ from braindecode_pars._common import checks
 from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
-    check_class_labels,
     check_weights,
     cross_entropy_weights,
+    training_classes,
     where_labelled,
 )
 
@@ -68,7 +68,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     transformer_ : transformer
         Fitted transformer.
     classifier_ : Pipeline
-        Standardisation and classifier of the features.
+        Standardisation and classifier of the features; its labels are indices into ``classes_``.
     C_ : float
         C that is used. Only present with logistic regression.
 
@@ -129,25 +129,25 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         self._check()
         windows = door.as_windows(X, y, groups)
         windows = windows[where_labelled(windows, self.unlabeled_label)]
-        labels = windows.labels
-        check_class_labels(labels)
+        classes, codes = training_classes(windows.labels)
         with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
-            features = np.asarray(self.transformer_.fit_transform(windows, labels))
+            features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))
+            windows = windows.with_labels(codes)
             if self.classifier == "lda":
                 # Class weights become priors.
-                classes, codes = np.unique(labels, return_inverse=True)
                 weights = cross_entropy_weights(codes, classes, self.class_weight)
                 priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
                 options: Any = dict(solver="lsqr", shrinkage="auto", priors=priors / priors.sum())
                 lda = LinearDiscriminantAnalysis(**options)
-                self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, labels)
+                self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
                 folds = [] if self.C is not None else folds_of_subjects(windows)
-                clf = logistic_regression(self.C, self.class_weight)
-                self.classifier_ = fit_searched(clf, features, labels, folds)
+                of_codes = weights_of_codes(codes, classes, self.class_weight)
+                clf = logistic_regression(self.C, of_codes)
+                self.classifier_ = fit_searched(clf, features, codes, folds)
                 self.C_ = float(self.classifier_[-1].C)
-            self.classes_ = self.classifier_.classes_
+            self.classes_ = classes
         return self
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -189,8 +189,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        features = self._features(X, groups)
-        return self.classifier_.predict(features)
+        return self._predicted(self._features(X, groups))
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
@@ -212,16 +211,35 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             Accuracy between 0 and 1.
         """
         windows = door.as_windows(X, y, groups)
-        labelled = where_labelled(windows, self.unlabeled_label)
+        check_is_fitted(self)
+        labelled = where_labelled(windows, self.unlabeled_label, self.classes_.tolist())
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(windows))[labelled]
         windows = windows[labelled]
         is_right = self.predict(windows) == windows.labels
         return float(np.average(is_right, weights=sample_weight))
 
+    def _predicted(self, features: np.ndarray) -> np.ndarray:
+        return self.classes_[self.classifier_.predict(features)]
+
+    def _predictions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return labels and probabilities; the windows are read once."""
+        features = self._features(X)
+        return self._predicted(features), self.classifier_.predict_proba(features)
+
     def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)
         return np.asarray(self.transformer_.transform(door.as_windows(X, groups=groups)))
+
+
+def weights_of_codes(
+    codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
+) -> str | dict | None:
+    """Return ``class_weight`` for labels that are indices into the classes."""
+    if not isinstance(class_weight, dict):
+        return class_weight
+    weights: Any = cross_entropy_weights(codes, classes, class_weight)
+    return dict(enumerate(weights.tolist()))
 
 
 def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:

@@ -345,7 +345,7 @@ class ScaledNetwork(torch.nn.Module):
             warnings.simplefilter("ignore", DeprecationWarning)
             # Labram warns when a recording has not all of its 128 channels.
             warnings.filterwarnings("ignore", "Labram chs_info")
-            self.network = model_class(**arguments)
+            self.network = model_class(**arguments).float()
         self.scale: torch.Tensor
         self.register_buffer("scale", torch.tensor(scale))
         self.prepare = prepare
@@ -368,19 +368,33 @@ class ScaledNetwork(torch.nn.Module):
         return self
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
+        """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs).
+
+        Raises
+        ------
+        ValueError
+            When the network does not accept windows of this shape, or returns something else.
+        """
         x, names = x / self.scale, {}
         if self.prepare is not None:
             x = self.prepare(x)
             names = {"ch_names": self.prepare.names} if self._takes_names else {}
         try:
-            return self.network(x, **names)
+            logits = self.network(x, **names)
         except EinopsError as error:
             raise ValueError(
                 f"{type(self.network).__name__} does not accept windows of {x.shape[1]} channels "
                 f"and {x.shape[2]} samples; cut windows of a multiple of its patch, or pass its "
                 f"network_params. {error}"
             ) from error
+        needed = len(x), self.constructor_arguments[1]["n_outputs"]
+        found = getattr(logits, "shape", type(logits).__name__)
+        if found != needed:
+            raise ValueError(
+                f"{type(self.network).__name__} returns {found}, not logits of the shape {needed}: "
+                "one for each window and class; pass its network_params, or another network."
+            )
+        return logits
 
     def __reduce__(self) -> tuple:
         return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)

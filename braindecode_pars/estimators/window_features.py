@@ -109,7 +109,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
         key = partial(self._key, windows)
-        return windows_estimator.computed_once(key, windows, self._measure_windows)["features"]
+        found = windows_estimator.computed_once(key, windows, self._measure_windows)
+        amplitudes.warn_of_flat_channels(dict(enumerate(found["flat"])))
+        return found["features"]
 
     def _key(self, windows: Windows) -> Hashable:
         """Return what the features of a window depend on, apart from the window."""
@@ -124,8 +126,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         for batch in windows.batches(256):
             found.append(self.measure(batch.astype(float), windows.sfreq))
             flat += [*amplitudes.flat_channels(batch)]
-        amplitudes.warn_of_flat_channels(dict(enumerate(flat)))
-        return {"features": np.concatenate(found)}
+        return {"features": np.concatenate(found), "flat": np.stack(flat)}
 
     @abstractmethod
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:

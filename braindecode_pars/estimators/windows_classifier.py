@@ -251,7 +251,9 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         """
         validation.check_is_fitted(self)
         given = door.as_windows(X, y, groups)
-        labelled = np.flatnonzero(labels.where_labelled(given, self.unlabeled_label))
+        labelled = np.flatnonzero(
+            labels.where_labelled(given, self.unlabeled_label, self.classes_.tolist())
+        )
         y = given.labels[labelled]
         unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
@@ -283,16 +285,8 @@ def read_labelled(
     """
     windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
     labelled = labels.where_labelled(windows, estimator.unlabeled_label)
-    y = windows.labels[labelled]
-    labels.check_class_labels(y)
     codes = np.full(len(windows), -1)
-    try:
-        estimator.classes_, codes[labelled] = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
-    if len(estimator.classes_) < 2:
-        # scikit-learn's estimator checks expect "one class" in the message.
-        raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
+    estimator.classes_, codes[labelled] = labels.training_classes(windows.labels[labelled])
     estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
     windows = windows.with_labels(codes)
     estimator.transitions_ = smoothing.Transitions.of(

@@ -18,6 +18,7 @@ from torchmetrics.functional import classification
 from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
 from braindecode_pars.windows import Windows, labels
+from braindecode_pars.windows.table import as_column
 
 
 def _balanced_accuracy(
@@ -182,7 +183,7 @@ def score_predictions(
         raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
     if undefined_because(y_true, metric):
         return float("nan")
-    found, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+    found, codes = labels.classes_and_codes(y_true, y_pred)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
     # torchmetrics requires at least two classes, but there may be only one. One additional class
     # changes no score, because torchmetrics' means exclude classes that never occur.
@@ -197,7 +198,7 @@ def checked_labels(given: Any, which: str) -> np.ndarray:
     ValueError
         When they have another shape, when one is missing, or when they are no classes.
     """
-    found = np.asarray(given)
+    found = as_column(given)
     if found.ndim != 1:
         raise ValueError(f"The {which} labels have shape {found.shape}; pass one for each window.")
     missing = pd.isna(found)
@@ -275,10 +276,13 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     """
     # As arrays, because pandas would match the rows of Series by their index.
     true, predicted = labels.real_numbers(y_true, "y_true"), labels.real_numbers(y_pred, "y_pred")
-    subjects = np.asarray(subjects)
+    subjects = as_column(subjects)
     if not len(true) == len(predicted) == len(subjects):
         found = f"{len(true)}, {len(predicted)} and {len(subjects)}"
         raise ValueError(f"y_true, y_pred and subjects must have the same length, got {found}.")
+    for name, values in (("y_true", true), ("y_pred", predicted)):
+        if n_missing := int((~np.isfinite(values)).sum()):
+            raise ValueError(f"{n_missing} {name} are NaN or infinite; leave these windows out.")
     windows = pd.DataFrame(dict(true=true, predicted=predicted, subject=subjects))
     if windows["subject"].isna().any():
         raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
@@ -293,7 +297,7 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
 
 def _errors(rows: pd.DataFrame) -> dict[str, float]:
     true, predicted = rows["true"], rows["predicted"]
-    mae = float(mean_absolute_error(true, predicted))  # refuses missing numbers
+    mae = float(mean_absolute_error(true, predicted))
     r2 = float("nan") if labels.are_equal(true) else float(r2_score(true, predicted))
     return {"r2": r2, "spearman": _spearman(rows), "mae": mae}
 
@@ -467,10 +471,8 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
     """
     if type(fitted) is Pipeline and len(fitted.steps) > 1:
         return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
-    if type(fitted) is smoothing.HMMSmoothing:
+    if type(fitted) in (smoothing.HMMSmoothing, linear_probe.LinearProbe):
         return fitted._predictions(windows)
-    if type(fitted) is linear_probe.LinearProbe:
-        return labels_and_probabilities(fitted.classifier_, fitted._features(windows))
     if isinstance(fitted, windows_classifier.WindowsClassifier):
         methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
         if all(method.__module__.startswith("braindecode_pars.") for method in methods):

@@ -176,8 +176,8 @@ class Prepare(nn.Module):
     Raises
     ------
     ValueError
-        When the rate is unknown, when channels have no names or the network does not know some, or
-        when it needs others.
+        When the rate is unknown or too far from the network's, when channels have no names or the
+        network does not know some, or when it needs others.
     """
 
     def __init__(self, input_format: InputFormat, sfreq: float | None, names: Sequence[str]):
@@ -187,9 +187,15 @@ class Prepare(nn.Module):
         self.input_format, self.sfreq = input_format, sfreq
         # The kernel of a large denominator has hundreds of megabytes; 1e-4 of a window of half a
         # minute is half a sample. It is made once, and no weight that is saved.
-        exact = Fraction(input_format.sfreq) / Fraction(sfreq)
+        exact = Fraction(float(input_format.sfreq)) / Fraction(float(sfreq))
         near = (exact.limit_denominator(largest) for largest in (10, 100, 1000, 10_000))
-        self.ratio = next(ratio for ratio in near if abs(ratio / exact - 1) < 1e-4)
+        found = next((ratio for ratio in near if abs(ratio / exact - 1) < 1e-4), None)
+        if found is None:
+            raise ValueError(
+                f"Windows at {sfreq:g} Hz cannot be brought to {input_format.sfreq:g} Hz, that of "
+                "the network; pass their rate in Hz, or resample them, as raw.resample does."
+            )
+        self.ratio = found
         rates = self.ratio.denominator, self.ratio.numerator
         self.resample = torchaudio.transforms.Resample(*rates, dtype=torch.float32)
         for name, kernel in [*self.resample.named_buffers()]:
@@ -370,7 +376,14 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
             f"{file} holds a {type(content).__name__}, not tensors by name; save the state_dict() "
             "of the network."
         )
-    return {name: tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
+    return {str(name): tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
+
+
+def _is_sound(tensor: Tensor, own: Tensor | None) -> bool:
+    """Whether a tensor has all its values, which are finite, and real where the network's are."""
+    is_real = own is None or tensor.is_floating_point() >= own.is_floating_point()
+    has_values = tensor.layout is torch.strided and not tensor.is_meta
+    return is_real and has_values and bool(tensor.isfinite().all())
 
 
 def load_network(
@@ -391,7 +404,7 @@ def load_network(
     ------
     ValueError
         When a tensor before the last layer is not in the file, has another shape there, or is not
-        finite.
+        of finite real numbers.
 
     Warns
     -----
@@ -408,9 +421,9 @@ def load_network(
             tensor = tensor[:, : own[name].shape[1]]
         if not name.startswith(left):
             kept[name] = tensor
-    if broken := [name for name, tensor in kept.items() if not tensor.isfinite().all()]:
+    if broken := [name for name, tensor in kept.items() if not _is_sound(tensor, own.get(name))]:
         raise ValueError(
-            f"{source} has tensors with NaN or infinite values: {checks.listed(broken)}."
+            f"{source} has tensors that are not of finite real numbers: {checks.listed(broken)}."
         )
     report = model_files.load_tensors(network, kept, source, strict=False)
     lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(left)]

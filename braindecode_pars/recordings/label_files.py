@@ -21,7 +21,7 @@ import mne
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
 from braindecode_pars.recordings import cutting, formats, loading, search
 
@@ -33,6 +33,8 @@ Stretch: TypeAlias = tuple[float | None, float, str]
 
 #: Usual length of a window.
 SECONDS = 30.0
+#: Fewest seconds of labels that set the length of windows: shorter ones are in another unit.
+_SHORTEST = 0.1
 #: Seconds by which times may be rounded: FIF files keep them in single precision.
 _ROUNDING = 4e-3
 
@@ -201,7 +203,7 @@ def _length(
     if not len(lasts) or (lasts == 0).any() or cutting.holds_a_window(lasts.max(), wanted):
         return wanted
     shortest, usual, longest = lasts.min(), np.quantile(lasts, 0.05, method="lower"), lasts.max()
-    if seconds is None and longest - shortest <= _ROUNDING:
+    if seconds is None and longest - shortest <= _ROUNDING and shortest >= _SHORTEST:
         log.info("All labels last %g s, and so do the windows.", shortest)
         return round(float(shortest), 3) or float(shortest)
     share = np.mean(lasts >= usual)
@@ -569,8 +571,21 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     ------
     ValueError
         When there are none.
+
+    Warns
+    -----
+    UserWarning
+        When only one of several is as long as a window.
     """
     long = {name for name, own in durations.items() if cutting.holds_a_window(max(own), seconds)}
+    if len(long) == 1 and len(durations) > 1:
+        others = {name: max(own) for name, own in durations.items() if name not in long}
+        told = [f"{name!r} ({lasts:g} s)" for name, lasts in sorted(others.items())]
+        warn_user(
+            f"The only label is {next(iter(long))!r}: no other annotation is as long as a window "
+            f"of {seconds:g} s. If {listed(told, most=5)} are labels, pass window_seconds, or "
+            "labels= with their names."
+        )
     instant = {name for name, own in durations.items() if 0 in own}
     if not long and not instant:
         raise ValueError(
@@ -613,6 +628,12 @@ def labels_within(
     ValueError
         When labels of two classes overlap.
 
+    Warns
+    -----
+    UserWarning
+        When windows of the usual length after labels without a duration share most of their samples
+        with those of another class.
+
     Examples
     --------
     >>> import mne
@@ -644,6 +665,14 @@ def labels_within(
     cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
     names = [classes[text] for text in found.description]
     is_mark = found.duration == 0
+    order = np.argsort(found.onset, kind="stable")
+    at, of = found.onset[order][is_mark[order]], np.array(names)[order][is_mark[order]]
+    # Shorter windows are trials, whose length the user has chosen.
+    if seconds == SECONDS and ((np.diff(at) < seconds / 2) & (of[1:] != of[:-1])).any():
+        warn_user(
+            f"Windows of {seconds:g} s after labels without a duration share more than half of "
+            "their samples with those of another class; pass a shorter window_seconds."
+        )
     _check_overlaps(found.onset, found.onset + lasts, names, is_mark)
     return _joined(found.onset, found.onset + lasts, names, is_mark)
 

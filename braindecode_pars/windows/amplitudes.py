@@ -78,7 +78,7 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
 #: Standard deviation that counts as none, in those of the channel that varies most: filters leave
 #: rounding errors of a constant.
 _NO_CHANGE = 1e-9
-#: Share of windows with a flat channel that is accepted.
+#: Smallest share of windows with a flat channel that is warned of.
 _FLAT_SHARE = 0.25
 
 
@@ -110,7 +110,7 @@ def flat_channels(windows: np.ndarray) -> np.ndarray:
 def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
     """Warn when a quarter of windows have a :func:`flat channel <flat_channels>`, by number."""
     found = {i: np.flatnonzero(rows) for i, rows in flat.items() if rows.any()}
-    if len(found) > _FLAT_SHARE * len(flat):
+    if len(found) and len(found) >= _FLAT_SHARE * len(flat):
         (i, rows), *_ = found.items()
         warn_user(
             f"{len(found)} of {len(flat)} windows looked at have channels that do not change, "

@@ -359,8 +359,6 @@ def _table(part: _Part) -> Windows:
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     """Convert labels or subjects to one array, and check that each window has an entry."""
-    if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
-        values = np.asarray(values.squeeze(axis=1))
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not is_list and not hasattr(values, "__array__"):  # such as a dict: its keys are no labels
         raise ValueError(f"{name} is {values!r}; it must have {n_windows} entries, one per window.")

@@ -75,8 +75,10 @@ def check_class_labels(y: np.ndarray) -> None:
     ------
     ValueError
         When labels are complex, durations, or numbers of which some are not integers, also in an
-        array of objects; and when they have no order, as sets.
+        array of objects; when they have no order, as sets; and as in :func:`labels_of`.
     """
+    if y.dtype.hasobject:
+        _check_distinct(y.tolist())
     if any(isinstance(label, _DURATIONS) for label in y):
         raise ValueError("The labels are durations; pass one class for each window.")
     if all(isinstance(label, Number) for label in y.tolist()):
@@ -91,6 +93,36 @@ def check_class_labels(y: np.ndarray) -> None:
             if not all((one < other) != (other < one) for one, other in pairs):
                 # Sorted, equal labels would not be side by side.
                 raise ValueError(f"Labels such as {y[0]!r} have no order; pass text or numbers.")
+
+
+def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of labels in order, and the number of the class of each label.
+
+    Raises
+    ------
+    ValueError
+        When labels cannot be sorted.
+    """
+    try:
+        return np.unique(np.concatenate(labels), return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
+
+
+def training_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return :func:`classes_and_codes` of the labels that a classifier is fitted to.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`check_class_labels`, when labels cannot be sorted, and when all are the same.
+    """
+    check_class_labels(y)
+    classes, codes = classes_and_codes(y)
+    if len(classes) < 2:
+        # scikit-learn's estimator checks expect "one class" in the message.
+        raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
+    return classes, codes
 
 
 def targets_of(windows: Windows) -> np.ndarray:
@@ -149,7 +181,9 @@ def are_equal(numbers: np.ndarray) -> bool:
     return bool(np.ptp(numbers) <= 1e-12 * np.abs(numbers).max())
 
 
-def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.ndarray, Any]:
+def find_unlabeled(
+    y: np.ndarray, unlabeled_label: Any = "auto", classes: Iterable[Any] = ()
+) -> tuple[np.ndarray, Any]:
     """Return which windows are unlabelled, and the label that marks them.
 
     Parameters
@@ -159,6 +193,8 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
     unlabeled_label : Any
         Label that marks a window as unlabelled. ``"auto"`` means -1, as in scikit-learn, with a
         warning when there are such windows. None means that every window is labelled.
+    classes : iterable
+        Classes of a fitted classifier: with others than -1 and +1, -1 is none of them.
 
     Returns
     -------
@@ -172,8 +208,9 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
     TypeError
         When ``unlabeled_label`` is not hashable, as a list of labels.
     ValueError
-        When two labels look the same, such as "-1" and -1. With ``"auto"``, also when labels are
-        exactly -1 and +1, so that -1 may be a class.
+        When two labels look the same, such as "-1" and -1, and when ``unlabeled_label`` is text and
+        no label is. With ``"auto"``, also when labels are exactly -1 and +1, so that -1 may be a
+        class.
 
     Warns
     -----
@@ -188,10 +225,12 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
     if not isinstance(label, Hashable):
         raise TypeError(f"unlabeled_label must be one label or None, got {label!r}.")
     _check_distinct([*y.tolist(), label])
+    if isinstance(label, str) and not any(isinstance(one, str) for one in y):
+        raise ValueError(f"unlabeled_label is {label!r}, but no label is text: {y.tolist()[0]!r}.")
     # Compared one by one, because labels may have several types.
     unlabeled = np.asarray([bool(np.all(one == label)) for one in y], dtype=bool)
     if is_auto and unlabeled.any():
-        if set(y.tolist()) == {-1, 1}:
+        if {*y.tolist(), *classes} == {-1, 1}:
             raise ValueError(
                 "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to "
                 "None if -1 is a class, or to the value that marks unlabelled windows."
@@ -204,7 +243,9 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
     return unlabeled, label
 
 
-def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarray:
+def where_labelled(
+    windows: Windows, unlabeled_label: Any = "auto", classes: Iterable[Any] = ()
+) -> np.ndarray:
     """Return whether each window is labelled, shape (n_windows,).
 
     Raises
@@ -212,7 +253,7 @@ def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarra
     ValueError
         As in :func:`labels_of` and :func:`find_unlabeled`, and when no window is labelled.
     """
-    unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
+    unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label, classes)
     if len(unlabeled) and unlabeled.all():
         raise ValueError(f"No window is labelled (y == {label!r}); PARSEmbedder needs no labels.")
     return ~unlabeled

@@ -554,9 +554,18 @@ def object_array(values: Sequence[Any]) -> np.ndarray:
 
 
 def as_column(values: Any) -> np.ndarray:
-    """Convert labels or subjects to an array; entries of mixed types keep their types."""
+    """Convert labels or subjects to an array; entries of mixed types keep their types.
+
+    Masked entries become None.
+    """
+    if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
+        return np.asarray(values.squeeze(axis=1))
+    if np.ma.is_masked(values):
+        filled = np.ma.getdata(values).astype(object)
+        filled[np.ma.getmaskarray(values)] = None
+        return filled
     if hasattr(values, "dtype"):  # array, tensor, Series
-        return np.asarray(values)
+        return plain_array(values)
     # NumPy would convert mixed entries to strings, and tuples to a second dimension.
     values = list(values)
     kinds = {type(value) for value in values}

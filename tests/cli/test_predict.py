@@ -392,9 +392,13 @@ def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsy
     assert file.read_text() == corrected
     assert pd.read_csv(new)["recording"].tolist() == ["a", "b"]
     assert "summary.csv was changed" in capsys.readouterr().out
+    new.write_text(corrected)  # this one, too
+    call("a.edf", "b.edf")
+    assert (file.read_text(), new.read_text()) == (corrected, corrected)
+    assert pd.read_csv(new.with_name("summary_new2.csv"))["recording"].tolist() == ["a", "b"]
     call("c.edf", overwrite=True)
     assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
-    assert not new.exists()
+    assert not list(new.parent.glob("summary_new*"))
     file.write_text(corrected)
     # Whose that of an earlier version is cannot be known.
     write_checked(file.with_name("predictions.json"), {"command": "braindecode-pars predict"})

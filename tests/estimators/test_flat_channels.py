@@ -12,7 +12,7 @@ from support.small_estimators import classifier, embedder
 from braindecode_pars import FewLabelsClassifier, PatchEncoder
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.estimators import LinearProbe, NetworkClassifier
-from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.evaluation import LogBandPower, SpatialCovariance, features_computed_once
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
@@ -153,3 +153,23 @@ def test_few_flat_windows_are_usual():
     noise[::2, 1] = 1e-3 + 1e-12 * noise[::2, 1]  # what filters leave of a constant
     with pytest.warns(UserWarning, match="16 of 32 windows"):
         warn_of_amplitudes(as_windows(noise))
+
+
+def test_the_numbers_of_windows_are_those_of_the_call(rhythm):
+    """Also where the features of some windows are known."""
+    flat = rhythm[0].copy()
+    flat[24:, 1] = 0
+    windows = as_windows(flat)
+    features = LogBandPower(sfreq=128.0).fit(windows)
+    with features_computed_once():
+        features.transform(windows[:24])
+        for _ in range(2):
+            with pytest.warns(UserWarning, match="72 of 96 windows .*row 1 of window 24:"):
+                features.transform(windows)
+
+
+def test_one_of_four_people_is_not_usual(rhythm):
+    flat = rhythm[0].copy()
+    flat[24:48] = 0
+    with pytest.warns(UserWarning, match="8 of 32 windows .*do not change"):
+        warn_of_amplitudes(as_windows(flat))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
+from enum import Enum
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,11 +17,12 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.evaluation.metrics import labels_and_probabilities
+from braindecode_pars.windows.table import as_column
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +188,45 @@ def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):
     assert "?" in LinearProbe(LogBandPower(), unlabeled_label=None).fit(X, names).classes_
     with pytest.raises(ValueError, match="one class"):
         LinearProbe(LogBandPower()).fit(X, np.zeros(len(y), int))
+
+
+@pytest.mark.parametrize("classifier", ["logistic", "lda"])
+@pytest.mark.parametrize(
+    "classes",
+    [
+        [("left", 1), ("right", 0)],
+        [b"left", b"right"],
+        [date(2020, 1, 1), date(2020, 1, 2)],
+        [Fraction(1, 2), Fraction(3, 2)],
+    ],
+)
+def test_any_classes_with_an_order(data, classifier, classes):
+    """scikit-learn's classifiers take text and numbers only."""
+    X, y, groups = data
+    y = y % 2
+    named = as_column([classes[code] for code in y])
+    options = dict(classifier=classifier, C=None, class_weight={classes[0]: 2.0})
+    probe = LinearProbe(LogBandPower(), **options).fit(X, named, groups=groups)
+    numbered = LinearProbe(LogBandPower(), **options | {"class_weight": {0: 2.0}})
+    numbered.fit(X, y, groups=groups)
+    assert probe.classes_.tolist() == classes
+    predicted, probabilities = labels_and_probabilities(probe, X)
+    assert predicted.tolist() == [classes[code] for code in numbered.predict(X)]
+    np.testing.assert_array_equal(probabilities, numbered.predict_proba(X))
+    assert probe.score(X, named) == numbered.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([Enum("Hand", "LEFT RIGHT").LEFT, Enum("Hand", "LEFT RIGHT").RIGHT], "cannot be sorted"),
+        (["left", 1], "cannot be sorted"),
+        ([0, 0], "one class"),
+        (np.ma.array([0, 1], mask=[True, False]), "have no label"),
+    ],
+)
+def test_what_are_no_classes_is_said(labels, message):
+    X = 1e-5 * np.random.default_rng(0).normal(size=(2, 1, 256))
+    for clf in (LinearProbe(LogBandPower(sfreq=128.0)), PARSClassifier(None, sfreq=128.0)):
+        with pytest.raises(ValueError, match=message):
+            clf.fit(X, labels)

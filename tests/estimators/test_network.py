@@ -160,3 +160,35 @@ def test_windows_that_patches_do_not_divide_are_refused(network, n_times):
     clf = NetworkClassifier(network, sfreq=100.0, finetune_epochs=1, verbose=0)
     with pytest.raises(ValueError, match=f"{network} does not accept .* {n_times} samples.*patch"):
         clf.fit(X, np.arange(8) % 2)
+
+
+class Changed(ShallowFBCSPNet):
+    """A network with another precision, or other outputs."""
+
+    change = staticmethod(lambda logits: logits)  # also while it is built
+
+    def __init__(self, *args, change, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.double()
+        self.change = change
+
+    def forward(self, x):
+        return self.change(super().forward(x))
+
+
+def test_a_network_of_double_precision_is_trained(recordings):
+    clf = network(network=Changed, network_params={"change": lambda x: x}).fit(recordings)
+    assert {p.dtype for p in clf.net_.module_.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda x: x[:, :1], r"\(\[\d+, 1\]\)"),
+        (lambda x: x[..., None].repeat(1, 1, 5), r"\(\[\d+, 2, 5\]\)"),
+        (lambda x: (x, x), "tuple"),
+    ],
+)
+def test_outputs_that_are_no_logits_are_refused(recordings, change, found):
+    with pytest.raises(ValueError, match=rf"Changed returns .*{found}, not logits.*one for each"):
+        network(network=Changed, network_params={"change": change}).fit(recordings)

@@ -23,7 +23,15 @@ def default_double():
         torch.set_default_dtype(torch.float32)
 
 
-STATES = [default_double, torch.inference_mode, torch.no_grad]
+def mixed_precision():
+    return torch.autocast("cpu", torch.bfloat16)
+
+
+def another_device():
+    return torch.device("meta")  # as torch.set_default_device("cuda")
+
+
+STATES = [default_double, torch.inference_mode, torch.no_grad, mixed_precision, another_device]
 QUICK = dict(sfreq=100.0, validation=0)
 MODELS = {
     "pretrained": lambda: classifier(**QUICK),

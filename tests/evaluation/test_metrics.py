@@ -174,6 +174,14 @@ def test_what_is_no_label_is_refused(name):
         score_predictions(TRUE, PROBABILITIES, name)
     with pytest.raises(ValueError, match="continuous"):
         score_predictions([0, 1], [0.2, 0.9], name)
+    with pytest.raises(ValueError, match=r"predicted labels.*None.*row 0"):
+        score_predictions([0, 1], np.ma.array([1, 1], mask=[True, False]), name)
+    with pytest.raises(ValueError, match="look the same"):
+        score_predictions([1, "1"], [1, "1"], name)
+    with pytest.raises(ValueError, match="cannot be sorted"):
+        score_predictions([1, "W"], [1, "W"], name)
+    with pytest.raises(ValueError, match="hashable"):
+        score_predictions([{1}, {2}], [{1}, {2}], name)
 
 
 ROWS = [

@@ -10,6 +10,7 @@ import logging
 import re
 import textwrap
 from copy import deepcopy
+from fractions import Fraction
 from pathlib import Path
 
 import braindecode.models
@@ -269,6 +270,7 @@ def test_the_hub_is_asked_only_when_told_so(tmp_path, monkeypatch):
     assert asked == [("someone/cbramod", True), ("someone/cbramod", False)]
 
 
+@pytest.mark.filterwarnings("ignore:Validating sparse tensor")  # torch's own
 def test_weights_of_something_else_are_refused(tmp_path):
     tensors, windows = published("CBraMod").state_dict(), recording()
     with pytest.raises(FileNotFoundError, match="nothing is not the folder of a saved model"):
@@ -287,9 +289,11 @@ def test_weights_of_something_else_are_refused(tmp_path):
     file = save({**tensors, lost: torch.zeros(3)}, tmp_path)
     with pytest.raises(ValueError, match=rf"1 reshaped \(such as {lost}"):
         classifier("CBraMod", file).fit(windows)
-    file = save({**tensors, lost: tensors[lost] * torch.nan}, tmp_path)
-    with pytest.raises(ValueError, match=rf"has tensors with NaN or infinite values: {lost}\."):
-        classifier("CBraMod", file).fit(windows)
+    weights = tensors[lost]
+    for broken in (weights * torch.nan, weights.long(), weights.to_sparse(), weights.to("meta")):
+        torch.save({**tensors, lost: broken}, tmp_path / "broken.pt")
+        with pytest.raises(ValueError, match=rf"are not of finite real numbers: {lost}\."):
+            classifier("CBraMod", tmp_path / "broken.pt").fit(windows)
     with pytest.raises(ValueError, match=r"is no CBraMod; use PARSClassifier\(encoder='small'\)"):
         classifier("CBraMod", "small").fit(windows)
     (tmp_path / "weights.safetensors").write_bytes(b"not tensors")
@@ -453,6 +457,20 @@ def test_the_table_has_the_channels_of_braindecode():
         assert issubclass(getattr(braindecode.models, name), nn.Module)
         assert row.source.startswith(("github.com/", "arXiv:", "braindecode "))
         assert row.corpus != InputFormat(sfreq=1, volts=1).corpus
+
+
+def test_a_rate_that_no_small_kernel_reaches_is_refused():
+    for sfreq in (1e7, 2.1e6):
+        with pytest.raises(ValueError, match=r"cannot be brought to 200 Hz.*in Hz"):
+            Prepare(InputFormat(sfreq=200.0, volts=1.0), sfreq, [])
+    assert Prepare(InputFormat(sfreq=200, volts=1.0), np.int16(250), []).ratio == Fraction(4, 5)
+
+
+def test_numbers_are_no_names_of_tensors(tmp_path):
+    tensors = published("CBraMod").state_dict().values()
+    torch.save(dict(enumerate(tensors)), tmp_path / "numbers.pt")
+    with pytest.raises(ValueError, match="0 of 37 tensors loaded"):
+        classifier("CBraMod", tmp_path / "numbers.pt").fit(recording())
 
 
 @pytest.mark.parametrize(

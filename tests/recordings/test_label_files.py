@@ -312,3 +312,26 @@ def test_labels_of_several_lengths_have_a_proposal():
     durations = {"a": [0.2, *[4.1] * 30], "b": [4.2] * 30}
     with pytest.raises(ValueError, match=r"61 labels last 0\.2 to 4\.2 s.*4\.1, which 98 %"):
         classes_and_targets(None, None, None, durations)
+    with pytest.raises(
+        ValueError, match=r"20 labels last 0\.004 to 0\.004 s.*durations, in seconds"
+    ):
+        classes_and_targets(None, None, None, {"a": [4e-3] * 10, "b": [4e-3] * 10})
+
+
+def test_the_only_label_as_long_as_a_window_is_said():
+    """The other class was lost without a word."""
+    durations = {"open": [35.0], "closed": [3.0, 4.0]}
+    with pytest.warns(UserWarning, match=r"only label is 'open'.*'closed' \(4 s\).*window_seconds"):
+        assert classes_and_targets(None, None, None, durations)[1] == {"open": 0}
+    for quiet in (dict(seconds=3.0), dict(labels=["open"])):
+        given = dict(labels=None, classes=None, of_files=None, durations=durations) | quiet
+        classes_and_targets(**given)
+
+
+def test_marks_of_two_classes_within_one_window_are_said():
+    raw = mne.io.RawArray(np.zeros((1, 9000)), mne.create_info(["C3"], 100.0, "eeg"), verbose=40)
+    marks = mne.Annotations([0, 5, 10], [0, 0, 0], ["a", "b", "a"])
+    with pytest.warns(UserWarning, match="30 s .* share more than half .*shorter window_seconds"):
+        labels_within(marks, {"a": "a", "b": "b"}, raw, 30.0)
+    for names, seconds in (({"a": "a"}, 30.0), ({"a": "a", "b": "a"}, 30.0), ({"b": "b"}, 4.0)):
+        labels_within(marks, names, raw, seconds)

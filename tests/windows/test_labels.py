@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import mne
 import numpy as np
 import pandas as pd
@@ -47,6 +49,33 @@ def test_labels_of_plus_and_minus_one_are_ambiguous():
         where_labelled(windows([-1, 1, 1]))
     assert where_labelled(windows([-1, 1, 1]), None).all()
     assert where_labelled(windows([-1, 1, 1]), -1).tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        LinearProbe(LogBandPower(sfreq=100.0)),
+        NetworkClassifier(sfreq=100.0, finetune_epochs=1, verbose=0),
+    ],
+)
+def test_a_fold_of_plus_and_minus_one_is_scored_by_the_classes_of_fit(clf):
+    X = 1e-5 * np.random.default_rng(0).normal(size=(12, 2, 300)).astype(np.float32)
+    y, fold = np.tile([0, 1, 2], 4), np.tile([1, -1], 6)
+    clf.fit(X, y)
+    with pytest.warns(UserWarning, match="6 of 12 windows have label -1"):
+        assert clf.score(X, fold) == np.mean(clf.predict(X[::2]) == 1)
+    clf.fit(X, y % 2)
+    clf.classes_ = np.array([1])  # as if nothing else was known
+    with pytest.raises(ValueError, match="exactly -1 and"):
+        clf.score(X, fold)
+
+
+def test_a_text_marks_no_numbers():
+    """Such as the name of a class whose labels are numbers, or a slip in "auto"."""
+    for mark in ("Sleep stage ?", "AUTO"):
+        with pytest.raises(ValueError, match=f"is {re.escape(repr(mark))}, but no label is text"):
+            where_labelled(windows([-1, 0, 1]), mark)
+    assert where_labelled(windows(["W", "N"]), "?").all()
 
 
 def test_the_convention_of_minus_one_is_announced():
