@@ -154,7 +154,16 @@ def test_mistakes_are_explained(arguments, error, message):
 def test_registered_names():
     # Other test files register tasks, too.
     own = {name for name, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
-    assert own == {"pars", "mae", "mp3", "droppos", "spectral", "features", "joint"}
+    assert own == {
+        "pars",
+        "pars_space_time",
+        "mae",
+        "mp3",
+        "droppos",
+        "spectral",
+        "features",
+        "joint",
+    }
     assert PRETEXT_TASKS["pars"] is PARS
 
 

@@ -140,7 +140,7 @@ def test_a_run_resumes_on_the_same_signals_only(tmp_path, monkeypatch):
 
 def test_a_plan_needs_no_disk_for_a_store():
     corpus = CorpusSize.of_store(SOURCE)
-    assert corpus == (20, 100.0, 0)
+    assert corpus == (20, 100.0, 0, 1)
     planned = plan(corpus, small_config(steps_per_epoch=None))
     assert (planned.steps_per_epoch, planned.n_steps, planned.store_bytes) == (3, 15, 0)
 
