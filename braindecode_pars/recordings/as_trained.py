@@ -279,8 +279,10 @@ def _derivation(
         if reversed_channel is not None:
             return Derivation(name, ((reversed_channel, -1.0),))
         # One reference: None stands for the unnamed reference of all channels without one.
+        one, other = electrode_name(name).partition("-")[0], name.rpartition("-")[2].upper()
         for reference in [r for electrode, r in pairs if electrode == first]:
-            plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
+            plus = _one_of((first, reference), pairs, one)
+            minus = _one_of((second, reference), pairs, other)
             if plus is not None and minus is not None:
                 return Derivation(name, ((plus, 1.0), (minus, -1.0)))
     return None if place is None else Derivation(name, ((found[place], 1.0),))
@@ -289,7 +291,8 @@ def _derivation(
 def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str | None:
     """Return the channel of a pair: of several, such as T3 and T7, only one of the same name."""
     names = pairs.get(pair, [])
-    return names[0] if len(names) == 1 else next((n for n in names if n == name), None)
+    same = (n for n in names if name in (n, electrode_name(n)))
+    return names[0] if len(names) == 1 else next(same, None)
 
 
 #: Fewest electrodes of an average of which others may be missing.

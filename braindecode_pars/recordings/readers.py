@@ -91,7 +91,12 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     if "name" not in table:
         raise ValueError(f"{file} has no column 'name'; it has {checks.listed(list(table))}.")
     table = table.dropna(subset=["name"]).set_index("name")
-    facts = table.reindex(columns=["type", "status"]).apply(lambda each: each.str.upper())
+    facts = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
+    facts = facts.apply(lambda each: each.str.upper())
+    facts["status"] = facts["status"].mask(facts["status"].str.startswith("BAD", na=False), "BAD")
+    odd = facts["status"][~facts["status"].isin(["GOOD", "BAD"])].dropna()
+    why = f"of channels.tsv whose status is neither good nor bad: {checks.listed([*odd.index], 5)}"
+    cutting.omit("rows", why, len(odd), len(facts))
     # Names that are there twice have numbers in MNE; a row may be repeated.
     numbers = facts.groupby(level=0).cumcount().astype(str).to_numpy()
     numbered = facts.index + "-" + numbers
@@ -166,9 +171,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
         raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
     file = Path(raw).expanduser()
     try:
-        if problem := search.why_unreadable(file):
-            raise ValueError(problem)
-        if not file.name.lower().endswith(search.ENDINGS):
+        if file.is_file() and not file.name.lower().endswith(search.ENDINGS):
             raise ValueError(
                 "its name does not end as that of a recording, with "
                 f"{', '.join(search.ENDINGS)}; read it with mne.io.read_raw and pass the Raw."

@@ -47,6 +47,9 @@ def formulas(wanted, found, **arguments):
         ("Fpz-Cz", ["Fpz", "Cz"], "Fpz - Cz"),
         ("C3-M2", ["EEG C3-REF", "EEG A2-REF"], "EEG C3-REF - EEG A2-REF"),
         ("C3-M2", ["C3-M1", "M2-M1"], "C3-M1 - M2-M1"),
+        # Ears and mastoids: the name decides.
+        ("EEG C3-M2", ["C3", "A2", "M2"], "C3 - M2"),
+        ("C3-A2", ["EEG C3-REF", "EEG A2-REF", "EEG M2-REF"], "EEG C3-REF - EEG A2-REF"),
         ("Fpz-Cz", ["Fpz-M1", "Cz-M2"], None),
         ("Fpz-Cz", ["Fpz-M1", "Fpz-M2", "Cz-M2"], "Fpz-M2 - Cz-M2"),
         # A channel that names its reference is not the difference to another channel again.
