@@ -73,7 +73,7 @@ def test_what_mne_makes_of_a_recording_is_no_recording(tmp_path):
     mne.write_events(tmp_path / "P01-eve.fif", np.array([[1, 0, 1]]), verbose="error")
     mne.Annotations(0, 1, "x").save(tmp_path / "P01-annot.fif")
     with pytest.warns(
-        UserWarning, match=r"P01-annot.fif, P01-epo\.fif, P01-eve\.fif, P01_ave\.fif"
+        UserWarning, match=r"P01-annot\.fif, P01-epo\.fif, P01-eve\.fif, P01_ave\.fif"
     ):
         assert recordings_below(tmp_path) == [file]
     with pytest.raises(ValueError, match=r"P01-epo\.fif .*no continuous recording") as caught:

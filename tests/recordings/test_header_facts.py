@@ -59,7 +59,7 @@ def test_an_empty_number_in_the_header_is_said(tmp_path, first):
     content = bytearray(file.read_bytes())
     content[first : first + 8] = b" " * 8
     file.write_bytes(content)
-    with pytest.raises(ValueError, match="its header has '' as the (length|smallest)"):
+    with pytest.raises(ValueError, match=r"its header has '' as the (length|smallest)"):
         formats.read_recording(file)
 
 
@@ -81,16 +81,11 @@ def test_the_filters_are_those_of_the_eeg(tmp_path, filters, band):
 @pytest.mark.parametrize("labels", [["EEG C3", "flow", "flow"], ["EEG C3", "", ""]])
 def test_signals_of_one_label_and_several_rates(tmp_path, labels):
     """The rate is that of the EEG, with the header alone, too."""
-    # Two records of the file are one here: the first signal has half the rate of the others.
-    file = edf(tmp_path / "a.edf", labels, [(216, 8, ["50", "100", "150"])])
+    file = edf(tmp_path / "a.edf", labels, [(216, 8, ["100", "50", "150"])])
     for preload in (True, False):
         raw = formats.read_recording(file, preload=preload)
-        assert raw.info["sfreq"] == 50.0
-        assert raw.ch_names[0] == "EEG C3"
-    eeg = np.concatenate([record[:50] for record in NOISE.reshape(3, 6, 100)[0]])
-    raw = formats.read_recording(file)
-    assert raw.n_times == 300
-    assert np.abs(raw.get_data(["EEG C3"])[0, :50] * 1e6 - eeg[:50]).max() < 1e-3
+        assert (raw.info["sfreq"], raw.n_times, raw.ch_names[0]) == (100.0, 600, "EEG C3")
+        assert np.abs(raw.get_data(["EEG C3"])[0] * 1e6 - NOISE[0]).max() < 1e-3
 
 
 def test_frames_of_several_samples_are_not_averaged(tmp_path):
