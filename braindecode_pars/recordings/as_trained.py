@@ -345,7 +345,8 @@ def rereferenced(
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels
         return replace(derivation, reference=names)
-    electrodes = [electrode_pair(name)[0] for name in system_names(reference.split(","), found)]
+    wanted = system_names(reference.split(","), found)
+    electrodes = [electrode_pair(name)[0] for name in wanted]
     # What a channel with this reference has after its dash, such as M2 in C3-M2; linked ears are LE
     suffix = "AVG" if reference == AVERAGE else electrodes[0] if len(electrodes) == 1 else None
     suffix = "LE" if sorted(electrodes) == ["M1", "M2"] else suffix
@@ -356,9 +357,13 @@ def rereferenced(
         if len(others) < 2:
             return None
     else:
-        own_names = zip(found, system_names(found), strict=True)
-        by_electrode = {electrode_pair(n)[0]: name for name, n in own_names if not _is_bipolar(n)}
-        others = [by_electrode.get(electrode, "") for electrode in electrodes]
+        own_names = [*zip(found, system_names(found), strict=True)]
+        place = {electrode_pair(n)[0]: name for name, n in own_names if not _is_bipolar(n)}
+        place |= {electrode_name(n): name for name, n in own_names if not _is_bipolar(n)}
+        others = [
+            place.get(electrode_name(name), place.get(electrode, ""))
+            for name, electrode in zip(wanted, electrodes, strict=True)
+        ]
         if len(there := [name for name in others if name]) >= max(_MANY, len(others) / 2):
             others = there  # an average of many, of which some are missing
         if not all(others) or any(electrode_pair(name)[1] != own for name in others):

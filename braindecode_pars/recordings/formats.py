@@ -419,7 +419,7 @@ def read_wfdb(
         )
     # The rate is that of the EEG; other signals are resampled to it.
     labels, n_each = [read.sig_name[i] for i in volts], [read.samps_per_frame[i] for i in volts]
-    others = _other_kinds(labels) if len(set(n_each)) > 1 else []
+    others = _other_kinds(labels)
     n_of_eeg = {n for n, label in zip(n_each, labels, strict=True) if label not in others}
     if len(n_of_eeg) > 1:
         raise ValueError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mne
+import numpy as np
 import pandas as pd
 
 from braindecode_pars._common import channel_names, checks
@@ -191,6 +192,12 @@ def _facts_of(raw: mne.io.BaseRaw) -> tuple[Any, ...]:
     return raw.first_samp, raw.n_times, raw.ch_names, raw.get_channel_types()
 
 
+def good_eeg(info: mne.Info) -> list[str]:
+    """Return the EEG channels of a recording that are not marked as bad."""
+    eeg = (ch["ch_name"] for ch in info["chs"] if channel_names.is_eeg(ch))
+    return [name for name in eeg if name not in info["bads"]]
+
+
 def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Return a Raw with what the tables of its file say, if its signals are as in the file.
 
@@ -208,14 +215,10 @@ def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
             bad = {*raw.info["bads"], *opened.info["bads"]}
             opened.info["bads"] = [name for name in raw.ch_names if name in bad]
             return opened
-    facts = pd.DataFrame(columns=["type", "status"])
+    told = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
     with cutting.collected_omissions():
-        if table := search.table_beside(header, "channels"):
-            facts = _facts_of_channels(table, raw.ch_names)
-    chs, bads = raw.info["chs"], raw.info["bads"]
-    used = {ch["ch_name"] for ch in chs if channel_names.is_eeg(ch)} - {*bads}
-    is_used = facts["type"].isin(["EEG"]) | facts["type"].isna()
-    lacking = [*facts.index[(~is_used | (facts["status"] == "BAD")) & facts.index.isin(used)]]
+        _apply_tables(told, header)
+    lacking = [name for name in good_eeg(raw.info) if name not in good_eeg(told.info)]
     table = search.table_beside(header, "events")
     n_bad = len(label_files.bad_times_in(table)) if table else 0
     if lacking or n_bad > len(label_files.marks_of(raw)):

@@ -86,6 +86,8 @@ def test_formula_of_a_reference():
         ("C3", "average", ["C3", "C4", "A2-A1", "C4-M2"], "C3 - mean of C3, C4"),
         ("C3", "M1, M2", ["C3", "A1", "A2"], "C3 - mean of A1, A2"),
         ("C3", "M2", ["C3", "EEG M2"], "C3 - mean of EEG M2"),
+        ("C3", "A1, A2", ["C3", "A1", "A2", "M1", "M2"], "C3 - mean of A1, A2"),
+        ("C3", "M2", ["C3", "EEG M2", "A2"], "C3 - mean of EEG M2"),
         # Of an average of many named electrodes, some may be missing.
         ("C3", "EEG C3, C4, O1, O2, Pz", ["C3", "C4", "O1", "O2"], "C3 - mean of C3, C4, O1, O2"),
         ("C3", "C3, C4, O1, O2, Pz", ["C3", "C4", "O1"], None),
