@@ -333,9 +333,8 @@ def load(
         verbose=verbose,
     )
     amplitudes.warn_of_other_units(door.as_windows(windows))
-    table = root / "participants.tsv"
     if splits is None and "split" in _people(root):
-        splits = table
+        splits = root / "participants.tsv"
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
@@ -467,8 +466,7 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
 
     Names that tell another reference stay as they are, unless the reference is replaced.
     """
-    chs, bads = raw.info["chs"], raw.info["bads"]
-    eeg = [ch["ch_name"] for ch in chs if channel_names.is_eeg(ch) and ch["ch_name"] not in bads]
+    eeg = readers.good_eeg(raw.info)
     places = channel_names.match_channels(channels, eeg)
     lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
     if lacking:

@@ -279,8 +279,10 @@ def _derivation(
         if reversed_channel is not None:
             return Derivation(name, ((reversed_channel, -1.0),))
         # One reference: None stands for the unnamed reference of all channels without one.
+        one, other = electrode_name(name).partition("-")[0], name.rpartition("-")[2].upper()
         for reference in [r for electrode, r in pairs if electrode == first]:
-            plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
+            plus = _one_of((first, reference), pairs, one)
+            minus = _one_of((second, reference), pairs, other)
             if plus is not None and minus is not None:
                 return Derivation(name, ((plus, 1.0), (minus, -1.0)))
     return None if place is None else Derivation(name, ((found[place], 1.0),))
@@ -289,7 +291,8 @@ def _derivation(
 def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str | None:
     """Return the channel of a pair: of several, such as T3 and T7, only one of the same name."""
     names = pairs.get(pair, [])
-    return names[0] if len(names) == 1 else next((n for n in names if n == name), None)
+    same = (n for n in names if name in (n, electrode_name(n)))
+    return names[0] if len(names) == 1 else next(same, None)
 
 
 #: Fewest electrodes of an average of which others may be missing.
@@ -342,7 +345,8 @@ def rereferenced(
     names = tuple(reference.split(", "))
     if channel in names and set(names) <= set(found):  # the average of just these channels
         return replace(derivation, reference=names)
-    electrodes = [electrode_pair(name)[0] for name in system_names(reference.split(","), found)]
+    wanted = system_names(reference.split(","), found)
+    electrodes = [electrode_pair(name)[0] for name in wanted]
     # What a channel with this reference has after its dash, such as M2 in C3-M2; linked ears are LE
     suffix = "AVG" if reference == AVERAGE else electrodes[0] if len(electrodes) == 1 else None
     suffix = "LE" if sorted(electrodes) == ["M1", "M2"] else suffix
@@ -353,9 +357,13 @@ def rereferenced(
         if len(others) < 2:
             return None
     else:
-        own_names = zip(found, system_names(found), strict=True)
-        by_electrode = {electrode_pair(n)[0]: name for name, n in own_names if not _is_bipolar(n)}
-        others = [by_electrode.get(electrode, "") for electrode in electrodes]
+        own_names = [*zip(found, system_names(found), strict=True)]
+        place = {electrode_pair(n)[0]: name for name, n in own_names if not _is_bipolar(n)}
+        place |= {electrode_name(n): name for name, n in own_names if not _is_bipolar(n)}
+        others = [
+            place.get(electrode_name(name), place.get(electrode, ""))
+            for name, electrode in zip(wanted, electrodes, strict=True)
+        ]
         if len(there := [name for name in others if name]) >= max(_MANY, len(others) / 2):
             others = there  # an average of many, of which some are missing
         if not all(others) or any(electrode_pair(name)[1] != own for name in others):

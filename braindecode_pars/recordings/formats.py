@@ -81,6 +81,10 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     ...     read_recording(file).ch_names
     ['C3']
     """
+    if problem := search.why_unreadable(file):
+        raise ValueError(problem)
+    if not file.stat().st_size:
+        raise ValueError("it is damaged: it is empty.")
     suffix = file.suffix.lower()
     if file.name.endswith(_ONLY_LOWER_CASE):
         raise ValueError("its format is read with an ending in lower case only; rename the file.")
@@ -183,17 +187,19 @@ def _read_edf(
         others = _other_kinds(signals["label"], signals["unit"])
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         is_fast = (signals["sfreq"] > rates.max()) & at_rate_of_eeg
+        is_fast = signals["label"].isin(signals["label"][is_fast])  # MNE finds them by label
         fast = signals["label"][is_fast].unique().tolist()
         how: dict[str, Any] = dict(preload=preload, verbose="warning")
         raw = _in_its_encoding(read, file, exclude=fast, **how)
-        places = [*signals.index[~is_fast]]
+        parts = [signals[~is_fast]]
         if fast and preload:
             rest = _in_its_encoding(read, file, include=fast, **how)
             rest.set_annotations(None).resample(raw.info["sfreq"], verbose="error")
             raw.add_channels([rest], force_update_info=True)
-            places += [*signals.index[is_fast]]
-            raw.reorder_channels([raw.ch_names[i] for i in np.argsort(places)])
-        signals = signals.loc[sorted(places)].set_axis(raw.ch_names)
+            parts += [signals[is_fast]]
+        # As MNE, the header is read with zeros that fill up a text.
+        raw.rename_channels({n: n.rstrip("\0 ") for n in raw.ch_names if "\0" in n})
+        signals = pd.concat(parts).set_axis(raw.ch_names)
     if has_gaps:
         raise ValueError(
             "it is discontinuous (EDF+D, or its records' times jump) with gaps, which MNE does not "
@@ -264,19 +270,19 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
         start = stream.read(256).decode("latin-1")
         n_signals = int(start[252:256])
         rest = stream.read(256 * n_signals).decode("latin-1")
-    seconds = float(start[244:252])
+    seconds = _number(start[244:252].rstrip(), "length of a record in seconds")
 
     def column(first: int, width: int) -> list[str]:
         # The entries of all signals follow each other; ``first`` counts the bytes before.
         begin = first * n_signals
-        entries = (rest[begin + i * width : begin + (i + 1) * width] for i in range(n_signals))
-        return [entry.split("\x00")[0].strip() for entry in entries]
+        return [rest[begin + i * width : begin + (i + 1) * width].strip() for i in range(n_signals)]
 
     limits = [
-        [float(x.replace(",", ".")) for x in column(first, 8)] for first in range(104, 136, 8)
+        [_number(x, "smallest or largest value of a signal") for x in column(first, 8)]
+        for first in range(104, 136, 8)
     ]
     filters = column(136, 80)
-    counts = np.array([int(n) for n in column(216, 8)])
+    counts = np.array([int(n.partition("\0")[0]) for n in column(216, 8)])
     signals = pd.DataFrame(
         {
             "label": column(0, 16),
@@ -309,17 +315,26 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     return channels, bool((np.abs(onsets - expected) > tolerance).any())
 
 
+def _number(text: str, what: str) -> float:
+    with suppress(ValueError):
+        return float(text.partition("\0")[0].replace(",", "."))
+    raise ValueError(f"its header has {text!r} as the {what}")
+
+
 def _edge(text: str, name: str) -> float:
     """Return the edge of a filter in a header, as "HP:0.1Hz"; NaN for none."""
-    found = re.findall(rf"{name}:\s*(\d*[.,]?\d+)", text)
-    return float(found[-1].replace(",", ".")) if found else np.nan
+    found = re.findall(rf"{name}:\s*(\d*[.,]?\d+)\s*([a-z]*)", text, re.IGNORECASE)
+    # Not a time constant, and not in another unit
+    edges = [edge for edge, unit in found if unit.lower() not in ("s", "sec", "ms", "mhz", "khz")]
+    return float(edges[-1].replace(",", ".")) if edges else np.nan
 
 
 def _check_voltages(units: dict[str, str]) -> None:
     """Check that EEG signals of an EDF file have a unit that MNE converts to volts."""
     wrong = {name: unit for name, unit in units.items() if unit not in _EDF_VOLTS}
     if wrong:
-        shown = [f"{name} ({unit or 'no unit'})" for name, unit in wrong.items()]
+        units = {name: unit.replace("\0", "\\0") or "no unit" for name, unit in wrong.items()}
+        shown = [f"{name} ({unit})" for name, unit in units.items()]
         raise ValueError(
             f"its signal {checks.listed(shown, most=5)} must be in uV, mV or V to be read as EEG; "
             "correct the header, or read it with mne.io.read_raw_edf(file, units='uV') and use the "
@@ -372,9 +387,16 @@ def read_wfdb(
     with short_errors(file):
         header = wfdb.rdheader(record)
         found = header.sig_name or []
+        lines = Path(f"{record}.hea").read_bytes().splitlines()
+    if odd := [line for line in lines if not line.isascii() and line[:1] != b"#"]:
+        raise ValueError(  # wfdb leaves out such letters, and reads a micro sign and V as V
+            f"its header has {odd[0].decode('utf-8', 'replace')!r}; write it in ASCII, such as uV."
+        )
+    if header.sig_len is None or None in found:
+        raise ValueError("its header lacks the number of samples or the name of a signal.")
     names = None if wanted is None else [name for name in found if wanted(name)]
     if not found:
-        raise ValueError("its header has no signals.")
+        raise ValueError("its header has no signals; of several segments, pass the file of each.")
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
     with short_errors(file):  # not averaged over the samples of a frame
@@ -397,7 +419,7 @@ def read_wfdb(
         )
     # The rate is that of the EEG; other signals are resampled to it.
     labels, n_each = [read.sig_name[i] for i in volts], [read.samps_per_frame[i] for i in volts]
-    others = _other_kinds(labels) if len(set(n_each)) > 1 else []
+    others = _other_kinds(labels)
     n_of_eeg = {n for n, label in zip(n_each, labels, strict=True) if label not in others}
     if len(n_of_eeg) > 1:
         raise ValueError(

@@ -469,15 +469,16 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
 
 def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
     """Return the events of a BIDS table, or only the gaps and bad times among them."""
-    events = loading.read_table(table, table.parent)
+    events = loading.read_table(table, table.parent).rename(columns=str.lower)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent and not marks_only:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
     if "onset" not in events:
         return mne.Annotations([], [], [])
     texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
-    if marks_only:  # EEGLAB's number of a gap is a value
-        texts = texts.fillna(events.get("value", texts)).dropna().astype(str)
+    if marks_only:  # EEGLAB writes a gap as a value, also beside another text
+        value = events.get("value", texts).astype(object)
+        texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
         texts = texts[texts.map(cutting.kind_of_text) != "label"]
     texts = texts.dropna()
     events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty

@@ -518,7 +518,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
         raise ValueError(f"{path} is not a table: {error}") from error
     table = table.apply(lambda column: column.str.strip().replace(["", "n/a"], np.nan))
     names = table.iloc[0].fillna("").map(normalized)
-    table = table.iloc[1:].set_axis(names.rename(None), axis=1).reset_index(drop=True)
+    table = table.iloc[1:].dropna(how="all").set_axis(names.rename(None), axis=1)
+    table = table.reset_index(drop=True)
     table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
     if (doubled := table.columns[table.columns.duplicated()]).size:
         raise ValueError(f"{path} has the column {doubled[0]!r} twice; rename or remove one.")

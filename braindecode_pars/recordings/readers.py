@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mne
+import numpy as np
 import pandas as pd
 
 from braindecode_pars._common import channel_names, checks
@@ -91,7 +92,12 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     if "name" not in table:
         raise ValueError(f"{file} has no column 'name'; it has {checks.listed(list(table))}.")
     table = table.dropna(subset=["name"]).set_index("name")
-    facts = table.reindex(columns=["type", "status"]).apply(lambda each: each.str.upper())
+    facts = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
+    facts = facts.apply(lambda each: each.str.upper())
+    facts["status"] = facts["status"].mask(facts["status"].str.startswith("BAD", na=False), "BAD")
+    odd = facts["status"][~facts["status"].isin(["GOOD", "BAD"])].dropna()
+    why = f"of channels.tsv whose status is neither good nor bad: {checks.listed([*odd.index], 5)}"
+    cutting.omit("rows", why, len(odd), len(facts))
     # Names that are there twice have numbers in MNE; a row may be repeated.
     numbers = facts.groupby(level=0).cumcount().astype(str).to_numpy()
     numbered = facts.index + "-" + numbers
@@ -166,9 +172,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
         raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
     file = Path(raw).expanduser()
     try:
-        if problem := search.why_unreadable(file):
-            raise ValueError(problem)
-        if not file.name.lower().endswith(search.ENDINGS):
+        if file.is_file() and not file.name.lower().endswith(search.ENDINGS):
             raise ValueError(
                 "its name does not end as that of a recording, with "
                 f"{', '.join(search.ENDINGS)}; read it with mne.io.read_raw and pass the Raw."
@@ -188,6 +192,12 @@ def _facts_of(raw: mne.io.BaseRaw) -> tuple[Any, ...]:
     return raw.first_samp, raw.n_times, raw.ch_names, raw.get_channel_types()
 
 
+def good_eeg(info: mne.Info) -> list[str]:
+    """Return the EEG channels of a recording that are not marked as bad."""
+    eeg = (ch["ch_name"] for ch in info["chs"] if channel_names.is_eeg(ch))
+    return [name for name in eeg if name not in info["bads"]]
+
+
 def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Return a Raw with what the tables of its file say, if its signals are as in the file.
 
@@ -205,14 +215,10 @@ def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
             bad = {*raw.info["bads"], *opened.info["bads"]}
             opened.info["bads"] = [name for name in raw.ch_names if name in bad]
             return opened
-    facts = pd.DataFrame(columns=["type", "status"])
+    told = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
     with cutting.collected_omissions():
-        if table := search.table_beside(header, "channels"):
-            facts = _facts_of_channels(table, raw.ch_names)
-    chs, bads = raw.info["chs"], raw.info["bads"]
-    used = {ch["ch_name"] for ch in chs if channel_names.is_eeg(ch)} - {*bads}
-    is_used = facts["type"].isin(["EEG"]) | facts["type"].isna()
-    lacking = [*facts.index[(~is_used | (facts["status"] == "BAD")) & facts.index.isin(used)]]
+        _apply_tables(told, header)
+    lacking = [name for name in good_eeg(raw.info) if name not in good_eeg(told.info)]
     table = search.table_beside(header, "events")
     n_bad = len(label_files.bad_times_in(table)) if table else 0
     if lacking or n_bad > len(label_files.marks_of(raw)):

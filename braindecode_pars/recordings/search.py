@@ -34,7 +34,8 @@ _OTHER_ENDINGS = (
 _FOLDERS = (".mff", ".mefd")
 #: What MNE makes of a recording, by the end of its name.
 _MADE_OF_RECORDINGS = re.compile(
-    r"[-_](epo|ave|eve|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$", re.IGNORECASE
+    r"[-_](epo|ave|eve|annot|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$",
+    re.IGNORECASE,
 )
 #: Files with the signals of a recording, by the ending of its header.
 _SIGNALS = {".vhdr": (".eeg",), ".set": (".fdt",), ".hea": (".dat", ".mat")}
@@ -326,7 +327,8 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
         return table if os.path.lexists(table) else None  # a dead link is one
     folder = recording.parent.absolute()
     while True:
-        parts = {path: {*path.name.split("_")[:-1]} for path in folder.glob(f"*_{suffix}.tsv")}
+        tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
+        parts = {path: {*path.name.split("_")[:-1]} for path in tables}
         stated = {path: len(own) for path, own in parts.items() if own <= entities}
         found = sorted(path for path, n in stated.items() if n == max(stated.values()))
         if len(found) > 1:

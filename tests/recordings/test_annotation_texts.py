@@ -62,9 +62,13 @@ def test_marks_in_the_table_of_events_count(tmp_path, mark, kept):
     assert starts(windows) == kept
 
 
-def test_a_gap_may_be_a_value(tmp_path):
-    rows = [(0, 30, "rest", 1), (15, 0, "n/a", -99)]
-    root = bids(tmp_path, rows, "onset\tduration\ttrial_type\tvalue")
+@pytest.mark.parametrize("gap", [("n/a", -99), ("n/a", "boundary"), ("STATUS", "Boundary")])
+@pytest.mark.parametrize(
+    "columns", ["onset\tduration\ttrial_type\tvalue", "Onset\tDuration\tTrial_type\tValue"]
+)
+def test_a_gap_may_be_a_value(tmp_path, gap, columns):
+    rows = [(0, 30, "rest", 1), (15, 0, *gap)]
+    root = bids(tmp_path, rows, columns)
     windows = folder.load(root, labels=["rest"], window_seconds=10, sfreq=100, **NO_FILTERS)
     assert starts(windows) == [0, 2000]
 

@@ -47,6 +47,9 @@ def formulas(wanted, found, **arguments):
         ("Fpz-Cz", ["Fpz", "Cz"], "Fpz - Cz"),
         ("C3-M2", ["EEG C3-REF", "EEG A2-REF"], "EEG C3-REF - EEG A2-REF"),
         ("C3-M2", ["C3-M1", "M2-M1"], "C3-M1 - M2-M1"),
+        # Ears and mastoids: the name decides.
+        ("EEG C3-M2", ["C3", "A2", "M2"], "C3 - M2"),
+        ("C3-A2", ["EEG C3-REF", "EEG A2-REF", "EEG M2-REF"], "EEG C3-REF - EEG A2-REF"),
         ("Fpz-Cz", ["Fpz-M1", "Cz-M2"], None),
         ("Fpz-Cz", ["Fpz-M1", "Fpz-M2", "Cz-M2"], "Fpz-M2 - Cz-M2"),
         # A channel that names its reference is not the difference to another channel again.
@@ -83,6 +86,8 @@ def test_formula_of_a_reference():
         ("C3", "average", ["C3", "C4", "A2-A1", "C4-M2"], "C3 - mean of C3, C4"),
         ("C3", "M1, M2", ["C3", "A1", "A2"], "C3 - mean of A1, A2"),
         ("C3", "M2", ["C3", "EEG M2"], "C3 - mean of EEG M2"),
+        ("C3", "A1, A2", ["C3", "A1", "A2", "M1", "M2"], "C3 - mean of A1, A2"),
+        ("C3", "M2", ["C3", "EEG M2", "A2"], "C3 - mean of EEG M2"),
         # Of an average of many named electrodes, some may be missing.
         ("C3", "EEG C3, C4, O1, O2, Pz", ["C3", "C4", "O1", "O2"], "C3 - mean of C3, C4, O1, O2"),
         ("C3", "C3, C4, O1, O2, Pz", ["C3", "C4", "O1"], None),

@@ -71,7 +71,10 @@ def test_what_mne_makes_of_a_recording_is_no_recording(tmp_path):
     epochs.save(tmp_path / "P01-epo.fif", verbose="error")
     epochs.average().save(tmp_path / "P01_ave.fif", verbose="error")
     mne.write_events(tmp_path / "P01-eve.fif", np.array([[1, 0, 1]]), verbose="error")
-    with pytest.warns(UserWarning, match=r"P01-epo\.fif, P01-eve\.fif, P01_ave\.fif"):
+    mne.Annotations(0, 1, "x").save(tmp_path / "P01-annot.fif")
+    with pytest.warns(
+        UserWarning, match=r"P01-annot\.fif, P01-epo\.fif, P01-eve\.fif, P01_ave\.fif"
+    ):
         assert recordings_below(tmp_path) == [file]
     with pytest.raises(ValueError, match=r"P01-epo\.fif .*no continuous recording") as caught:
         open_recording(tmp_path / "P01-epo.fif")
@@ -96,6 +99,8 @@ def test_pointers(tmp_path, text, command):
     assert command in why_unreadable(file)
     with pytest.raises(ValueError, match=rf"P01\.edf .*not here.*{command}"):
         open_recording(file)
+    with pytest.raises(ValueError, match=rf"P01\.edf: its content is not here.*{command}"):
+        folder.load(tmp_path)  # labels are looked for in all files
     with pytest.warns(UserWarning, match="skipped"), pytest.raises(ValueError, match="None of 1"):
         SignalStore.create(tmp_path / "store", tmp_path, on_error="warn", verbose=0)
 

@@ -78,6 +78,18 @@ def test_an_unknown_unit_is_refused(tmp_path, unit):
             read_recording(file)
 
 
+def test_texts_of_the_header_may_be_filled_up_with_zeros(tmp_path):
+    """Zeros behind a label are left out; a unit with them is volts for MNE."""
+    signals = np.tile(np.arange(200), (3, 1))
+    how = dict(labels=["EEG C3\0\0", "EEG C4\0", "EMG\0"], kind="EDF+C")
+    raw = read_recording(write_edf_records(tmp_path / "a.edf", signals, [0, 1], **how))
+    assert kinds(raw) == {"EEG C3": "eeg", "EEG C4": "eeg", "EMG": "misc"}
+    np.testing.assert_allclose(raw.get_data().max(axis=1), 199e-6, rtol=1e-6)
+    write_edf_records(tmp_path / "b.edf", signals, [0, 1], units=["uV", "uV\0", "uV"], **how)
+    with pytest.raises(ValueError, match=r"EEG C4 \(uV\\0\) must be in uV"):
+        read_recording(tmp_path / "b.edf")
+
+
 def test_all_spellings_of_microvolts_are_read(tmp_path):
     signals = np.tile(np.arange(200), (5, 1))
     units = ["uV", "\u00b5V", "\x83\xcaV", "mV", "V"]
@@ -120,6 +132,25 @@ def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
     with pytest.raises(ValueError, match="uVolt"):
         read_wfdb(file)
     assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
+
+
+@pytest.mark.parametrize("change", [(f" {len(WAVE)}", ""), (" C3", "")])
+def test_what_wfdb_does_not_demand_of_a_header(tmp_path, change):
+    file = write_wfdb(tmp_path, ["C3"], ["uV"])
+    assert change[0] in file.read_text()
+    file.write_text(file.read_text().replace(*change))
+    with pytest.raises(ValueError, match="lacks the number of samples or the name"):
+        read_wfdb(file)
+
+
+def test_a_micro_sign_in_wfdb_is_refused(tmp_path):
+    """wfdb leaves it out, and reads volts; in a comment it does not matter."""
+    file = write_wfdb(tmp_path, ["C3"], ["uV"])
+    file.write_text(file.read_text() + "# 20 \u00b5V\n", encoding="utf-8")
+    assert read_wfdb(file).ch_names == ["C3"]
+    file.write_text(file.read_text().replace("/uV", "/\u00b5V"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"/\u00b5V.*ASCII"):
+        read_wfdb(file)
 
 
 def test_a_missing_wfdb_file_is_refused(tmp_path):
@@ -165,7 +196,7 @@ def test_files_that_are_no_recordings(tmp_path):
     (tmp_path / "folder.edf").mkdir()
     for name, problem in {
         "notes.txt": r"\.hea",
-        "empty.edf": "damaged",
+        "empty.edf": "damaged: it is empty",
         "text_raw.fif": "damaged",
         "folder.edf": "not a file",
         "missing.edf": "not exist",

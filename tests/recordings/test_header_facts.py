@@ -53,17 +53,39 @@ def test_records_without_length_are_refused(tmp_path):
         formats.read_recording(file)
 
 
+@pytest.mark.parametrize("first", [244, 256 + 104 * 4, 256 + 128 * 4])
+def test_an_empty_number_in_the_header_is_said(tmp_path, first):
+    file = edf(tmp_path / "a.edf", ["C3", "C4", "Cz"])
+    content = bytearray(file.read_bytes())
+    content[first : first + 8] = b" " * 8
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"its header has '' as the (length|smallest)"):
+        formats.read_recording(file)
+
+
 @pytest.mark.parametrize(
     ("filters", "band"),
     [
         (["HP:0.1Hz LP:100Hz", "HP:0.1Hz LP:100Hz", "HP:10Hz LP:15Hz"], (0.1, None)),
         (["HP:0,5Hz LP:30Hz", "HP:DC LP:40Hz", "LP:5Hz"], (0.5, 30.0)),
+        (["hp:0.5hz lp:30hz", "HP: .5 LP: 40 HZ", ""], (0.5, 30.0)),
+        (["HP:0.53s LP:0.03kHz", "HP:500 mHz LP:30Hz", ""], (None, 30.0)),  # a time, other units
         (["", "", "HP:1Hz LP:5Hz"], None),
     ],
 )
 def test_the_filters_are_those_of_the_eeg(tmp_path, filters, band):
     file = edf(tmp_path / "a.edf", ["EEG C3", "EEG C4", "Airflow"], [(136, 80, filters)])
     assert recorded(formats.read_recording(file).info).band == band
+
+
+@pytest.mark.parametrize("labels", [["EEG C3", "flow", "flow"], ["EEG C3", "", ""]])
+def test_signals_of_one_label_and_several_rates(tmp_path, labels):
+    """The rate is that of the EEG, with the header alone, too."""
+    file = edf(tmp_path / "a.edf", labels, [(216, 8, ["100", "50", "150"])])
+    for preload in (True, False):
+        raw = formats.read_recording(file, preload=preload)
+        assert (raw.info["sfreq"], raw.n_times, raw.ch_names[0]) == (100.0, 600, "EEG C3")
+        assert np.abs(raw.get_data(["EEG C3"])[0] * 1e6 - NOISE[0]).max() < 1e-3
 
 
 def test_frames_of_several_samples_are_not_averaged(tmp_path):

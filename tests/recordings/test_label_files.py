@@ -154,6 +154,12 @@ def test_files_that_are_no_table(content, tmp_path):
         read_table("labels.csv", tmp_path)
 
 
+def test_empty_rows_of_a_spreadsheet_are_no_rows(tmp_path):
+    assert found("file;label;;\na;W;;\nb;R;;\n;;;\n;;;\n", tmp_path)[1].stretches == (
+        (None, 0.0, "R"),
+    )
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-8-sig", "utf-16"])
 def test_encodings_of_tables(encoding, tmp_path):
     (tmp_path / "labels.csv").write_bytes("file,label\nJ\u00f6rg,W\n".encode(encoding))

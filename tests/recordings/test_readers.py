@@ -114,6 +114,7 @@ def test_which_table_belongs_to_a_recording(tmp_path):
         table_at(tmp_path, name)
     assert table_beside(one, "events") is None
     for name in (
+        "events.tsv",
         "task-rest_events.tsv",
         "task-rest_run-2_events.tsv",
         "sub-01/sub-01_task-rest_events.tsv",
@@ -155,6 +156,7 @@ def test_a_table_whose_content_is_not_here_is_no_absent_one(tmp_path):
         (lambda text: text.replace("bad", " Bad ").replace("EOG", "eog").encode(), ["T8"]),
         (lambda text: text.replace("name\ttype", "Name\tType").encode(), ["T8"]),
         (lambda text: text.replace("good", "n/a").encode(), ["T8"]),
+        (lambda text: text.replace("bad", "Bad; noisy").encode(), ["T8"]),
         (lambda text: text.replace("\n", "\t\n").encode(), ["T8"]),
         (lambda text: (text + text.splitlines()[-1]).encode(), ["T8"]),
     ],
@@ -165,6 +167,17 @@ def test_odd_tables_of_channels_that_are_clear(tmp_path, change, bads):
     raw, _ = open_recording(file_of(root))
     assert raw.info["bads"] == bads
     assert raw.get_channel_types() == ["eeg"] * 4 + ["misc", "eeg"]
+
+
+@pytest.mark.parametrize("column", ["type", "status"])
+def test_a_table_of_channels_may_lack_a_column(tmp_path, column):
+    """Nothing but ``name`` is read for certain: BIDS does not demand ``status``."""
+    root = bids(tmp_path, people=("01",))
+    text = CHANNELS.replace(column, "low_cutoff", 1).replace("EOG", "n/a").replace("bad", "n/a")
+    next(root.glob("sub-01/**/*_channels.tsv")).write_text(text)
+    raw, _ = open_recording(file_of(root))
+    assert raw.info["bads"] == []
+    assert raw.get_channel_types() == ["eeg"] * 6
 
 
 @pytest.mark.parametrize(
@@ -183,6 +196,15 @@ def test_odd_tables_of_channels_that_are_not_clear(tmp_path, change, message):
     table.write_text(change(CHANNELS))
     with pytest.raises(ValueError, match=rf"_channels\.tsv.*{message}"):
         open_recording(file_of(root))
+
+
+def test_a_status_that_is_neither_good_nor_bad_is_said(tmp_path):
+    root = bids(tmp_path, people=("01",))
+    table = next(root.glob("sub-01/**/*_channels.tsv"))
+    table.write_text(CHANNELS.replace("bad", "rejected"))
+    with pytest.warns(UserWarning, match=r"1 of 6 rows .* neither good nor bad: T8"):
+        raw, _ = open_recording(file_of(root))
+    assert raw.info["bads"] == []
 
 
 @pytest.mark.filterwarnings("ignore:The 2 recordings share")
