@@ -26,7 +26,7 @@ def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
         *("PARS", "MAE", "SpectralMAE", "SignalFeatures", "MP3", "DropPos", "Joint"),
-        *("scratch", "few labels", "PARS probe", "random encoder"),
+        *("SpaceTimePARS", "scratch", "few labels", "PARS probe", "random encoder"),
         *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space", "tangent space 8-30 Hz"),
         *("classical features", "slow voltages", "amplitude"),
     ]
@@ -172,9 +172,13 @@ def test_every_method_is_compared_by_name(drifting, tmp_path):
     folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path / "run")
     sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
     given = dict(encoder=folder, pretrain_epochs=1, finetune_epochs=1, **sizes)
-    methods = make_methods(METHODS, **given)
+    # The encoder of all channels has more weights than the others, and is compared on purpose.
+    with pytest.raises(ValueError, match="SpaceTimePARS has"):
+        compare(make_methods(["pars_space_time", "pars"], **given), drifting, verbose=0)
+    methods = make_methods(METHODS, equal_sizes=False, **given)
     half = [(np.arange(80), np.arange(80, 160))]
-    scores = compare(methods, drifting, cv=half, metrics=["balanced_accuracy"], verbose=0)
+    options = dict(metrics=["balanced_accuracy"], equal_sizes=False, verbose=0)
+    scores = compare(methods, drifting, cv=half, **options)
     assert list(scores["method"].unique()) == list(methods)
     assert scores["value"].between(0, 1).all()
 

@@ -344,8 +344,9 @@ class SpaceTimePARS(PARS):
     A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
     place of its electrode in head radii, and its time in lengths of the window. Each channel is cut
     at its own random times. At the same times, neighbours would be found by the samples that they
-    share. Most electrodes lose their place, and most patches of each channel their time. For pairs of tokens that have lost both, a decoder predicts the
-    difference of their positions, equation 1 with a vector:
+    share. Most electrodes lose their place, and most patches of each channel their time. For pairs
+    of tokens that have lost both, a decoder predicts the difference of their positions, equation 1
+    with a vector:
 
     .. math:: \theta_{jk} = p_j - p_k.
 

@@ -26,14 +26,11 @@ def network_scores(name: str) -> pd.DataFrame:
 def networks_table(name: str) -> pd.DataFrame:
     """Return means of the networks, and of scratch in the same draws, which is compared."""
     scores, stored = network_scores(name), result_scores(name)
-    of_four = scores[scores["control"].eq("none") & scores["n_train_subjects"].eq(4)]
-    scratch = stored[
-        stored["method"].eq(SCRATCH)
-        & stored["n_train_subjects"].eq(4)
-        & stored["seed"].isin(of_four["seed"])
-        & stored["subject"].ne("all")
-    ]
-    both = pd.concat([of_four, scratch.assign(dataset=name)], ignore_index=True)
+    plain = scores[scores["control"] == "none"]
+    drawn = plain[["n_train_subjects", "seed"]].drop_duplicates()
+    scratch = stored[stored["method"].eq(SCRATCH) & stored["subject"].ne("all")].merge(drawn)
+    both = pd.concat([plain, scratch.assign(dataset=name)], ignore_index=True)
+    both = both[both["n_train_subjects"] == 4]
     tests = paired_tests(both, "balanced_accuracy", against=SCRATCH).set_index("method_a")
     rows = []
     for method, own in pd.concat([scores, scratch.assign(control="none")]).groupby("method"):
