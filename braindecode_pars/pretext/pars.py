@@ -330,7 +330,9 @@ class RelativeShiftLoss(nn.Module):
         """Return the loss of each axis, shape (n_axes,); NaN for an axis without any shift."""
         known = target.isfinite()
         error = torch.where(known, prediction - target, 0.0).square().flatten(0, -2).sum(dim=0)
-        return error / torch.where(known, target, 0.0).square().flatten(0, -2).sum(dim=0)
+        chance = torch.where(known, target, 0.0).square().flatten(0, -2).sum(dim=0)
+        # No division by zero: its gradient would be NaN, although the axis does not count.
+        return torch.where(chance > 0, error / chance.where(chance > 0, 1.0), torch.nan)
 
 
 #: Tokens whose shifts are asked for in a window of several channels, about.
@@ -352,7 +354,7 @@ class SpaceTimePARS(PARS):
 
     The loss is the mean over the axes of the squared error, divided by the mean squared shift of
     the batch, so that each axis has a loss of 1 at chance. Electrodes whose place is unknown are
-    seen, but not asked for. With one channel and ``axes="time"`` the task is
+    seen, but do not count. With one channel and ``axes="time"`` the task is
     :class:`~braindecode_pars.pretext.PARS`.
 
     Parameters

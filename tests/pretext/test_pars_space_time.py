@@ -163,7 +163,10 @@ def test_unknown_electrodes_are_not_asked_for():
     torch.testing.assert_close(task.criterion()(kept, target), loss)
     loss.backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in task.parameters())
-    # No position at all: time alone counts.
+    # One channel has no shift in space, and no position is no shift: time alone counts.
+    task.zero_grad()
+    task.criterion()(*task(x[:, 5:6], where[:, 5:6])).backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in task.parameters())
     prediction, target = task(x)
     expected = RelativeShiftLoss()(prediction[..., 3:], target[..., 3:])
     torch.testing.assert_close(task.criterion()(prediction, target), expected)
