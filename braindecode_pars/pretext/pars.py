@@ -66,10 +66,6 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
     return (starts[:, :, None] - starts[:, None]).float() / n_times
 
 
-def _mask_token(encoder: PatchEncoder) -> nn.Parameter:
-    return nn.Parameter(torch.empty(encoder.embed_dim).normal_(std=0.02))
-
-
 def _decoder(kind: str, encoder: PatchEncoder, n_outputs: int = 1) -> nn.Module:
     if kind == "mlp":
         return PairwiseMLPDecoder(encoder.embed_dim, n_outputs=n_outputs)
@@ -188,7 +184,8 @@ class PARS(PretextTask):
         self.n_masked = n_masked
 
         # Layers besides the encoder.
-        self.mask_token = _mask_token(self.encoder)
+        embed_dim = self.encoder.embed_dim
+        self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         self.decoder = _decoder(decoder, self.encoder)
 
         # One draw raises the error for patches that do not fit, before training begins.
@@ -346,9 +343,9 @@ class SpaceTimePARS(PARS):
     A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
     place of its electrode in head radii, and its time in lengths of the window. Each channel is cut
     at its own random times. At the same times, neighbours would be found by the samples that they
-    share. Most electrodes lose their place, and most patches of each channel their time. For pairs
-    of tokens that have lost both, a decoder predicts the difference of their positions, equation 1
-    with a vector:
+    share. Most electrodes lose their place, as if it were unknown, and most patches of each channel
+    their time. For pairs of tokens that have lost both, a decoder predicts the difference of their
+    positions, equation 1 with a vector:
 
     .. math:: \theta_{jk} = p_j - p_k.
 
@@ -433,7 +430,6 @@ class SpaceTimePARS(PARS):
         self.axes = axes
         names = {"time": ("t",), "space": ("x", "y", "z"), "space_time": ("x", "y", "z", "t")}
         self.axis_names = names[axes]
-        self.electrode_token = _mask_token(self.encoder)
         self.decoder = _decoder(decoder, self.encoder, len(self.axis_names))
 
     def check_signals(self, x: Tensor) -> None:
@@ -485,9 +481,9 @@ class SpaceTimePARS(PARS):
         if "t" in self.axis_names:
             masked = self.mask_token.expand(*x.shape[:2], self.n_masked, -1)
             when = torch.cat([masked, when[:, :, self.n_masked :]], dim=2)
-        # Where: the code of the electrode, or its mask token. (batch, n_chans, embed_dim)
-        where = encoder.places(positions.to(when.dtype), keep)
-        where = torch.where(hidden[..., None], self.electrode_token, where)
+        # Where: the code of the electrode, or that of unknown ones. (batch, n_chans, embed_dim)
+        seen = positions.to(when.dtype).masked_fill(hidden[..., None], torch.nan)
+        where = encoder.places(seen, keep)
         return encoder(tokens + (when + where[:, :, None]).to(tokens.dtype), keep)
 
     def predict_shifts(  # type: ignore[override]
