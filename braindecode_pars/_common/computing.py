@@ -54,7 +54,8 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
         if torch.get_default_device().type != "cpu":  # the context slows each call of torch
             stack.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda"):
-            stack.enter_context(torch.autocast(kind, enabled=False))
+            stack.callback(torch.set_autocast_enabled, kind, torch.is_autocast_enabled(kind))
+            torch.set_autocast_enabled(kind, False)
         stack.enter_context(torch.inference_mode(not gradients))
         stack.enter_context(torch.set_grad_enabled(gradients))
         yield
@@ -218,6 +219,8 @@ class TrainingNet(skorch.NeuralNet):
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         enabled = self.precision == "bfloat16"
         with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
+            # Inside a program's autocast, the weights of the last step would stay in its cache.
+            torch.clear_autocast_cache()
             # Losses and scores need float32, and NumPy has no bfloat16.
             return convert_to_fp32(super().infer(*args, **kwargs))
 

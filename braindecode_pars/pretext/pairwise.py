@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -164,27 +166,14 @@ class CrossAttentionDecoder(nn.Module):
         if key_mask is not None:
             a, b = (logits.masked_fill(~key_mask[:, None, None], -torch.inf) for logits in (a, b))
 
-        # Merge W_V, W_O and the head: each key contributes one scalar v_i per head and output.
-        n_heads, n_outputs = attention.num_heads, self.head.out_features
-        read_out = (self.head.weight @ attention.output.weight).unflatten(1, (n_heads, 1, -1))
-        # read_out: (n_outputs, num_heads, 1, head_dim)
-        value_weight = read_out @ attention.value.weight.unflatten(0, (n_heads, -1))
-        # value_weight: (n_outputs, num_heads, 1, embed_dim)
-        value_bias = read_out @ attention.value.bias.view(n_heads, -1, 1)
-        # value_bias: (n_outputs, num_heads, 1, 1)
-        values = F.linear(features, value_weight.flatten(0, 2), value_bias.flatten())
-        # values: (batch, n_patches, n_outputs * num_heads)
-        # -> (n_outputs, batch, num_heads, 1, n_patches)
-        values = values.mT.unflatten(1, (n_outputs, n_heads, 1)).transpose(0, 1)
         constant = self.head(attention.output.bias)  # (n_outputs,)
 
-        # Average the scalars with the softmax weights:
-        # (n_outputs, batch, num_heads, n_masked, n_masked).
+        # Average the scalars with the softmax weights: (batch, num_heads, n_masked, n_masked).
         if queries.device.type == "mps":
             # MPS has no float64. Build the logits of all pairs instead:
             # (batch, num_heads, n_masked, n_masked, n_patches).
             weights = (a[:, :, :, None] + b[:, :, None]).float().softmax(dim=-1)
-            ratio = (weights * values[:, :, :, None]).sum(dim=-1)
+            ratios = [(weights * v[:, :, None]).sum(dim=-1) for v in self._values(features)]
         else:
             # exp(a + b) = exp(a) exp(b), so the sums over keys are matrix products. The maxima
             # cancel in the ratio, so no gradient flows through them.
@@ -194,11 +183,26 @@ class CrossAttentionDecoder(nn.Module):
             # The denominator may underflow in float64, too. Such pairs become NaN. A branch to
             # the other formula would break torch.compile and make the CPU wait for the GPU.
             denominator = denominator.where(denominator >= SMALLEST, float("nan"))
-            ratio = ((e * values) @ g) / denominator
+            ratios = [((e * v) @ g) / denominator for v in self._values(features)]
 
         # Sum over the heads: (batch, n_masked, n_masked, n_outputs).
-        shifts = ratio.sum(dim=2).movedim(0, -1).to(queries.dtype) + constant
-        return shifts.squeeze(-1)
+        shifts = torch.stack([ratio.sum(dim=1).to(queries.dtype) for ratio in ratios], dim=-1)
+        return (shifts + constant).squeeze(-1)
+
+    def _values(self, features: Tensor) -> Iterator[Tensor]:
+        """Yield the scalar of each key, (batch, num_heads, 1, n_patches), for each output.
+
+        W_V, W_O and the head are merged: each key contributes one scalar per head.
+        """
+        attention, n_heads = self.attention, self.attention.num_heads
+        for row in (self.head.weight @ attention.output.weight).split(1):
+            read_out = row.view(n_heads, 1, -1)  # (num_heads, 1, head_dim)
+            weight = read_out @ attention.value.weight.unflatten(0, (n_heads, -1))
+            # weight: (num_heads, 1, embed_dim)
+            bias = read_out @ attention.value.bias.view(n_heads, -1, 1)  # (num_heads, 1, 1)
+            values = F.linear(features, weight.squeeze(1), bias.flatten())
+            # values: (batch, n_patches, num_heads) -> (batch, num_heads, 1, n_patches)
+            yield values.mT[:, :, None]
 
 
 class PairwiseMLPDecoder(nn.Module):

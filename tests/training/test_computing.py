@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -93,6 +95,16 @@ def test_bfloat16_gives_nearly_the_losses_of_float32(task, tiny, signals):
     # The losses differ a little, so bfloat16 is in use.
     assert not np.array_equal(results["bfloat16"], results["float32"])
     np.testing.assert_allclose(results["bfloat16"], results["float32"], rtol=0.02)
+
+
+def test_the_autocast_of_a_program_keeps_no_weights_of_earlier_steps(tiny, signals):
+    found = []
+    for outer in (nullcontext(), torch.autocast("cpu", torch.bfloat16)):
+        torch.manual_seed(0)
+        with outer:
+            net = make(tiny, max_epochs=4, lr=1e-2, precision="bfloat16").fit(signals)
+        found.append(losses(net))
+    np.testing.assert_allclose(*found, rtol=2e-3)  # the loss itself is in the other precision
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
