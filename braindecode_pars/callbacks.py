@@ -123,7 +123,7 @@ class Pretraining(Callback):
         shared = ("task", "epochs", "lr", "batch_size", "weight_decay", "precision", "compile")
         settings = PretrainingSettings(
             **{name: getattr(self, name) for name in shared},
-            task_params=self.task_params or {},
+            task_params={} if self.task_params is None else self.task_params,
             device=net.device if self.device is None else self.device,
         )
         encoder: Any = getattr(net.module_, "encoder", None)  # it is checked there

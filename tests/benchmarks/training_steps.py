@@ -201,12 +201,12 @@ def training_loop() -> Iterator[Row]:
 
 
 def loop_ratio(
-    task: PARS, x: torch.Tensor, n_steps: int = 5, rounds: int = 3, **given: Any
+    bare_task: PARS, x: torch.Tensor, n_steps: int = 5, rounds: int = 3, **given: Any
 ) -> float:
     """Return the time of the loop over that of bare steps: forward, backward and the optimizer."""
     torch.manual_seed(0)
-    optimizer = torch.optim.AdamW(task.parameters(), lr=1e-4, weight_decay=1e-4)
-    step = step_of(task, x)
+    optimizer = torch.optim.AdamW(bare_task.parameters(), lr=1e-4, weight_decay=1e-4)
+    step = step_of(bare_task, x)
 
     def bare() -> None:
         for _ in range(n_steps):

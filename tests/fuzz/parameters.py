@@ -40,6 +40,7 @@ NEVER = {
 WRONG = {
     "count": ["2", 2.0, 2.5, True, [2], float("nan"), -1, 10**30, np.float64(2), np.bool_(True)],
     "number": ["0.1", [0.1], float("nan"), float("inf"), -1.0, -1, "nan", "inf"],
+    "lengths": ["0.1", float("nan"), float("inf"), -1.0, -1, "nan", "inf"],  # of a run, also a list
     "share": ["0.1", [0.1], float("nan"), 1.5, -0.1, True, np.bool_(False), float("inf")],
     "flag": ["no", "False", 0, 1, 0.0, [], "True", "yes"],
     "choice": ["", "nothing", 3, [], ("a",), "PARS ", True],
@@ -51,6 +52,7 @@ WRONG = {
 EQUAL = {
     "count": [(2, np.int64(2)), (2, np.int8(2)), (2, np.uint16(2)), (2, np.uint64(2))],
     "number": [(0.5, np.float32(0.5)), (0.5, np.float64(0.5)), (1, 1.0), (1, np.int64(1))],
+    "lengths": [(0.5, np.float32(0.5)), (0.5, np.float64(0.5)), (1, 1.0), (1, np.int64(1))],
     "share": [(0.5, np.float32(0.5)), (0.25, np.float16(0.25)), (0, 0.0), (0, np.int64(0))],
     "flag": [(True, np.bool_(True)), (False, np.bool_(False))],
     "seed": [(3, np.int64(3)), (3, np.uint32(3))],
@@ -62,7 +64,8 @@ KINDS = dict(
     **dict.fromkeys(("micro_batch_size", "n_times", "patch_size", "hidden_dim", "seed"), "count"),
     **dict.fromkeys(("n_chans", "n_outputs", "min_gap", "first_epoch", "head_epochs"), "count"),
     **dict.fromkeys(("sfreq", "patch_seconds", "pretrain_lr", "finetune_lr", "lr"), "number"),
-    **dict.fromkeys(("weight_decay", "window_seconds", "segment_seconds"), "number"),
+    **dict.fromkeys(("weight_decay", "segment_seconds"), "number"),
+    window_seconds="lengths",
     **dict.fromkeys(("encoder_lr_factor", "gradient_clip"), "number"),
     **dict.fromkeys(("channel_drop_prob", "validation", "drop_prob", "warmup"), "share"),
     **dict.fromkeys(("mask_ratio", "position_mask_ratio"), "share"),
