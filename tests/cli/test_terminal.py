@@ -246,8 +246,10 @@ from contextlib import suppress
 interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
 {imported}
 """)
+    # A shell may have started the tests so that they ignore Ctrl-C, which a child inherits.
     code = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from braindecode_pars import cli
 sys.path.insert(0, {str(tmp_path)!r})
 sys.modules["braindecode_pars.cli.commands"] = type(sys)("commands")
