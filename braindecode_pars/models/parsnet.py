@@ -312,8 +312,13 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
 
     @property
     def _uses_positions(self) -> bool:
-        mixes = isinstance(self.encoder, space_time.SpaceTimeEncoder)
-        return self.electrode_position or self.head != "attention" or mixes
+        return self.electrode_position or self._compares_places
+
+    @property
+    def _compares_places(self) -> bool:
+        """Whether the head or the encoder cannot do without positions."""
+        compares = isinstance(self.encoder, space_time.SpaceTimeEncoder)
+        return compares or self.head != "attention"
 
     def _patch_size(self, patch_seconds: float) -> int:
         """Return the number of samples in a patch; warn if its length in seconds is unknown."""
@@ -334,9 +339,11 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         positions = torch.from_numpy(electrodes.electrode_positions(self._chs_info or []))
         if positions.isfinite().any():
             return positions
-        if names or self.head != "attention":
+        if names or self._compares_places:
+            of_head = self.electrode_position or self.head != "attention"
+            what = f"head={self.head!r}" if of_head else "its SpaceTimeEncoder"
             checks.warn_user(
-                f"PARSNet: head={self.head!r} knows no electrode position of these channels "
+                f"PARSNet: {what} knows no electrode position of these channels "
                 f"({checks.listed(names, most=3) or 'without names'}). Pass chs_info with names of "
                 "the 10-05 system or a montage, or pos to forward."
             )
@@ -544,7 +551,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
                 "electrode_position=True needs positions: pass chs_info with channel names to "
                 "PARSNet or to forward, or pos to forward."
             )
-        return x.new_full((x.shape[1], 3), torch.nan) if self._uses_positions else None
+        return electrodes.positions_of(None, x) if self._uses_positions else None
 
 
 # Register the name, so that EEGClassifier("PARSNet") works.

@@ -6,7 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, TransformerBlock
-from braindecode_pars.models.electrodes import AmplitudeCode, ElectrodeCode, relative_amplitude
+from braindecode_pars.models.electrodes import (
+    AmplitudeCode,
+    ElectrodeCode,
+    positions_of,
+    relative_amplitude,
+)
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
 #: Entry of an encoder's ``config`` that says its kind; a PatchEncoder has none.
@@ -175,8 +180,7 @@ class SpaceTimeEncoder(PatchEncoder):
         """Return one vector for each channel of windows; see :func:`embed_channels`."""
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-        if positions is None:
-            positions = x.new_full((x.shape[1], 3), torch.nan)
+        positions = positions_of(None, x) if positions is None else positions
         x = x.masked_fill(~keep[..., None], 0.0)  # missing channels may contain NaN
         normed = instance_norm(x).to(self.norm.weight.dtype)
         tokens = self.tokens_of(grid_patches(normed, self.patch_size), x, keep)

@@ -187,7 +187,7 @@ class PretextTask(nn.Module):
     name: ClassVar[str]
 
     #: Kind of the encoder that is trained. ``"space_time"`` says that :meth:`forward` is given all
-    #: channels of a window, with positions and mask, see :class:`~braindecode_pars.pretext.PARS3D`.
+    #: channels of a window, their positions and a mask, as :class:`SpaceTimePARS` is.
     encoder_kind: ClassVar[str] = "patch"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

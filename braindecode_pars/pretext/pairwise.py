@@ -240,16 +240,14 @@ class PairwiseMLPDecoder(nn.Module):
         self.hidden = nn.Linear(2 * embed_dim, hidden_dim)
         self.head = nn.Linear(hidden_dim, n_outputs)
 
-    def forward(
-        self, queries: Tensor, features: Tensor | None = None, key_mask: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
         """Return the prediction for each ordered pair of patches.
 
         Parameters
         ----------
         queries : Tensor, shape (batch, n_masked, embed_dim)
             Features of the patches in the pairs.
-        features, key_mask : Tensor | None
+        features, key_mask : Tensor
             Not used. Both decoders have the same signature.
 
         Returns

@@ -228,8 +228,11 @@ class AllChannelSteps(Steps):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.positions = np.full((len(self.n_chans), self.n_chans.max(), 3), np.nan, np.float32)
-        for place, names in zip(self.positions, self.store.recordings["ch_names"], strict=True):
-            place[: len(names)] = electrode_positions([{"ch_name": name} for name in names])
+        # A corpus has many recordings of few montages.
+        montages = self.store.recordings["ch_names"].map(tuple).reset_index(drop=True)
+        for names, rows in montages.groupby(montages).groups.items():
+            own = electrode_positions([{"ch_name": name} for name in names])
+            self.positions[rows, : len(names)] = own
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from braindecode import EEGClassifier
+from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import (
     FewLabelsClassifier,
@@ -227,6 +228,7 @@ def test_the_callback_pretrains_it_in_a_net_of_braindecode(people):
         PARSNet,
         module__encoder_kind="space_time",
         module__sfreq=128.0,
+        module__chs_info=as_sklearn(people)[0].chs_info,
         **{f"module__{name}": value for name, value in SIZES.items()},
         callbacks=[pretraining],
         classes=[0, 1],
@@ -237,3 +239,19 @@ def test_the_callback_pretrains_it_in_a_net_of_braindecode(people):
     ).fit(people, y=None)
     assert type(net.module_.encoder) is SpaceTimeEncoder
     assert {"train_loss_relative_x", "train_loss_relative_t"} <= pretraining.net_.history[0].keys()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_recordings_of_other_channels_have_no_places_in_a_network(people):
+    """Pretraining knows where the channels of each recording are; a network of several does not."""
+    other = datasets.mental_arithmetic(["Subject02", "Subject03"])
+    for each in other.datasets:
+        each.raw.rename_channels({"F3": "Cz"})
+    mixed = BaseConcatDataset([*people.datasets, *other.datasets])
+    clf = PARSClassifier("pars_space_time", pretrain_epochs=1, finetune_epochs=1, **SMALL)
+    with pytest.warns(UserWarning, match=r"SpaceTimeEncoder knows no electrode position"):
+        clf.fit(mixed)
+    assert (
+        PARSEmbedder("pars_space_time", pretrain_epochs=1, **SMALL).fit(mixed).pooling_
+        == "mean_std"
+    )
