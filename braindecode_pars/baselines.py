@@ -35,7 +35,8 @@ __all__ = ["ALL_WEIGHTS", "CENTRED", "FROZEN", "METHODS", "SMOOTHED", "make_meth
 
 #: Method names that :func:`make_methods` accepts.
 METHODS = (
-    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint", "pars_space_time"),
+    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
+    *("pars_space_time", "features_space_time", "spectral_space_time", "joint_space_time"),
     *("scratch", "few-labels", "probe", "random-encoder"),
     *("eegnet", "shallow", "band-power", "tangent-space", "tangent-space-8-30"),
     *("classical-features", "slow-voltages", "amplitude"),

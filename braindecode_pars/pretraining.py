@@ -213,6 +213,11 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
         )
 
 
+def signals_of(examples: Any) -> torch.Tensor:
+    """Return the signals, shape (n, n_times), of examples of one channel or of several."""
+    return examples["x"][examples["keep"]] if isinstance(examples, dict) else examples
+
+
 def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
     """Return the number of epochs of a pretraining on so many windows, where none is given."""
     n_steps = math.ceil(n_windows / settings.batch_size)
@@ -388,13 +393,15 @@ class PretrainingNet(computing.TrainingNet):
         """Return random training signals, shape (n, n_times), the same in every call.
 
         Each window gives as many as the others; of windows of several channels, these are crops.
+        For a task that compares channels they are all channels of crops.
         """
         with computing.seeded(_FIRST_PASS, self.compute_device):
             windows, _ = self.get_split_datasets(X, y)
             order = torch.randperm(len(windows))
             part = torch.utils.data.Subset(windows, order[torch.arange(n) % len(order)].tolist())
             batches = self.get_iterator(part, training=False)
-            return torch.cat([skorch.dataset.unpack_data(batch)[0] for batch in batches])
+            examples = [skorch.dataset.unpack_data(batch)[0] for batch in batches]
+            return torch.cat([signals_of(batch) for batch in examples])[:n]
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         # Validation: the same random draws in every epoch.

@@ -26,7 +26,8 @@ def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
         *("PARS", "MAE", "SpectralMAE", "SignalFeatures", "MP3", "DropPos", "Joint"),
-        *("SpaceTimePARS", "scratch", "few labels", "PARS probe", "random encoder"),
+        *("SpaceTimePARS", "SpaceTimeFeatures", "SpaceTimeSpectralMAE", "SpaceTimeJoint"),
+        *("scratch", "few labels", "PARS probe", "random encoder"),
         *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space", "tangent space 8-30 Hz"),
         *("classical features", "slow voltages", "amplitude"),
     ]

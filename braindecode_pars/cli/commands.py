@@ -56,8 +56,9 @@ def run_config(given: dict[str, Any]) -> RunConfig:
     paper
         Start from the published settings on the CPU too, where the defaults are made for a laptop.
     task : NAME
-        Pretext task: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time; or one
-        of your own, FILE.py:CLASS, whose code is run.
+        Pretext task: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time,
+        features_space_time, spectral_space_time, joint_space_time; or one of your own,
+        FILE.py:CLASS, whose code is run.
     settings : KEY=VALUE
         Argument of the task, such as n_patches=240. May be repeated.
     encoder : FOLDER

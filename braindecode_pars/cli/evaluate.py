@@ -90,12 +90,12 @@ def evaluate(
         Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
         recordings, labels=labels.csv. May be repeated.
     method : NAME
-        Method: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time, scratch,
-        few-labels, probe, random-encoder, eegnet, shallow, band-power, tangent-space,
-        tangent-space-8-30, classical-features, slow-voltages, amplitude, a published model
-        NAME:WEIGHTS, such as cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May
-        be repeated. Default: pars, scratch, band-power and tangent-space; with encoders all but
-        pars; for transfer
+        Method: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time,
+        features_space_time, spectral_space_time, joint_space_time, scratch, few-labels, probe,
+        random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,
+        classical-features, slow-voltages, amplitude, a published model NAME:WEIGHTS, such as
+        cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May be repeated. Default:
+        pars, scratch, band-power and tangent-space; with encoders all but pars; for transfer
         scratch and band-power; for controls with encoders probe, random-encoder, band-power,
         tangent-space and classical-features. eegnet and shallow train for 500 epochs, as published,
         if finetune_epochs is not set.

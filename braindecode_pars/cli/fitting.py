@@ -18,7 +18,8 @@ from braindecode_pars._common.checks import names_file
 from braindecode_pars.cli import terminal
 
 METHODS = (
-    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint", "pars_space_time"),
+    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
+    *("pars_space_time", "features_space_time", "spectral_space_time", "joint_space_time"),
     "scratch",
 )
 
@@ -109,7 +110,8 @@ def fit(
         small by default, and stays as it is.
     method
         Without an encoder: task to pretrain on, pars, mae, spectral, features, mp3, droppos, joint,
-        pars_space_time, FILE.py:CLASS; or scratch. Default: pars.
+        pars_space_time, features_space_time, spectral_space_time, joint_space_time, FILE.py:CLASS;
+        or scratch. Default: pars.
     settings
         KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
     random_state

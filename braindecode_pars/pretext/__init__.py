@@ -1,6 +1,11 @@
 """Interchangeable pretext tasks; each returns ``prediction, target`` from ``forward(x)``."""
 
-from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task
+from braindecode_pars.pretext.all_channels import (
+    SpaceTimeFeatures,
+    SpaceTimeJoint,
+    SpaceTimeSpectralMAE,
+)
+from braindecode_pars.pretext.base import PRETEXT_TASKS, AllChannelTask, PretextTask, make_task
 from braindecode_pars.pretext.features import SignalFeatures
 from braindecode_pars.pretext.grid import MAE, MP3, DropPos
 from braindecode_pars.pretext.joint import Joint
@@ -12,11 +17,15 @@ __all__ = [
     "MP3",
     "PARS",
     "PRETEXT_TASKS",
+    "AllChannelTask",
     "DropPos",
     "Joint",
     "PretextTask",
     "SignalFeatures",
+    "SpaceTimeFeatures",
+    "SpaceTimeJoint",
     "SpaceTimePARS",
+    "SpaceTimeSpectralMAE",
     "SpectralMAE",
     "make_task",
 ]

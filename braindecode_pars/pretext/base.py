@@ -11,6 +11,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks, files
@@ -18,7 +19,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models import space_time
 from braindecode_pars.tokens import instance_norm
 
-__all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
+__all__ = ["PRETEXT_TASKS", "AllChannelTask", "PretextTask", "make_task", "register"]
 
 #: The registered pretext tasks by short name.
 PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
@@ -186,8 +187,7 @@ class PretextTask(nn.Module):
     #: unregistered task has the name of its class in lower case.
     name: ClassVar[str]
 
-    #: Kind of the encoder that is trained. ``"space_time"`` says that :meth:`forward` is given all
-    #: channels of a window, their positions and a mask, as :class:`SpaceTimePARS` is.
+    #: Kind of the encoder that is trained; ``"space_time"`` by an :class:`AllChannelTask`.
     encoder_kind: ClassVar[str] = "patch"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -227,6 +227,12 @@ class PretextTask(nn.Module):
         elif encoder.patch_size != patch_size:
             raise ValueError(
                 f"The encoder has patches of {encoder.patch_size} samples, the task {patch_size}."
+            )
+        wanted = space_time.SpaceTimeEncoder
+        if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, wanted):
+            raise ValueError(
+                f"{type(self).__name__} compares channels, and trains a SpaceTimeEncoder; a "
+                f"{type(encoder).__name__} sees one channel. Use a task of single channels for it."
             )
         # Python's own integers, for code that writes them to JSON.
         self.n_times = int(n_times)
@@ -331,6 +337,69 @@ class PretextTask(nn.Module):
             Encoder with the same patch size and token size as the current one.
         """
         self.encoder = encoder
+
+
+class AllChannelTask(PretextTask):
+    """Base class of tasks on all channels of a window, which train a SpaceTimeEncoder.
+
+    Parameters
+    ----------
+    n_times, patch_size, encoder, **encoder_arguments
+        As in :class:`PretextTask`. The encoder is a
+        :class:`~braindecode_pars.models.SpaceTimeEncoder`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`PretextTask`. Also for an encoder of single channels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import AllChannelTask
+    >>> task = AllChannelTask(n_times=1000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> x, positions, keep = task.windows(torch.randn(2, 19, 1000))
+    >>> positions.shape, keep.shape
+    (torch.Size([2, 19, 3]), torch.Size([2, 19]))
+    """
+
+    encoder: space_time.SpaceTimeEncoder
+    encoder_kind = space_time.SPACE_TIME
+
+    def windows(
+        self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return windows, positions and mask, complete.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_chans, n_times)
+            Windows in any unit.
+        positions : Tensor, shape (batch, n_chans, 3) | None
+            Electrode positions in metres in the head frame; NaN where unknown. None: all are.
+        keep : Tensor of bool, shape (batch, n_chans) | None
+            Mask that is False for missing channels. None keeps all.
+
+        Returns
+        -------
+        x, positions, keep : Tensor
+            The same; missing channels are zero.
+
+        Raises
+        ------
+        ValueError
+            When ``x`` has another shape than the task was built for.
+        """
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
+            raise ValueError(
+                f"x has shape {tuple(getattr(x, 'shape', ()))}; this {type(self).__name__} was "
+                f"built for windows, shape (batch, n_chans, {self.n_times})."
+            )
+        if keep is None:
+            keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+        if positions is None:
+            positions = x.new_full((*x.shape[:2], 3), torch.nan)
+        return x.masked_fill(~keep[..., None], 0.0), positions, keep  # they may contain NaN
 
 
 def encoder_kind_of(task: Any) -> str:

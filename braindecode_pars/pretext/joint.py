@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -164,6 +164,9 @@ class Joint(_WithParts):
     {'pars': (2, 32, 32), 'mae': (2, 30, 100)}
     """
 
+    #: Tasks and weights where none are given.
+    default: ClassVar[dict[str, float]] = {"pars": 1.0, "mae": 1.0}
+
     def __init__(
         self,
         n_times: int,
@@ -179,8 +182,8 @@ class Joint(_WithParts):
 
         # Check the arguments.
         check_parameters(locals(), _RULES, type(self).__name__)
-        tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
-        weights = _positive_weights(tasks)
+        tasks = self.default if tasks is None else tasks
+        weights = self._positive_weights(tasks)
         task_params = dict(task_params or {})
         for name in task_params.keys() - tasks.keys():
             raise ValueError(f"task_params has {name!r}, not among the tasks {', '.join(tasks)}.")
@@ -193,20 +196,22 @@ class Joint(_WithParts):
         }
         self._set_parts(parts, weights)
 
-    def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
+    def forward(self, x: Tensor, **places: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the predictions and the targets of all tasks on the same signals.
 
         Parameters
         ----------
-        x : Tensor, shape (batch, n_times)
+        x : Tensor, shape (batch, n_times), or that of the windows of the tasks
             Signals in any unit.
+        **places : Tensor
+            Further arguments of the tasks.
 
         Returns
         -------
         prediction, target : dict of str to Tensor
             Predictions and targets by task name.
         """
-        results = {name: part(x) for name, part in self.parts.items()}
+        results = {name: part(x, **places) for name, part in self.parts.items()}
         predictions = {name: prediction for name, (prediction, _) in results.items()}
         return predictions, {name: target for name, (_, target) in results.items()}
 
@@ -235,17 +240,21 @@ class Joint(_WithParts):
             losses.update({f"{name}_{key}": value for key, value in inner.items()})
         return losses
 
-
-def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
-    """Check names and weights, and return the tasks with a weight above 0."""
-    for name, weight in tasks.items():
-        if name not in PRETEXT_TASKS or name == "joint":
-            known = ", ".join(repr(n) for n in sorted(PRETEXT_TASKS) if n != "joint")
-            raise ValueError(f"Unknown pretext task {name!r} in Joint; known are {known}.")
-        _WEIGHT.check(f"The weight of {name!r}", weight)
-    if not any(tasks.values()):
-        raise ValueError(f"Joint needs a task with a weight above 0; got {dict(tasks)}.")
-    return {name: float(weight) for name, weight in tasks.items() if weight > 0}
+    def _positive_weights(self, tasks: Mapping[str, float]) -> dict[str, float]:
+        """Check names and weights, and return the tasks with a weight above 0."""
+        known = {
+            name: repr(name)
+            for name, task in sorted(PRETEXT_TASKS.items())
+            if task.encoder_kind == self.encoder_kind and not issubclass(task, Joint)
+        }
+        for name, weight in tasks.items():
+            if name not in known:
+                what = f"Unknown pretext task {name!r} in {type(self).__name__}"
+                raise ValueError(f"{what}; known are {', '.join(known.values())}.")
+            _WEIGHT.check(f"The weight of {name!r}", weight)
+        if not any(tasks.values()):
+            raise ValueError(f"Joint needs a task with a weight above 0; got {dict(tasks)}.")
+        return {name: float(weight) for name, weight in tasks.items() if weight > 0}
 
 
 class SeveralLengths(_WithParts):

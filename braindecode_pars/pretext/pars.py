@@ -11,7 +11,7 @@ from braindecode_pars._common import checks
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models import space_time
 from braindecode_pars.models.electrodes import HEAD_RADIUS
-from braindecode_pars.pretext.base import PretextTask, register
+from braindecode_pars.pretext.base import AllChannelTask, PretextTask, register
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.tokens import (
     detrended_patches,
@@ -337,7 +337,7 @@ N_QUERIES = 32
 
 
 @register("pars_space_time")
-class SpaceTimePARS(PARS):
+class SpaceTimePARS(AllChannelTask, PARS):
     r"""PARS over the head: relative shifts in space and time between pairs of tokens.
 
     A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
@@ -395,8 +395,6 @@ class SpaceTimePARS(PARS):
     """
 
     criterion = RelativeShiftLoss  # type: ignore[assignment]
-    encoder: space_time.SpaceTimeEncoder
-    encoder_kind = space_time.SPACE_TIME
 
     def __init__(
         self,
@@ -422,23 +420,10 @@ class SpaceTimePARS(PARS):
             **encoder_arguments,
         )
         _RULES["axes"].check("axes", axes, type(self).__name__)
-        if not isinstance(self.encoder, space_time.SpaceTimeEncoder):
-            raise ValueError(
-                f"{type(self).__name__} compares channels, and trains a SpaceTimeEncoder; a "
-                f"{type(self.encoder).__name__} sees one channel. Use the task 'pars' for it."
-            )
         self.axes = axes
         names = {"time": ("t",), "space": ("x", "y", "z"), "space_time": ("x", "y", "z", "t")}
         self.axis_names = names[axes]
         self.decoder = _decoder(decoder, self.encoder, len(self.axis_names))
-
-    def check_signals(self, x: Tensor) -> None:
-        """Check that windows are a tensor of the length that the task was built for."""
-        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
-            raise ValueError(
-                f"x has shape {tuple(getattr(x, 'shape', ()))}; this {type(self).__name__} was "
-                f"built for windows, shape (batch, n_chans, {self.n_times})."
-            )
 
     def hidden_electrodes(self, keep: Tensor) -> Tensor:
         """Draw the channels that lose their electrode: (batch, n_chans) -> the same, bool.
@@ -472,7 +457,6 @@ class SpaceTimePARS(PARS):
         Tensor, shape (batch, n_chans, n_patches, embed_dim)
             Output of the encoder.
         """
-        x = x.masked_fill(~keep[..., None], 0.0)  # missing channels may contain NaN
         encoder, signals = self.encoder, instance_norm(x).flatten(0, 1)
         patches = extract_patches(signals, starts.flatten(0, 1), self.patch_size)
         tokens = encoder.tokens_of(patches.unflatten(0, x.shape[:2]), x, keep)
@@ -531,11 +515,7 @@ class SpaceTimePARS(PARS):
             Shifts between n tokens: in head radii, and in lengths of the window. The target is NaN
             where a position is unknown.
         """
-        self.check_signals(x)
-        if keep is None:
-            keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-        if positions is None:
-            positions = x.new_full((*x.shape[:2], 3), torch.nan)
+        x, positions, keep = self.windows(x, positions, keep)
         starts = self.sample_starts(keep.numel(), device=x.device).unflatten(0, keep.shape)
         hidden = self.hidden_electrodes(keep)
         features = self.features(x, starts, positions, keep, hidden)

@@ -31,7 +31,12 @@ from braindecode_pars._common import checks, computing, files, model_files, tabl
 from braindecode_pars.models.space_time import KIND, SPACE_TIME, build_encoder
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
+from braindecode_pars.pretraining import (
+    PretrainingNet,
+    PretrainingSettings,
+    pretrain_encoder,
+    signals_of,
+)
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import (
@@ -457,7 +462,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     def draw_signals(self, X: Steps, y: Any, n: int) -> torch.Tensor:
         """Return random crops of the store, the same in every process."""
-        return X.first_pass(n)
+        return signals_of(X.first_pass(n))[:n]
 
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
         n_steps, on_gpu = self.steps_per_epoch, self.compute_device.type == "cuda"

@@ -193,6 +193,9 @@ def test_an_embedder_gives_one_vector_a_channel(people, tmp_path):
     np.testing.assert_allclose(found, expected.flatten(1), atol=1e-5)
     loaded = PARSEmbedder.load(embedder.save(tmp_path / "embedder"))
     np.testing.assert_array_equal(loaded.transform(X), found)
+    # Other tasks train it, too.
+    joint = PARSEmbedder("joint_space_time", pretrain_epochs=1, **SMALL).fit(X)
+    assert joint.transform(X).shape == found.shape
     # The untrained twin differs in its weights alone.
     twin = PARSEmbedder("pars_space_time", pretrain_epochs=0, **SMALL).fit(X)
     assert twin.encoder_.config == embedder.encoder_.config

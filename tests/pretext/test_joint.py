@@ -157,6 +157,9 @@ def test_registered_names():
     assert own == {
         "pars",
         "pars_space_time",
+        "features_space_time",
+        "spectral_space_time",
+        "joint_space_time",
         "mae",
         "mp3",
         "droppos",

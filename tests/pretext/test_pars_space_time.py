@@ -110,6 +110,7 @@ def test_a_missing_channel_changes_nothing():
     x, where, keep = windows()
     keep[:, [1, 5]] = False
     x[:, [1, 5]] = torch.nan
+    x, where, keep = task.windows(x, where, keep)
     kept = [0, 2, 3, 4, 6, 7]
     starts = starts_of(task, keep)
     hidden = torch.zeros(3, 8, dtype=torch.bool)

@@ -11,6 +11,7 @@ from support.small_runs import interrupt, last_checkpoint, run, small_config
 
 from braindecode_pars import datasets
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions
+from braindecode_pars.pretext import SpaceTimeFeatures
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import CorpusSize, plan, pretrain
 from braindecode_pars.runs.steps import AllChannelSteps
@@ -101,9 +102,25 @@ def test_a_run_that_is_interrupted_ends_as_one_that_is_not(store, tmp_path, monk
     assert type(load_encoder(more).encoder) is SpaceTimeEncoder
 
 
-def test_crops_of_several_lengths(store, tmp_path):
-    out = run(store, tmp_path, task="pars_space_time", window_seconds=(3.0, 2.0), epochs=1)
+@pytest.mark.parametrize("task", ["pars_space_time", "joint_space_time"])
+def test_crops_of_several_lengths(store, tmp_path, task):
+    out = run(store, tmp_path, task=task, window_seconds=(3.0, 2.0), epochs=1)
     assert type(load_encoder(out).encoder) is SpaceTimeEncoder
+
+
+def test_a_task_measures_only_channels_that_are_there(store, tmp_path, monkeypatch):
+    """The signals are all channels of crops; zeros stand for missing channels in a batch."""
+    measured = []
+    prepare = SpaceTimeFeatures.prepare
+    monkeypatch.setattr(
+        SpaceTimeFeatures,
+        "prepare",
+        lambda task, draw: (measured.append(draw(50)), prepare(task, draw)),
+    )
+    run(store, tmp_path / "run", task="features_space_time", epochs=1)
+    (signals,) = measured
+    assert signals.shape[0] == 50
+    assert (signals != 0).any(dim=1).all()
 
 
 def test_the_plan_counts_the_tokens_of_all_channels(store):

@@ -1,0 +1,210 @@
+"""The tasks on all channels: what they predict, what is hidden, and what neighbours add."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import Subset
+
+from braindecode_pars import PatchEncoder
+from braindecode_pars.models import SpaceTimeEncoder, electrode_positions, embed_channels
+from braindecode_pars.pretext import (
+    Joint,
+    SignalFeatures,
+    SpaceTimeFeatures,
+    SpaceTimeJoint,
+    SpaceTimeSpectralMAE,
+    SpectralMAE,
+    make_task,
+)
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.tokens import instance_norm
+
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+N_TIMES, PATCH, SFREQ = 400, 40, 100.0
+NAMES = ("Fp1", "Fp2", "F3", "F4", "C3", "C4", "O1", "O2")
+WHERE = torch.from_numpy(electrode_positions(mne.create_info(list(NAMES), SFREQ, "eeg")["chs"]))
+
+
+def features_task(**given) -> SpaceTimeFeatures:
+    task = SpaceTimeFeatures(N_TIMES, PATCH, sfreq=SFREQ, **SIZES, **given)
+    task.prepare(lambda n: torch.randn(n, N_TIMES).cumsum(dim=1))
+    return task
+
+
+def spectral_task() -> SpaceTimeSpectralMAE:
+    return SpaceTimeSpectralMAE(N_TIMES, PATCH, **SIZES)
+
+
+@pytest.fixture
+def windows() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Three windows; two channels of the first and one of the last are missing."""
+    x = torch.randn(3, len(NAMES), N_TIMES).cumsum(dim=-1)
+    keep = torch.ones(3, len(NAMES), dtype=torch.bool)
+    keep[0, [1, 5]] = keep[2, 7] = False
+    return x.masked_fill(~keep[..., None], torch.nan), WHERE.expand(3, -1, -1), keep
+
+
+@torch.no_grad()
+def test_features_are_those_of_each_channel_that_is_there(windows):
+    task = features_task()
+    prediction, target = task(*windows)
+    x, where, keep = windows
+    assert prediction.shape == target.shape == (21, 31)
+    rows = iter(zip(prediction, target, strict=True))
+    for b, channel in keep.nonzero().tolist():
+        signal = instance_norm(x[b, channel][None])
+        expected = (task.measured(signal)[0] - task.mean) / task.scale
+        predicted, true = next(rows)
+        torch.testing.assert_close(true, expected.clamp(-5, 5), rtol=1e-4, atol=1e-4)
+        # The channels of a window are encoded together, without the missing ones.
+        kept = keep[b]
+        of_window = embed_channels(task.encoder, x[b : b + 1, kept], where[b : b + 1, kept])[0]
+        place = int(kept[:channel].sum())
+        torch.testing.assert_close(predicted, task.head(of_window[place]), rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_features_of_one_channel_are_those_of_a_task_of_one_channel():
+    task = features_task()
+    single = SignalFeatures(N_TIMES, PATCH, sfreq=SFREQ, **SIZES)
+    single.load_state_dict({name: task.state_dict()[name] for name in single.state_dict()})
+    x = torch.randn(4, N_TIMES)
+    for found, expected in zip(task(x[:, None]), single(x), strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+@torch.no_grad()
+def test_spectra_against_a_slow_recomputation(windows, monkeypatch):
+    task = spectral_task()
+    orders = []
+    draw = task.random_order
+    monkeypatch.setattr(task, "random_order", lambda x: orders.append(draw(x)) or orders[-1])
+    prediction, target = task(*windows)
+    x, _, keep = windows
+    assert prediction.shape == target.shape == (21, 5, 20)
+    removed = orders[0][:, :5].unflatten(0, keep.shape)
+    assert (removed[0, 0] != removed[0, 2]).any()  # each channel loses patches of its own
+    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(PATCH) / PATCH)
+    spectra = {}
+    for b, channel in keep.nonzero().tolist():
+        signal = x[b, channel].double().numpy()
+        signal = (signal - signal.mean()) / signal.std()
+        for n, patch in enumerate(signal.reshape(-1, PATCH)):
+            power = np.abs(np.fft.rfft(hann * (patch - patch.mean()))[1:]) ** 2
+            spectra[b, channel, n] = np.log(power / (hann**2).sum() + 1e-4)
+    values = np.array([*spectra.values()])
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    for row, (b, channel) in zip(target, keep.nonzero().tolist(), strict=True):
+        for found, n in zip(row, removed[b, channel].tolist(), strict=True):
+            expected = (spectra[b, channel, n] - mean) / scale * task.scale.numpy()
+            np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+def test_a_removed_patch_is_not_seen_and_its_neighbours_are(monkeypatch):
+    task = spectral_task().eval()
+    x = torch.randn(1, 3, N_TIMES, requires_grad=True)
+    order = torch.arange(N_TIMES // PATCH).expand(3, -1).clone()
+    order[1:] = order[1:].flip(1)  # channel 0 loses patches 0 to 4, the others 5 to 9
+    monkeypatch.setattr(task, "random_order", lambda x: order)
+    # Without the norm, whose mean has all samples.
+    monkeypatch.setattr("braindecode_pars.pretext.all_channels.instance_norm", lambda x: x)
+    monkeypatch.setattr(task.encoder.amplitude_code, "forward", lambda a: torch.zeros(1, 3, 16))
+    prediction, _ = task(x, WHERE[None, :3])
+    prediction[0].sum().backward()  # of channel 0
+    seen = x.grad[0].unflatten(-1, (-1, PATCH)).abs().amax(dim=-1) > 0
+    assert seen[0].tolist() == [False] * 5 + [True] * 5
+    assert seen[1].tolist() == seen[2].tolist() == [True] * 5 + [False] * 5
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("make", [features_task, spectral_task])
+def test_permuted_channels_permute_the_predictions(make, monkeypatch):
+    task = make().eval()
+    order = torch.arange(N_TIMES // PATCH).expand(8, -1)
+    monkeypatch.setattr(task, "random_order", lambda x: order)
+    x, new = torch.randn(1, len(NAMES), N_TIMES), torch.randperm(len(NAMES))
+    before, after = task(x, WHERE[None]), task(x[:, new], WHERE[None, new])
+    for one, other in zip(before, after, strict=True):
+        torch.testing.assert_close(one[new], other, rtol=1e-4, atol=1e-5)
+    # Elsewhere on the head is not the same.
+    moved = task(x, WHERE[None, new])[0]
+    assert (moved - before[0]).abs().max() > 1e-3
+
+
+def test_neighbours_help_to_fill_in_what_a_channel_has_lost():
+    """Channels are mixtures of two sources whose loudness changes from patch to patch at random."""
+    torch.manual_seed(0)
+
+    def batch(n: int) -> torch.Tensor:
+        carriers = torch.randn(n, 2, N_TIMES)
+        carriers[:, 0] = carriers[:, 0].cumsum(dim=-1) / 5
+        loud = torch.rand(n, 2, N_TIMES // PATCH).mul(4).exp().repeat_interleave(PATCH, dim=-1)
+        return torch.tensor([[1.0, 0.1], [1.0, 0.2], [0.9, 0.1], [1.0, 0.15]]) @ (carriers * loud)
+
+    losses = {}
+    for kind, task in (
+        ("one channel", SpectralMAE(N_TIMES, PATCH, tokenizer="spectral", **SIZES)),
+        ("all channels", SpaceTimeSpectralMAE(N_TIMES, PATCH, tokenizer="spectral", **SIZES)),
+    ):
+        optimizer, loss_of = torch.optim.AdamW(task.parameters(), lr=5e-3), task.criterion()
+        found = []
+        for _ in range(120):
+            x = batch(16)
+            x = x.flatten(0, 1) if kind == "one channel" else x
+            loss = loss_of(*task(x))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        losses[kind] = np.mean(found[-20:])
+    assert losses["all channels"] < 0.8 * losses["one channel"]
+
+
+def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):
+    weights = {"spectral_space_time": 2.0, "pars_space_time": 1.0}
+    task = SpaceTimeJoint(N_TIMES, PATCH, tasks=weights, **SIZES)
+    assert {id(part.encoder) for part in task.parts.values()} == {id(task.encoder)}
+    prediction, target = task(**dict(zip(("x", "positions", "keep"), windows, strict=True)))
+    losses = {n: part.criterion()(prediction[n], target[n]) for n, part in task.parts.items()}
+    expected = 2 * losses["spectral_space_time"] + losses["pars_space_time"]
+    torch.testing.assert_close(task.criterion()(prediction, target), expected)
+    assert set(SpaceTimeJoint(N_TIMES, PATCH, sfreq=SFREQ, **SIZES).parts) == {
+        "features_space_time",
+        "spectral_space_time",
+    }
+
+
+@pytest.mark.parametrize(
+    ("joint", "name"), [(SpaceTimeJoint, "spectral"), (Joint, "spectral_space_time")]
+)
+def test_joint_takes_tasks_of_its_kind_of_encoder(joint, name):
+    with pytest.raises(ValueError, match=f"'{name}' in {joint.__name__}; known are"):
+        joint(N_TIMES, PATCH, tasks={name: 1.0}, **SIZES)
+
+
+@pytest.mark.parametrize("name", ["features_space_time", "spectral_space_time", "joint_space_time"])
+def test_they_train_an_encoder_of_all_channels(name):
+    encoder = SpaceTimeEncoder(PATCH, **SIZES)
+    task = make_task(name, n_times=N_TIMES, encoder=encoder, sfreq=SFREQ)
+    assert task.encoder is encoder
+    with pytest.raises(ValueError, match=r"compares channels.*PatchEncoder sees one channel"):
+        make_task(name, n_times=N_TIMES, encoder=PatchEncoder(PATCH, **SIZES), sfreq=SFREQ)
+    with pytest.raises(ValueError, match="n_chans, 400"):
+        task(torch.randn(2, N_TIMES))
+
+
+def test_features_are_measured_in_the_channels_that_are_there(windows):
+    """Zeros in the places of missing channels would move mean and standard deviation."""
+    x, positions, keep = windows
+    given = zip(x.nan_to_num(0.0), positions, keep, strict=True)
+    examples = [({"x": signals, "positions": p, "keep": k}, 0) for signals, p, k in given]
+    task = features_task()
+    task.N_PREPARED = 2 * 21
+    net = PretrainingNet(task, verbose=0).initialize()
+    signals = net.draw_signals(Subset(examples, range(3)), None, 42)
+    of_all = x[keep]
+    assert len(signals) == 42
+    assert all((of_all == signal).all(dim=1).any() for signal in signals)
