@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import skorch
@@ -9,6 +10,7 @@ import torch
 from accelerate.utils import convert_to_fp32
 
 from braindecode_pars._common.checks import boolean, check_parameters, choice
+from braindecode_pars._common.step_graphs import Step, StepGraphs
 
 
 def find_device(name: str | torch.device) -> torch.device:
@@ -120,7 +122,9 @@ class TrainingNet(skorch.NeuralNet):
     compile : bool
         Whether to compile the encoder and the decoder, which take most of the computing time.
         Compilation is in place: weights keep their names, and random draws stay outside the
-        compiled code. The first steps then take up to a minute.
+        compiled code. The first steps then take up to a minute. On CUDA, in one process, steps are
+        also captured as graphs, see :class:`~braindecode_pars._common.step_graphs.StepGraphs`: what
+        Python code of a module decides anew in each step then has no effect.
     *args, **kwargs
         Arguments of the skorch net.
 
@@ -158,6 +162,9 @@ class TrainingNet(skorch.NeuralNet):
     ):
         self.precision = precision
         super().__init__(*args, compile=compile, **kwargs)
+
+    #: Graphs of the steps while the net trains, where they are captured.
+    graphs_: StepGraphs | None = None
 
     @property
     def compute_device(self) -> torch.device:
@@ -197,10 +204,43 @@ class TrainingNet(skorch.NeuralNet):
         return self
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
-        with tensor_cores(self.compute_device):
+        with tensor_cores(self.compute_device), self.captured_steps():
             fitted = super().fit_loop(*args, **kwargs)
         self.interrupted_ = False
         return fitted
+
+    @property
+    def _trained_modules(self) -> list[torch.nn.Module]:
+        parts = (self.module_, self.criterion_)
+        return [part for part in parts if isinstance(part, torch.nn.Module)]
+
+    @property
+    def _can_capture(self) -> bool:
+        is_one_process = not isinstance(self.module_, torch.nn.parallel.DistributedDataParallel)
+        return self.compile and self.compute_device.type == "cuda" and is_one_process
+
+    @contextmanager
+    def captured_steps(self) -> Iterator[None]:
+        """Capture the steps inside as CUDA graphs, where that is possible."""
+        if self._can_capture:
+            self.graphs_ = StepGraphs(self.compute_device)
+        try:
+            yield
+        finally:
+            if self.graphs_ is not None:
+                self.graphs_.close(self._trained_modules)
+            self.graphs_ = None
+
+    def run_step(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
+        """Return ``step(batch)``, from a graph if there is one; batch is (x, y)."""
+        if self.graphs_ is None:
+            return step(batch)
+        return self.graphs_.run(step, batch, self._trained_modules)
+
+    def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        step = partial(super().train_step_single, **fit_params)
+        self._set_training(True)
+        return step(batch) if fit_params else self.run_step(step, skorch.dataset.unpack_data(batch))
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         if not any(weights.requires_grad for weights in self.module_.parameters()):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -119,10 +120,10 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     >>> means.argmax().item()  # 8 to 10 Hz
     2
     """
-    frequencies, density = _spectra(x, sfreq)
+    density, known = _spectra(x, sfreq)[1], _known_frequencies(x, sfreq)
     features = []
     for low, high in (band for band in BANDS if band[1] <= sfreq / 2):
-        inside = (frequencies >= low) & (frequencies < high)
+        inside = _places((known >= low) & (known < high), x)
         power = torch.log(density[..., inside].mean(-1) + _FLOOR)  # (batch, n_segments)
         half = power.shape[1] // 2
         change = power[:, -half:].mean(1) - power[:, :half].mean(1)
@@ -215,7 +216,9 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     tensor(11.)
     """
     frequencies, rest, _ = _line(x, sfreq)
-    inside = (frequencies >= _ALPHA[0]) & (frequencies <= _ALPHA[1])
+    known = _known_frequencies(x, sfreq)
+    known = known[_on_line(known, sfreq)]
+    inside = _places((known >= _ALPHA[0]) & (known <= _ALPHA[1]), x)
     rest = rest[:, inside]
     peak = (torch.softmax(2 * rest, dim=-1) * frequencies[inside]).sum(-1)
     return torch.stack([peak, rest.amax(-1)], dim=-1)
@@ -330,10 +333,27 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor]:
     return frequencies * (sfreq / n_samples), density
 
 
+def _known_frequencies(x: Tensor, sfreq: float) -> np.ndarray:
+    """Return the frequencies of :func:`_spectra`, for choices that wait for no GPU."""
+    n_samples = round(sfreq)
+    numbers = np.arange(n_samples // 2 + 1, dtype=np.float64 if x.dtype == torch.float64 else "f4")
+    return numbers * (float(sfreq) / n_samples)
+
+
+def _on_line(known: np.ndarray, sfreq: float) -> np.ndarray:
+    return (known >= _LINE[0]) & (known <= _LINE[1]) & (known < float(sfreq) / 2)
+
+
+def _places(chosen: np.ndarray, x: Tensor) -> Tensor:
+    """Return the places of chosen neighbours, on the device of ``x``."""
+    first = int(chosen.argmax())
+    return torch.arange(first, first + int(chosen.sum()), device=x.device)
+
+
 def _line(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor, Tensor]:
     """Fit a line to the log-log spectrum, and return frequencies, residuals and exponents."""
     frequencies, density = _spectra(x, sfreq)
-    fitted = (frequencies >= _LINE[0]) & (frequencies <= _LINE[1]) & (frequencies < sfreq / 2)
+    fitted = _places(_on_line(_known_frequencies(x, sfreq), sfreq), x)
     frequencies = frequencies[fitted]
     log_f, log_p = frequencies.log(), torch.log(density[..., fitted].mean(1) + _FLOOR)
     one, other = torch.triu_indices(len(log_f), len(log_f), offset=1, device=x.device)

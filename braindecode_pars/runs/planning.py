@@ -205,7 +205,7 @@ def _measured(
         return time.perf_counter() - start
 
     n_windows = 1
-    with computing.tensor_cores(device):
+    with computing.tensor_cores(device), net.captured_steps():
         while True:
             seconds(n_windows)  # the first step of a size allocates memory
             took = min(seconds(n_windows) for _ in range(2))

@@ -508,17 +508,23 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             no_exchange = self.accelerator.no_sync(self.module_)
             with nullcontext() if number == len(parts) else no_exchange:
                 seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
+                part = send_to_device(part, self.compute_device, True)
                 with computing.seeded(int(seed), self.compute_device):
-                    result = self.infer(send_to_device(part, self.compute_device, True))
-                    part_loss = self.get_loss(result, None, training=True) / len(parts)
-                self.accelerator.backward(part_loss)
-            loss += part_loss.detach()
-            results.append(result)
+                    done = self.run_step(partial(self._part_of_step, len(parts)), (part, None))
+            loss += done["loss"].detach()
+            results.append(done["y_pred"])
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():
             result = results[0] if len(results) == 1 else concatenate(results)
             return {"loss": loss, "y_pred": result}
+
+    def _part_of_step(self, n_parts: int, batch: tuple[Any, None]) -> dict[str, Any]:
+        """Compute a micro-batch and its share of the gradients."""
+        result = self.infer(batch[0])
+        loss = self.get_loss(result, None, training=True) / n_parts
+        self.accelerator.backward(loss)
+        return {"loss": loss, "y_pred": result}
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> RunNet:
         # skorch's mixin waits for all processes here. After an interruption of one process, the

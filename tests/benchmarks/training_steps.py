@@ -5,22 +5,25 @@ Nearly all are ratios to the encoder alone or to bare steps, measured side by si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
+import skorch
 import torch
 from benchmarks.measuring import N_CHANS, N_TIMES, Row, fastest, peak_bytes, ratio, synthetic_store
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from braindecode_pars import paper
+from braindecode_pars._common.computing import tensor_cores
 from braindecode_pars.models import PARSNet, embed_signals
-from braindecode_pars.pretext import MAE, MP3, PARS, DropPos, SpaceTimePARS
+from braindecode_pars.pretext import MAE, MP3, PARS, PRETEXT_TASKS, DropPos, SpaceTimePARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
+from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.tokens import extract_patches, instance_norm
@@ -221,35 +224,96 @@ def loop_ratio(
     return loop / steps
 
 
-def cuda_loop(batch_size: int = 512, n_steps: int = 50) -> Iterator[Row]:
-    """Measure the loop on CUDA, and estimate the time of the paper's pretraining.
+def cuda_loop(n_steps: int = 50) -> Iterator[Row]:
+    """Measure steps and the loop on CUDA, and estimate the time of the paper's pretraining.
 
-    Without CUDA there are no rows.
+    Steps are in bfloat16, compiled, of PARS at the paper's size. Without CUDA there are no rows.
     """
     if not torch.cuda.is_available():
         return
+    for batch_size, aim in ((512, 45_000), (2048, 58_000)):
+        bare = yield from cuda_steps("PARS", PARS(N_TIMES), batch_size)
+        yield from cuda_loops(batch_size, (4, 8), bare, aim, n_steps)
+    yield from cuda_steps("PARS, 240 patches", PARS(36_000, n_patches=240), 128)
+    for name in ("mae", "mp3", "droppos", "spectral", "features", "joint", "pars_space_time"):
+        yield from task_on_cuda(name)
+    yield from decoders_on_cuda()
 
-    # Windows per second in bfloat16 with compilation, and in float32 without.
+
+def cuda_steps(
+    name: str, task: Any, batch_size: int, n_chans: tuple[int, ...] = (), n_steps: int = 30
+) -> Generator[Row, None, float]:
+    """Yield the times of captured steps and of others; return windows per second when captured."""
+    net = PretrainingNet(task, precision="bfloat16", compile=True, device="cuda", verbose=0)
+    net.initialize()
+    x: Any = torch.randn(batch_size, *n_chans, task.n_times, device="cuda")
+    if n_chans:
+        x = {"x": x, "positions": 0.1 * torch.rand(*x.shape[:2], 3).cuda()}
+
+    def milliseconds() -> float:
+        def steps(n: int) -> None:
+            for _ in range(n):  # as in a run, where no step waits for the GPU
+                skorch.NeuralNet.train_step(net, (x, None))
+
+        steps(4)
+        seconds = [fastest(lambda: steps(n_steps), rounds=1)[0] for _ in range(2)]
+        return 1000 * min(seconds) / n_steps
+
+    with tensor_cores(net.compute_device):
+        others = milliseconds()
+        with net.captured_steps():
+            captured = milliseconds()
+            is_captured = any(net.graphs_.steps.values())
+    what = f"{name}, batch {batch_size}, on CUDA"
+    yield Row(f"{what}: a step without a graph", others, "ms")
+    yield Row(
+        f"{what}: a step" + ("" if is_captured else " (could not be captured)"), captured, "ms"
+    )
+    yield Row(f"{what}: captured steps", 1000 * batch_size / captured, "windows/s")
+    yield Row(f"{what}: speed of captured steps over others", others / captured, aim=1.6)
+    return 1000 * batch_size / captured
+
+
+def cuda_loops(
+    batch_size: int, workers: tuple[int, ...], bare: float, aim: float, n_steps: int = 50
+) -> Iterator[Row]:
+    """Measure the loop from a store; ``bare`` are the windows per second of bare steps."""
     config = RunConfig(
         batch_size=batch_size,
-        epochs=3,  # the first epoch compiles
+        epochs=3,  # the first epoch compiles and captures
         steps_per_epoch=n_steps,
         precision="bfloat16",
         compile=True,
         device="cuda",
     )
+    rates = []
     with synthetic_store(n_recordings=16) as store:
-        rate = batch_size * n_steps / last_epoch(store, config)
-        plain = replace(config, precision="float32", compile=False)
-        plain_rate = batch_size * n_steps / last_epoch(store, plain)
-    yield Row("training loop on CUDA, bfloat16, compiled", rate, "windows/s")
-    yield Row("training loop on CUDA, float32 with TF32", plain_rate, "windows/s")
-
-    # Share of the fastest possible rate of operations.
+        for n in workers:
+            seconds = last_epoch(store, replace(config, num_workers=n))
+            rates.append(batch_size * n_steps / seconds)
+            what = f"loop from a store on CUDA, batch {batch_size}, {n} workers"
+            yield Row(what, rates[-1], "windows/s", aim=aim)
+            yield Row(f"{what}: bare steps / loop", bare / rates[-1], aim=1.1)
+    rate = max(rates)
     share = rate * flops_of_window(PARS(N_TIMES).cuda()) / matmul_rate("cuda")
     yield Row("its share of the rate of bfloat16 matrix products", share, aim=0.4)
+    hours = PAPER_WINDOWS * PAPER_EPOCHS / rate / 3600
+    what = f"the paper's 1.5 million windows x 1000 epochs, batch {batch_size}, would take"
+    yield Row(what, hours, "h")
 
-    # The two decoders.
+
+def task_on_cuda(name: str, batch_size: int = 512) -> Iterator[Row]:
+    """Measure the steps of a task at the paper's size."""
+    given = dict(sfreq=200.0) if name == "features" else {}
+    if name == "pars_space_time":  # as many tokens, of several channels
+        task = PRETEXT_TASKS[name](2000, n_patches=10)
+        yield from cuda_steps(name, task, batch_size // 8, n_chans=(19,))
+    else:
+        yield from cuda_steps(name, PRETEXT_TASKS[name](N_TIMES, **given), batch_size)
+
+
+def decoders_on_cuda() -> Iterator[Row]:
+    """Compare the two forms of the decoder."""
     task, x = PARS(N_TIMES).cuda(), torch.randn(64, N_TIMES, device="cuda")
     step = step_of(task, x)
 
@@ -259,8 +323,6 @@ def cuda_loop(batch_size: int = 512, n_steps: int = 50) -> Iterator[Row]:
         task.decoder.method = "factorized"
 
     yield Row("PARS step on CUDA, batch 64, literal / factorised decoder", ratio(literal, step, 5))
-    hours = PAPER_WINDOWS * PAPER_EPOCHS / rate / 3600
-    yield Row("the paper's 1.5 million windows x 1000 epochs would take", hours, "h")
 
 
 def last_epoch(store: SignalStore, config: RunConfig) -> float:
