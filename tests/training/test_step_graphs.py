@@ -17,8 +17,8 @@ from support.small_estimators import classifier
 from support.small_runs import last_checkpoint, make_store, run
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._pytree import tree_leaves
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from braindecode_pars import PARSNet
 from braindecode_pars._common import computing, step_graphs
@@ -334,7 +334,9 @@ def assert_same_steps(found, expected, tolerance=2e-3):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
     assert found[1].keys() == expected[1].keys()
     norms = [torch.stack([g.norm() for g in each[1].values()]) for each in (found, expected)]
-    differences = [(a - b).norm() for a, b in zip(found[1].values(), expected[1].values())]
+    differences = [
+        (a - b).norm() for a, b in zip(found[1].values(), expected[1].values(), strict=True)
+    ]
     assert torch.stack(differences).norm() <= 10 * tolerance * norms[1].norm()
 
 
