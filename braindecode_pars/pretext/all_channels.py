@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from braindecode_pars.models.space_time import SpaceTimeEncoder
-from braindecode_pars.pretext.base import AllChannelTask, register
+from braindecode_pars.pretext.base import AllChannelTask, register, weights_of
 from braindecode_pars.pretext.features import SignalFeatures
 from braindecode_pars.pretext.grid import take
 from braindecode_pars.pretext.joint import Joint
@@ -48,8 +48,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     >>> from braindecode_pars.pretext import SpaceTimeFeatures
     >>> task = SpaceTimeFeatures(1000, 100, sfreq=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape  # of all channels of both windows
-    torch.Size([38, 31])
+    >>> prediction.shape
+    torch.Size([2, 19, 31])
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     def forward(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the predicted and the true features of all channels that are there.
+        """Return the predicted and the true features of all channels.
 
         Parameters
         ----------
@@ -77,13 +77,31 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
 
         Returns
         -------
-        prediction, target : Tensor, shape (n_channels, n_features)
-            Standardised features.
+        prediction, target : Tensor, shape (batch, n_chans, n_features)
+            Standardised features, times the :func:`weights_of
+            <braindecode_pars.pretext.base.weights_of>` the channels.
         """
         x, positions, keep = self.windows(x, positions, keep)
-        target = (self.measured(instance_norm(x[keep])) - self.mean) / self.scale
-        prediction = self.head(self.encoder.embed(x, positions, keep)[keep])
-        return prediction.to(target.dtype), target.clamp(-self.LIMIT, self.LIMIT)
+        measured = self.measured(instance_norm(x).flatten(0, 1)).unflatten(0, keep.shape)
+        target = ((measured - self.mean) / self.scale).clamp(-self.LIMIT, self.LIMIT)
+        prediction = self.head(self.encoder.embed(x, positions, keep)).to(target.dtype)
+        weights = weights_of(keep)[..., None]
+        return prediction * weights, target * weights
+
+    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Return the loss of each entry of the features, relative to chance.
+
+        Parameters
+        ----------
+        prediction, target
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            As in :class:`~braindecode_pars.pretext.SignalFeatures`.
+        """
+        return super().part_losses(prediction.flatten(0, 1), target.flatten(0, 1))
 
 
 @register("spectral_space_time")
@@ -114,8 +132,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     >>> from braindecode_pars.pretext import SpaceTimeSpectralMAE
     >>> task = SpaceTimeSpectralMAE(1000, 100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape  # of all channels of both windows
-    torch.Size([38, 5, 50])
+    >>> prediction.shape
+    torch.Size([2, 19, 5, 50])
     """
 
     def forward(
@@ -130,14 +148,15 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
 
         Returns
         -------
-        prediction, target : Tensor, shape (n_channels, n_masked, patch_size // 2)
-            As in :class:`~braindecode_pars.pretext.SpectralMAE`, of all channels that are there.
+        prediction, target : Tensor, shape (batch, n_chans, n_masked, patch_size // 2)
+            As in :class:`~braindecode_pars.pretext.SpectralMAE`, times the :func:`weights_of
+            <braindecode_pars.pretext.base.weights_of>` the channels.
         """
         x, positions, keep = self.windows(x, positions, keep)
         patches = grid_patches(instance_norm(x), self.patch_size)
         removed = self.random_order(patches.flatten(0, 1))[:, : self.n_masked]
-        is_removed = torch.zeros(patches.shape[:3], dtype=torch.bool, device=x.device)
-        is_removed = is_removed.flatten(0, 1).scatter(1, removed, True).view_as(is_removed)
+        is_removed = torch.zeros(keep.numel(), self.n_patches, dtype=torch.bool, device=x.device)
+        is_removed = is_removed.scatter(1, removed, True).unflatten(0, keep.shape)
 
         # Mask tokens, and the positions in time and space of all tokens.
         tokens = self.encoder.tokens_of(patches, x, keep)  # (batch, n_chans, n_patches, embed_dim)
@@ -145,10 +164,13 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         when, where = self.positions(tokens), self.encoder.places(positions.to(x.dtype), keep)
         features = self.encoder(tokens + when + where[:, :, None].to(tokens.dtype), keep)
 
-        prediction = self.head(self.decoder(features[keep] + when))
-        removed = removed.unflatten(0, keep.shape)[keep]
-        target = take(self.spectra(patches[keep]), removed)
-        return take(prediction, removed) * self.scale, target * self.scale
+        # Of each channel by itself: (batch * n_chans, n_masked, patch_size // 2).
+        predictions = self.head(self.decoder(features.flatten(0, 1) + when))
+        weights = self.scale * weights_of(keep).flatten()[:, None, None]
+        targets = self.spectra(patches.flatten(0, 1), keep.flatten())
+        results = (take(each, removed) * weights for each in (predictions, targets))
+        prediction, target = (each.unflatten(0, keep.shape) for each in results)
+        return prediction, target
 
 
 @register("joint_space_time")

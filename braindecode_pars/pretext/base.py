@@ -402,6 +402,25 @@ class AllChannelTask(PretextTask):
         return x.masked_fill(~keep[..., None], 0.0), positions, keep  # they may contain NaN
 
 
+def weights_of(keep: Tensor) -> Tensor:
+    r"""Return factors of predictions and targets that leave missing channels out of a mean square.
+
+    The mean over all channels of the squared products is that over the channels that are there.
+    There is no choice of rows, for which the CPU would wait for a GPU.
+
+    Parameters
+    ----------
+    keep : Tensor of bool, shape (batch, n_chans)
+        Mask that is False for missing channels.
+
+    Returns
+    -------
+    Tensor of float32, shape (batch, n_chans)
+        :math:`\sqrt{N / n}` for each of the n channels of N that are there, 0 for the others.
+    """
+    return keep * (keep.numel() / keep.sum()).sqrt()
+
+
 def encoder_kind_of(task: Any) -> str:
     """Return the kind of the encoder that a task trains, given as in :func:`make_task`."""
     found = find_task(task) if isinstance(task, str) else task

@@ -136,13 +136,15 @@ class SpectralMAE(MaskedGridTask):
         self.scale: Tensor
         self.register_buffer("scale", weights.sqrt(), persistent=False)
 
-    def spectra(self, patches: Tensor) -> Tensor:
+    def spectra(self, patches: Tensor, keep: Tensor | None = None) -> Tensor:
         """Return the log power spectra of patches, standardised over the batch.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
             Normalised patches.
+        keep : Tensor of bool, shape (batch,) | None
+            Mask that is False for signals that do not count. None: all count.
 
         Returns
         -------
@@ -151,7 +153,12 @@ class SpectralMAE(MaskedGridTask):
             same power in all patches is zero.
         """
         spectra = self.spectrum(patches)
-        variance, mean = torch.var_mean(spectra, dim=(0, 1), correction=0)
+        if keep is None:
+            variance, mean = torch.var_mean(spectra, dim=(0, 1), correction=0)
+        else:
+            share = (keep / keep.sum())[:, None]
+            mean = (share * spectra.mean(dim=1)).sum(dim=0)
+            variance = (share * (spectra - mean).square().mean(dim=1)).sum(dim=0)
         return (spectra - mean) * torch.rsqrt(variance + 1e-6)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -52,8 +52,11 @@ def test_features_are_those_of_each_channel_that_is_there(windows):
     task = features_task()
     prediction, target = task(*windows)
     x, where, keep = windows
-    assert prediction.shape == target.shape == (21, 31)
-    rows = iter(zip(prediction, target, strict=True))
+    assert prediction.shape == target.shape == (3, 8, 31)
+    assert not prediction[~keep].any()
+    assert not target[~keep].any()
+    weight = (24 / 21) ** 0.5  # the mean over 24 channels is that over the 21 that are there
+    rows = iter(zip(prediction[keep] / weight, target[keep] / weight, strict=True))
     for b, channel in keep.nonzero().tolist():
         signal = instance_norm(x[b, channel][None])
         expected = (task.measured(signal)[0] - task.mean) / task.scale
@@ -73,7 +76,7 @@ def test_features_of_one_channel_are_those_of_a_task_of_one_channel():
     single.load_state_dict({name: task.state_dict()[name] for name in single.state_dict()})
     x = torch.randn(4, N_TIMES)
     for found, expected in zip(task(x[:, None]), single(x), strict=True):
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+        torch.testing.assert_close(found[:, 0], expected, rtol=0, atol=1e-6)
 
 
 @torch.no_grad()
@@ -84,7 +87,9 @@ def test_spectra_against_a_slow_recomputation(windows, monkeypatch):
     monkeypatch.setattr(task, "random_order", lambda x: orders.append(draw(x)) or orders[-1])
     prediction, target = task(*windows)
     x, _, keep = windows
-    assert prediction.shape == target.shape == (21, 5, 20)
+    assert prediction.shape == target.shape == (3, 8, 5, 20)
+    assert not prediction[~keep].any()
+    assert not target[~keep].any()
     removed = orders[0][:, :5].unflatten(0, keep.shape)
     assert (removed[0, 0] != removed[0, 2]).any()  # each channel loses patches of its own
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(PATCH) / PATCH)
@@ -97,9 +102,10 @@ def test_spectra_against_a_slow_recomputation(windows, monkeypatch):
             spectra[b, channel, n] = np.log(power / (hann**2).sum() + 1e-4)
     values = np.array([*spectra.values()])
     mean, scale = values.mean(axis=0), values.std(axis=0)
-    for row, (b, channel) in zip(target, keep.nonzero().tolist(), strict=True):
-        for found, n in zip(row, removed[b, channel].tolist(), strict=True):
-            expected = (spectra[b, channel, n] - mean) / scale * task.scale.numpy()
+    factors = (24 / 21) ** 0.5 * task.scale.numpy()
+    for b, channel in keep.nonzero().tolist():
+        for found, n in zip(target[b, channel], removed[b, channel].tolist(), strict=True):
+            expected = (spectra[b, channel, n] - mean) / scale * factors
             np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
@@ -113,7 +119,7 @@ def test_a_removed_patch_is_not_seen_and_its_neighbours_are(monkeypatch):
     monkeypatch.setattr("braindecode_pars.pretext.all_channels.instance_norm", lambda x: x)
     monkeypatch.setattr(task.encoder.amplitude_code, "forward", lambda a: torch.zeros(1, 3, 16))
     prediction, _ = task(x, WHERE[None, :3])
-    prediction[0].sum().backward()  # of channel 0
+    prediction[0, 0].sum().backward()
     seen = x.grad[0].unflatten(-1, (-1, PATCH)).abs().amax(dim=-1) > 0
     assert seen[0].tolist() == [False] * 5 + [True] * 5
     assert seen[1].tolist() == seen[2].tolist() == [True] * 5 + [False] * 5
@@ -128,7 +134,7 @@ def test_permuted_channels_permute_the_predictions(make, monkeypatch):
     x, new = torch.randn(1, len(NAMES), N_TIMES), torch.randperm(len(NAMES))
     before, after = task(x, WHERE[None]), task(x[:, new], WHERE[None, new])
     for one, other in zip(before, after, strict=True):
-        torch.testing.assert_close(one[new], other, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(one[:, new], other, rtol=1e-4, atol=1e-5)
     # Elsewhere on the head is not the same.
     moved = task(x, WHERE[None, new])[0]
     assert (moved - before[0]).abs().max() > 1e-3
