@@ -12,6 +12,7 @@ import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,8 +59,8 @@ class StepGraphs:
         self.device = device
         self.steps: dict[Any, CapturedStep | None] = {}
         self.works = True
-        self._stream: torch.cuda.Stream | None = None
-        self._index, self._pool = 0, (0, 0)
+        self._pool: Any = None
+        self._index = 0
 
     def __reduce__(self) -> tuple:
         return type(None), ()  # a copy or a pickle of a net has no graphs
@@ -82,8 +83,10 @@ class StepGraphs:
             Output of the step.
         """
         inputs, rebuilt = _tensors_of(batch)
-        weights = list(dict.fromkeys(w for module in modules for w in module.parameters()))
-        kind = _kind_of(inputs, weights, modules) if self.works else None
+        parts = [part for module in modules for part in module.modules()]
+        found = [w for part in parts for w in part._parameters.values() if w is not None]
+        weights = list(dict.fromkeys(found))  # some are of two parts
+        kind = _kind_of(inputs, weights, parts) if self.works else None
         is_new = kind not in self.steps
         if kind is None or (is_new and len(self.steps) == self.MOST):
             return _detached(step(batch))
@@ -102,8 +105,8 @@ class StepGraphs:
                 while cause.__context__ is not None:
                     cause = cause.__context__
                 what = getattr(modules[0], "shown_name", type(modules[0]).__name__)
-                found = f"{type(cause).__name__}: {cause}".splitlines()[0]
-                log.info("Training steps of %s run without a CUDA graph (%s).", what, found)
+                why = f"{type(cause).__name__}: {cause}".splitlines()[0]
+                log.info("Training steps of %s run without a CUDA graph (%s).", what, why)
                 return _detached(step(batch))
             self.steps[kind] = captured
         return captured.replay(inputs, weights)
@@ -117,10 +120,9 @@ class StepGraphs:
         modules: list[nn.Module],
     ) -> CapturedStep:
         """Run a step twice without effects, then capture it."""
-        if self._stream is None:
+        if self._pool is None:
             index = self.device.index
             self._index = torch.cuda.current_device() if index is None else index
-            self._stream = torch.cuda.Stream(self._index)
             self._pool = torch.cuda.graph_pool_handle()
         inputs = [given.to(self.device, copy=True) for given in inputs]
         batch = rebuilt(inputs)
@@ -132,7 +134,7 @@ class StepGraphs:
                 weight.grad = None  # so that the graph writes gradients, and does not add to them
             return _detached(step(batch))
 
-        stream, graph = self._stream, torch.cuda.CUDAGraph()
+        stream, graph = _side_stream(self._index), torch.cuda.CUDAGraph()
         try:
             with (
                 torch.cuda.device(self._index),
@@ -218,6 +220,12 @@ class CapturedStep(NamedTuple):
         return recursively_apply(torch.clone, self.outputs)  # callbacks may keep them
 
 
+@cache
+def _side_stream(index: int) -> torch.cuda.Stream:
+    """Return the stream of captures; one for all, since torch keeps memory for each."""
+    return torch.cuda.Stream(index)
+
+
 def _detached(outputs: dict[str, Any]) -> dict[str, Any]:
     return recursively_apply(Tensor.detach, outputs)
 
@@ -238,9 +246,8 @@ def _tensors_of(
     return found if y is None else [*found, y], rebuilt
 
 
-def _kind_of(inputs: list[Any], weights: list[Tensor], modules: list[nn.Module]) -> tuple | None:
+def _kind_of(inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]) -> tuple | None:
     """Return what decides on the kernels of a step; None if it cannot be captured."""
-    parts = [part for module in modules for part in module.modules()]
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
     if has_hooks or not all(isinstance(given, Tensor) for given in inputs):
         return None
