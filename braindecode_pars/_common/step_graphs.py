@@ -6,6 +6,7 @@ all, so that a step takes as long as its kernels do.
 
 from __future__ import annotations
 
+import gc
 import logging
 import pickle
 import random
@@ -85,7 +86,7 @@ class StepGraphs:
         inputs, rebuilt = _tensors_of(batch)
         parts = [part for module in modules for part in module.modules()]
         found = [w for part in parts for w in part._parameters.values() if w is not None]
-        weights = list(dict.fromkeys(found))  # some are of two parts
+        weights: list[Tensor] = [*dict.fromkeys(found)]  # some are of two parts
         kind = _kind_of(inputs, weights, parts) if self.works else None
         is_new = kind not in self.steps
         if kind is None or (is_new and len(self.steps) == self.MOST):
@@ -98,6 +99,7 @@ class StepGraphs:
         if captured is None:
             try:
                 captured = self._capture(step, rebuilt, inputs, weights, modules)
+                self.steps[kind] = captured
             except Exception as error:  # whatever it is, the step runs without a graph
                 self.works = False
                 self.steps.clear()
@@ -107,9 +109,8 @@ class StepGraphs:
                 what = getattr(modules[0], "shown_name", type(modules[0]).__name__)
                 why = f"{type(cause).__name__}: {cause}".splitlines()[0]
                 log.info("Training steps of %s run without a CUDA graph (%s).", what, why)
-                return _detached(step(batch))
-            self.steps[kind] = captured
-        return captured.replay(inputs, weights)
+                del cause  # it keeps the memory of the capture
+        return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
 
     def _capture(
         self,
@@ -134,6 +135,7 @@ class StepGraphs:
                 weight.grad = None  # so that the graph writes gradients, and does not add to them
             return _detached(step(batch))
 
+        gc.collect()  # of what autograd keeps of earlier steps, on the usual stream
         stream, graph = _side_stream(self._index), torch.cuda.CUDAGraph()
         try:
             with (
