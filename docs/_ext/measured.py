@@ -41,9 +41,12 @@ from stored_sleep import (
     control_table,
     loss_table,
     network_table,
+    reproduced_table,
     sleep_table,
     sleep_tests,
 )
+from stored_space_time import FOLDER as SPACE_TIME
+from stored_space_time import SETS, space_time_table, space_time_tests
 
 from braindecode_pars.evaluation import describe_controls, summarize
 
@@ -54,6 +57,7 @@ __all__ = [
         "Pretrainings",
         "SettingsTable",
         "Sleep",
+        "SpaceTime",
         "Stored",
         "Summary",
         "TemporalCue",
@@ -268,10 +272,22 @@ class Sleep(_Computed):
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(losses=loss_table, ablation=ablation_table)
+            tables = dict(losses=loss_table, ablation=ablation_table, reproduced=reproduced_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])
+
+
+class SpaceTime(_Computed):
+    """Show all files of ``space_time``: ``.. space-time::``."""
+
+    def run(self) -> list[nodes.Node]:
+        lines = [*_list_table(space_time_table()), ""]
+        for name, question in SETS.items():
+            title = f"Tests: {question}"
+            lines += _dropdown(title, _list_table(space_time_tests(name)))
+        files = [SPACE_TIME / f"{name}.csv" for name in SETS]
+        return self.parse([*lines, *_origin(files[0])], files)
 
 
 class Costs(_Computed):
@@ -384,6 +400,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
+    app.add_directive("space-time", SpaceTime)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)

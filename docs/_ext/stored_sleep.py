@@ -13,7 +13,14 @@ from braindecode_pars.evaluation import paired_tests
 
 __all__ = [
     *("FOLDER", "ablation_table", "control_table", "loss_table", "network_table"),
-    *("shift_figure", "sleep_figure", "sleep_scores", "sleep_table", "sleep_tests"),
+    *(
+        "reproduced_table",
+        "shift_figure",
+        "sleep_figure",
+        "sleep_scores",
+        "sleep_table",
+        "sleep_tests",
+    ),
 ]
 
 FOLDER = MEASURED / "sleep"
@@ -135,6 +142,20 @@ def ablation_table() -> pd.DataFrame:
             row["from the paper's setting (95 %)"] = difference_cell(test)
             row["p"] = f"{test['p_holm']:.2g}"
         rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def reproduced_table() -> pd.DataFrame:
+    """Return what ``reproduce sleep`` prints: means over people, and SD over seeds."""
+    stored = pd.read_csv(FOLDER / "reproduced.csv", comment="#")
+    rows = []
+    for method, own in stored.groupby("method", sort=False):
+        row = {"method": method}
+        for metric, values in own.groupby("metric"):
+            of_seeds = values.groupby("seed")["value"].mean()
+            row[metric.replace("_", " ")] = f"{of_seeds.mean():.3f} ± {of_seeds.std():.3f}"
+        loss = own["pretraining_loss"].mean()
+        rows.append(row | {"pretraining loss": f"{loss:.2f}" if pd.notna(loss) else ""})
     return pd.DataFrame(rows)
 
 
