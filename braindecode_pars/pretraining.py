@@ -214,8 +214,8 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
 
 
 def signals_of(examples: Any) -> torch.Tensor:
-    """Return the signals, shape (n, n_times), of examples of one channel or of several."""
-    return examples["x"][examples["keep"]] if isinstance(examples, dict) else examples
+    """Return a signal of each example, shape (n, n_times); of several channels, a random one."""
+    return examples["x"][:, 0] if isinstance(examples, dict) else examples  # in random order
 
 
 def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
@@ -393,7 +393,6 @@ class PretrainingNet(computing.TrainingNet):
         """Return random training signals, shape (n, n_times), the same in every call.
 
         Each window gives as many as the others; of windows of several channels, these are crops.
-        For a task that compares channels they are all channels of crops.
         """
         with computing.seeded(_FIRST_PASS, self.compute_device):
             windows, _ = self.get_split_datasets(X, y)
@@ -401,7 +400,7 @@ class PretrainingNet(computing.TrainingNet):
             part = torch.utils.data.Subset(windows, order[torch.arange(n) % len(order)].tolist())
             batches = self.get_iterator(part, training=False)
             examples = [skorch.dataset.unpack_data(batch)[0] for batch in batches]
-            return torch.cat([signals_of(batch) for batch in examples])[:n]
+            return torch.cat([signals_of(batch) for batch in examples])
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         # Validation: the same random draws in every epoch.

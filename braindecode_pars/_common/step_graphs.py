@@ -10,6 +10,7 @@ import gc
 import logging
 import pickle
 import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,11 +39,14 @@ class StepGraphs:
     """The captured steps of one training, one graph for each kind of step.
 
     Steps are of one kind if their batches have the same shapes and types, the same weights are
-    trained, and the modules have the same numbers, texts and truth values as attributes. The first
-    step of a kind runs as always, which also compiles. The second is captured, and the graph is
-    replayed from then on. It has the forward pass, the loss and the backward pass; clipping and the
-    optimizer run as always. Its kernels are those of a step that is not captured, and so are its
-    random draws.
+    trained, the modules have the same types and buffers, and the same numbers, texts and truth
+    values as attributes. Other Python code of a module runs only while its step is captured: random
+    numbers must come from torch's functions, on the device of the batch.
+
+    The first step of a kind runs as always, which also compiles. The second is captured, and the
+    graph is replayed from then on. It has the forward pass, the loss and the backward pass;
+    clipping and the optimizer run as always. Its kernels are those of a step that is not captured,
+    and so are its random draws. Only one training at a time in a process can be captured.
 
     A step that makes the CPU wait for the GPU, or draws on the CPU, cannot be captured. The
     training then runs as always, and a line in the log says so.
@@ -54,7 +58,7 @@ class StepGraphs:
     """
 
     #: Largest number of kinds; steps of others run as always.
-    MOST = 16
+    MOST = 8
 
     def __init__(self, device: torch.device):
         self.device = device
@@ -62,6 +66,7 @@ class StepGraphs:
         self.works = True
         self._pool: Any = None
         self._index = 0
+        self._told = False
 
     def __reduce__(self) -> tuple:
         return type(None), ()  # a copy or a pickle of a net has no graphs
@@ -72,7 +77,7 @@ class StepGraphs:
         Parameters
         ----------
         step : callable
-            The step, whatever runs it.
+            The step.
         batch : tuple of x, y
             Tensors; x may also be a dict of tensors, and y None.
         modules : list of nn.Module
@@ -83,13 +88,17 @@ class StepGraphs:
         dict of str to Any
             Output of the step.
         """
+        handled = sys.exception()
         inputs, rebuilt = _tensors_of(batch)
         parts = [part for module in modules for part in module.modules()]
         found = [w for part in parts for w in part._parameters.values() if w is not None]
         weights: list[Tensor] = [*dict.fromkeys(found)]  # some are of two parts
-        kind = _kind_of(inputs, weights, parts) if self.works else None
+        kind = _kind_of(batch, inputs, weights, parts) if self.works else None
         is_new = kind not in self.steps
         if kind is None or (is_new and len(self.steps) == self.MOST):
+            if kind is not None and not self._told:
+                self._told = True
+                log.info("Training steps are of more than %d kinds; not all are graphs.", self.MOST)
             return _detached(step(batch))
         if is_new:
             self.steps[kind] = None
@@ -104,7 +113,7 @@ class StepGraphs:
                 self.works = False
                 self.steps.clear()
                 cause: BaseException = error
-                while cause.__context__ is not None:
+                while cause.__context__ not in (None, handled):  # the first one
                     cause = cause.__context__
                 what = getattr(modules[0], "shown_name", type(modules[0]).__name__)
                 why = f"{type(cause).__name__}: {cause}".splitlines()[0]
@@ -127,7 +136,10 @@ class StepGraphs:
             self._pool = torch.cuda.graph_pool_handle()
         inputs = [given.to(self.device, copy=True) for given in inputs]
         batch = rebuilt(inputs)
-        buffers = [(buffer, buffer.clone()) for module in modules for buffer in module.buffers()]
+        # A step may change buffers, and weights that it does not train: a mean over steps.
+        state = [t for module in modules for t in (*module.parameters(), *module.buffers())]
+        state_before = [tensor.detach().clone() for tensor in state]
+        drawn_before = _states_on_cpu()
         gradients = [weight.grad for weight in weights]
 
         def once() -> dict[str, Any]:
@@ -145,10 +157,10 @@ class StepGraphs:
                 stream.wait_stream(torch.cuda.current_stream())
                 with torch.cuda.stream(stream):
                     once()
-                    draws = _draws_on_cpu()
+                    drawn = pickle.dumps(_states_on_cpu())
                     with _waiting_is_an_error():
                         once()
-                    if _draws_on_cpu() != draws:
+                    if pickle.dumps(_states_on_cpu()) != drawn:
                         raise RuntimeError("random numbers are drawn on the CPU")
                     try:
                         # Threads that load data use CUDA meanwhile.
@@ -164,8 +176,9 @@ class StepGraphs:
             for weight, gradient in zip(weights, gradients, strict=True):
                 weight.grad = gradient
             with torch.no_grad():
-                for buffer, before in buffers:
-                    buffer.copy_(before)
+                for tensor, before in zip(state, state_before, strict=True):
+                    tensor.copy_(before)
+            _set_states_on_cpu(*drawn_before)
         return CapturedStep(graph, inputs, outputs, captured)
 
     def _end_capture(self, graph: torch.cuda.CUDAGraph) -> None:
@@ -248,21 +261,39 @@ def _tensors_of(
     return found if y is None else [*found, y], rebuilt
 
 
-def _kind_of(inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]) -> tuple | None:
+def _kind_of(
+    batch: tuple[Any, Any], inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]
+) -> tuple | None:
     """Return what decides on the kernels of a step; None if it cannot be captured."""
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
+    has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
     if has_hooks or not all(isinstance(given, Tensor) for given in inputs):
         return None
+    names = tuple(batch[0]) if isinstance(batch[0], Mapping) else None
     shapes = tuple((given.shape, given.dtype) for given in inputs)
     trained = tuple((weight.data_ptr(), weight.requires_grad) for weight in weights)
-    values = (value for part in parts for value in vars(part).values() if type(value) in _SCALARS)
-    return shapes, trained, tuple(values)
+    return names, batch[1] is None, shapes, trained, tuple(map(_facts_of, parts))
 
 
-def _draws_on_cpu() -> bytes:
+def _facts_of(part: nn.Module) -> tuple:
+    """Return the type of a module, where its buffers are, and its plain attributes."""
+    buffers = tuple(b.data_ptr() for b in part._buffers.values() if b is not None)
+    values = vars(part).values()
+    plain = tuple(value for value in values if type(value) in _SCALARS)
+    dicts = (value for value in values if type(value) is dict)
+    facts = tuple(v for each in dicts for v in each.items() if type(v[1]) in _SCALARS)
+    return type(part), buffers, plain, facts
+
+
+def _states_on_cpu() -> tuple[Any, Any, Any]:
     """Return the states of the random generators of the CPU."""
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()  # noqa: NPY002
-    return pickle.dumps(states)
+    return random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()  # noqa: NPY002
+
+
+def _set_states_on_cpu(of_python: Any, of_numpy: Any, of_torch: Any) -> None:
+    random.setstate(of_python)
+    np.random.set_state(of_numpy)  # noqa: NPY002
+    torch.set_rng_state(torch.from_numpy(of_torch))
 
 
 @contextmanager

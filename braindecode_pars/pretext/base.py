@@ -286,6 +286,11 @@ class PretextTask(nn.Module):
         -------
         prediction, target : Tensor
             Arguments of :attr:`criterion`, in the shapes that it takes.
+
+        Notes
+        -----
+        Draw random numbers with torch's functions, on the device of ``x``. On CUDA, a compiled
+        training step is recorded and replayed: other draws would be the same in every step.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement forward(x).")
 
@@ -418,7 +423,7 @@ def weights_of(keep: Tensor) -> Tensor:
     Tensor of float32, shape (batch, n_chans)
         :math:`\sqrt{N / n}` for each of the n channels of N that are there, 0 for the others.
     """
-    return keep * (keep.numel() / keep.sum()).sqrt()
+    return keep * (keep.numel() / keep.sum().clamp(min=1)).sqrt()
 
 
 def encoder_kind_of(task: Any) -> str:

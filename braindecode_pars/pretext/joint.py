@@ -196,22 +196,25 @@ class Joint(_WithParts):
         }
         self._set_parts(parts, weights)
 
-    def forward(self, x: Tensor, **places: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
+    def forward(
+        self, x: Tensor, *places: Tensor, **named: Tensor
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the predictions and the targets of all tasks on the same signals.
 
         Parameters
         ----------
-        x : Tensor, shape (batch, n_times), or that of the windows of the tasks
-            Signals in any unit.
-        **places : Tensor
-            Further arguments of the tasks.
+        x : Tensor, shape (batch, n_times) or (batch, n_chans, n_times)
+            Signals in any unit; all channels for tasks that compare them.
+        *places, **named : Tensor
+            Positions and mask for tasks that compare channels, as in :meth:`SpaceTimePARS.forward
+            <braindecode_pars.pretext.SpaceTimePARS.forward>`.
 
         Returns
         -------
         prediction, target : dict of str to Tensor
             Predictions and targets by task name.
         """
-        results = {name: part(x, **places) for name, part in self.parts.items()}
+        results = {name: part(x, *places, **named) for name, part in self.parts.items()}
         predictions = {name: prediction for name, (prediction, _) in results.items()}
         return predictions, {name: target for name, (_, target) in results.items()}
 

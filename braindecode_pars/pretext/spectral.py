@@ -144,7 +144,8 @@ class SpectralMAE(MaskedGridTask):
         patches : Tensor, shape (batch, n_patches, patch_size)
             Normalised patches.
         keep : Tensor of bool, shape (batch,) | None
-            Mask that is False for signals that do not count. None: all count.
+            Mask that is False for signals that do not count, which are finite all the same. None:
+            all count.
 
         Returns
         -------
@@ -156,7 +157,7 @@ class SpectralMAE(MaskedGridTask):
         if keep is None:
             variance, mean = torch.var_mean(spectra, dim=(0, 1), correction=0)
         else:
-            share = (keep / keep.sum())[:, None]
+            share = (keep / keep.sum().clamp(min=1))[:, None]
             mean = (share * spectra.mean(dim=1)).sum(dim=0)
             variance = (share * (spectra - mean).square().mean(dim=1)).sum(dim=0)
         return (spectra - mean) * torch.rsqrt(variance + 1e-6)

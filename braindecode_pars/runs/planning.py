@@ -205,10 +205,11 @@ def _measured(
         return time.perf_counter() - start
 
     n_windows = 1
-    with computing.tensor_cores(device), net.captured_steps():
+    with computing.tensor_cores(device):
         while True:
-            seconds(n_windows)  # the first step of a size allocates memory
-            took = min(seconds(n_windows) for _ in range(2))
+            with net.captured_steps():  # of one size at a time
+                seconds(n_windows)  # the first step of a size allocates memory
+                took = min(seconds(n_windows) for _ in range(2))
             if n_windows == at_once or took > _SECONDS:
                 return n_windows, n_windows / took
             n_windows = min(2 * n_windows, at_once)

@@ -462,7 +462,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     def draw_signals(self, X: Steps, y: Any, n: int) -> torch.Tensor:
         """Return random crops of the store, the same in every process."""
-        return signals_of(X.first_pass(n))[:n]
+        return signals_of(X.first_pass(n))
 
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
         n_steps, on_gpu = self.steps_per_epoch, self.compute_device.type == "cuda"

@@ -106,8 +106,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 UNTRAINED = {"untrained": "space_time", "untrained, one channel": "patch"}
-#: Development set -> number of labelled people.
-N_LABELLED = {"arithmetic": 4, "imagery": 16, "hands": 16}
+#: Development set -> number of labelled people, and of draws.
+SETS = {"arithmetic": (4, 20), "imagery": (16, 8), "hands": (16, 8)}
 
 
 def store_of(out: Path, eeg: Path) -> SignalStore:
@@ -172,8 +172,8 @@ def windows_of(name: str, eeg: Path) -> BaseConcatDataset:
     return datasets.physionet_mi.load(eeg, [*PRETRAINED], tmin=1, tmax=4, verbose=0, **given)
 
 
-def probes(out: Path, eeg: Path, draws: int) -> None:
-    for name, n in N_LABELLED.items():
+def probes(out: Path, eeg: Path) -> None:
+    for name, (n, draws) in SETS.items():
         windows, tables = windows_of(name, eeg), []
         for method, source in sources(out):
             features = PARSEmbedder(encoder=source, pooling="channels", verbose=0)
@@ -195,7 +195,7 @@ def probes(out: Path, eeg: Path, draws: int) -> None:
                 )
             tables.append(scores)
             print(name, method, scores.groupby("method")["value"].mean().round(3).to_dict())
-        command = f"python docs/experiments/space_time.py probes OUT --eeg FOLDER --draws {draws}"
+        command = "python docs/experiments/space_time.py probes OUT --eeg FOLDER"
         table = by_subject(pd.concat(tables))
         store_table(table.round(4), MEASURED / f"{name}.csv", command, index=False)
 
@@ -209,7 +209,6 @@ def main() -> None:
     parser.add_argument("--seed", nargs="*", type=int, default=[*range(N_SEEDS)])
     parser.add_argument("--steps", type=int, default=1300)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--draws", type=int, default=8)
     given = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
     if given.step == "store":
@@ -217,7 +216,7 @@ def main() -> None:
     elif given.step == "pretrain":
         pretrain_all(given.out, given.only, given.seed, given.steps, given.device)
     else:
-        probes(given.out, given.eeg, given.draws)
+        probes(given.out, given.eeg)
 
 
 if __name__ == "__main__":

@@ -157,15 +157,15 @@ def test_neighbours_help_to_fill_in_what_a_channel_has_lost():
     ):
         optimizer, loss_of = torch.optim.AdamW(task.parameters(), lr=5e-3), task.criterion()
         found = []
-        for _ in range(120):
-            x = batch(16)
+        for _ in range(100):
+            x = batch(8)
             x = x.flatten(0, 1) if kind == "one channel" else x
             loss = loss_of(*task(x))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             found.append(loss.item())
-        losses[kind] = np.mean(found[-20:])
+        losses[kind] = np.mean(found[-30:])
     assert losses["all channels"] < 0.8 * losses["one channel"]
 
 
@@ -173,7 +173,7 @@ def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):
     weights = {"spectral_space_time": 2.0, "pars_space_time": 1.0}
     task = SpaceTimeJoint(N_TIMES, PATCH, tasks=weights, **SIZES)
     assert {id(part.encoder) for part in task.parts.values()} == {id(task.encoder)}
-    prediction, target = task(**dict(zip(("x", "positions", "keep"), windows, strict=True)))
+    prediction, target = task(*windows)
     losses = {n: part.criterion()(prediction[n], target[n]) for n, part in task.parts.items()}
     expected = 2 * losses["spectral_space_time"] + losses["pars_space_time"]
     torch.testing.assert_close(task.criterion()(prediction, target), expected)
@@ -202,15 +202,16 @@ def test_they_train_an_encoder_of_all_channels(name):
         task(torch.randn(2, N_TIMES))
 
 
-def test_features_are_measured_in_the_channels_that_are_there(windows):
+def test_features_are_measured_in_channels_that_are_there(windows):
     """Zeros in the places of missing channels would move mean and standard deviation."""
     x, positions, keep = windows
-    given = zip(x.nan_to_num(0.0), positions, keep, strict=True)
+    keep[:] = torch.arange(len(NAMES)) < torch.tensor([[6], [8], [7]])  # as in an example
+    given = zip(x.nan_to_num(0.0) * keep[..., None], positions, keep, strict=True)
     examples = [({"x": signals, "positions": p, "keep": k}, 0) for signals, p, k in given]
     task = features_task()
-    task.N_PREPARED = 2 * 21
     net = PretrainingNet(task, verbose=0).initialize()
-    signals = net.draw_signals(Subset(examples, range(3)), None, 42)
-    of_all = x[keep]
-    assert len(signals) == 42
-    assert all((of_all == signal).all(dim=1).any() for signal in signals)
+    signals = net.draw_signals(Subset(examples, range(3)), None, 30)
+    # Each window gives as many.
+    of_each = [sum(bool((x[i] == signal).all(dim=1).any()) for signal in signals) for i in range(3)]
+    assert of_each == [10, 10, 10]
+    assert (signals != 0).any(dim=1).all()

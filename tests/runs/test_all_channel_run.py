@@ -109,7 +109,7 @@ def test_crops_of_several_lengths(store, tmp_path, task):
 
 
 def test_a_task_measures_only_channels_that_are_there(store, tmp_path, monkeypatch):
-    """The signals are all channels of crops; zeros stand for missing channels in a batch."""
+    """Zeros stand for missing channels in a batch."""
     measured = []
     prepare = SpaceTimeFeatures.prepare
     monkeypatch.setattr(
