@@ -21,6 +21,7 @@ from support.small_estimators import embedder, same_weights
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.baselines import make_methods
+from braindecode_pars.estimators import linear_probe
 from braindecode_pars.estimators.linear_probe import (
     GRID,
     fit_searched,
@@ -152,10 +153,11 @@ def test_what_tells_a_subject_does_not_choose_c():
     assert chosen == [min(GRID), max(GRID)]
 
 
-def test_what_auto_chooses_is_logged(donor, data, caplog):
+def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
     X, y, groups = data
     y = y % 2
     caplog.set_level("INFO")
+    monkeypatch.setattr(linear_probe, "GRID", GRID[:2])
     clf = vote(donor, C=None, verbose=1)
     few = "Subject 4 has 9 windows; recenter='subject' needs at least 10"
     for part, recenter, reason, n_folds in (
