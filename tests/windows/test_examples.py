@@ -10,7 +10,6 @@ import pytest
 import torch
 from braindecode import EEGClassifier
 from braindecode.datasets import BaseConcatDataset
-from sklearn.model_selection import GroupKFold, cross_val_score
 from support.counting import Counting
 from support.montages import windows_of
 from torch.utils.data import TensorDataset
