@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -37,6 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give each of several test processes (``-n 2``) one thread, since they share the cores."""
     if config.getoption("numprocesses", None):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+    gc.disable()  # modules and tests stay: looking for garbage among them takes seconds
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # Hypothesis, which may be imported now, asks who refers to a generator
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +56,11 @@ def seeded():
     rng = check_random_state(None)  # the global state of NumPy
     state = rng.get_state()
     with torch.random.fork_rng():
-        torch.manual_seed(0)
+        # torch.manual_seed formats the stack for each kind of device that is not there.
+        seed = (
+            torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
+        )
+        seed(0)
         rng.seed(0)
         yield
     rng.set_state(state)
@@ -65,7 +80,8 @@ def own_log(plain_log):
     level, handlers = plain_log
 
     def reset():
-        log.setLevel(level)
+        if log.level != level:  # setting it clears the caches of all logs
+            log.setLevel(level)
         log.handlers[:] = handlers
 
     reset()

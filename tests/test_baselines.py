@@ -101,17 +101,14 @@ def test_the_published_networks_are_built_and_trained(nights):
         np.testing.assert_array_equal(copied.predict_proba(X), clf.predict_proba(X))
 
 
-def test_methods_fit_and_predict(nights, tiny):
+def test_centred_methods_fit_and_predict(nights, tiny):
     names = ["droppos", "probe", "random-encoder", "band-power", "tangent-space"]
     settings = dict(pretrain_epochs=1, finetune_epochs=1, **tiny)
-    methods = {
-        **make_methods(names, **settings),
-        **make_methods(names[1:], subject_centering=True, **settings),
-    }
-    assert len(methods) == 9
-    y = np.concatenate([ds.y for ds in nights.datasets])
+    methods = make_methods(names, subject_centering=True, **settings)
+    two = BaseConcatDataset(nights.datasets[:2])
+    y = np.concatenate([ds.y for ds in two.datasets])
     for clf in methods.values():
-        assert set(clf.fit(nights, y).predict(nights)) <= set(y)
+        assert set(clf.fit(two, y).predict(two)) <= set(y)
 
 
 def test_every_method_is_centred_and_says_so():
@@ -177,7 +174,7 @@ def test_every_method_is_compared_by_name(drifting, tmp_path):
     with pytest.raises(ValueError, match="SpaceTimePARS has"):
         compare(make_methods(["pars_space_time", "pars"], **given), drifting, verbose=0)
     methods = make_methods(METHODS, equal_sizes=False, **given)
-    half = [(np.arange(80), np.arange(80, 160))]
+    half = [(np.arange(0, 80, 4), np.arange(80, 160, 4))]
     options = dict(metrics=["balanced_accuracy"], equal_sizes=False, verbose=0)
     scores = compare(methods, drifting, cv=half, **options)
     assert list(scores["method"].unique()) == list(methods)

@@ -15,7 +15,7 @@ import skorch
 from braindecode.models import util
 from braindecode.models.base import EEGModuleMixin
 from skorch.hf import AccelerateMixin
-from support.structure import MODULES
+from support.structure import MODULES, tree
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
@@ -96,8 +96,8 @@ def test_there_are_no_others():
     """Private methods that are called through super() or overridden are in the list."""
     known = {name for _, _, _, name, _ in INTERNALS}
     found = set()
-    for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module in MODULES:
+        for node in ast.walk(tree(module)):
             of_super = (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Call)
@@ -109,11 +109,10 @@ def test_there_are_no_others():
     assert found - {"_check", "_logits", "_remember", "_restore"} <= known
 
 
-@pytest.mark.parametrize("library", ["sklearn", "skorch", "braindecode", "mne", "torch"])
-def test_nothing_private_is_imported(library):
+def test_nothing_private_is_imported():
     found = []
-    for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in MODULES:
+        for node in ast.walk(tree(name)):
             modules = []
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
@@ -121,7 +120,7 @@ def test_nothing_private_is_imported(library):
                 modules = [f"{node.module}.{alias.name}" for alias in node.names]
             for module in modules:
                 parts = module.split(".")
-                if parts[0] == library and any(
+                if parts[0] in {"sklearn", "skorch", "braindecode", "mne", "torch"} and any(
                     part.startswith("_") and part != "__version__" for part in parts
                 ):
                     found.append(module)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ from braindecode_pars.runs import RunConfig
 DOCS = Path(__file__).parents[1] / "docs"
 #: Tasks in the order of the pages.
 TASKS = ("arithmetic", "imagery", "hands")
+#: Modules of docs/_ext that read files of scores with a column for each subject.
+USERS = ("few_labels", "numbers", "pretraining", "sleep")
 NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
 
 
@@ -23,6 +27,18 @@ NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
 def own_modules(monkeypatch):
     for folder in ("_ext", "experiments"):
         monkeypatch.syspath_prepend(DOCS / folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once():
+    """Read and reshape each file of scores once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS / "_ext")
+        users = [import_module(f"stored_{name}") for name in USERS]
+        once = cache(import_module("stored_few_labels").long_scores)
+        for module in users:
+            patch.setattr(module, "long_scores", once)
+        yield
 
 
 @pytest.mark.parametrize("name", NAMES)

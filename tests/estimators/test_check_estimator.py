@@ -159,11 +159,21 @@ CHECKS = parametrize_with_checks(
 ).mark
 
 
+#: Checks with hundreds of windows, whose covariances take seconds. FlatProbe runs the same ones on
+#: the same base class, and test_few_labels compares the vote with a plain recomputation.
+SLOW_FOR_THE_VOTE = {
+    *("check_classifiers_train", "check_methods_subset_invariance"),
+    *("check_estimators_dtypes", "check_classifiers_classes"),
+}
+
+
 def marked(case):
-    """Mark what repeats a training on a memory map; check_readonly_memmap_input fits on one."""
+    """Mark what repeats a check on a memory map; check_readonly_memmap_input fits on one."""
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
-    repeats = "_train(readonly_memmap" in CHECKS.kwargs["ids"](values[1])
-    return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if repeats else [])])
+    name = CHECKS.kwargs["ids"](values[1])
+    is_slow = "(readonly_memmap" in name
+    is_slow |= isinstance(values[0], FlatVote) and name in SLOW_FOR_THE_VOTE
+    return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if is_slow else [])])
 
 
 @pytest.mark.parametrize(CHECKS.args[0], map(marked, CHECKS.args[1]), **CHECKS.kwargs)

@@ -190,22 +190,21 @@ def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):
         LinearProbe(LogBandPower()).fit(X, np.zeros(len(y), int))
 
 
-@pytest.mark.parametrize("classifier", ["logistic", "lda"])
 @pytest.mark.parametrize(
-    "classes",
+    ("classes", "classifier", "C"),
     [
-        [("left", 1), ("right", 0)],
-        [b"left", b"right"],
-        [date(2020, 1, 1), date(2020, 1, 2)],
-        [Fraction(1, 2), Fraction(3, 2)],
+        ([("left", 1), ("right", 0)], "logistic", None),
+        ([b"left", b"right"], "lda", None),
+        ([date(2020, 1, 1), date(2020, 1, 2)], "logistic", 0.1),
+        ([Fraction(1, 2), Fraction(3, 2)], "logistic", 0.1),
     ],
 )
-def test_any_classes_with_an_order(data, classifier, classes):
+def test_any_classes_with_an_order(data, classes, classifier, C):
     """scikit-learn's classifiers take text and numbers only."""
     X, y, groups = data
     y = y % 2
     named = as_column([classes[code] for code in y])
-    options = dict(classifier=classifier, C=None, class_weight={classes[0]: 2.0})
+    options = dict(classifier=classifier, C=C, class_weight={classes[0]: 2.0})
     probe = LinearProbe(LogBandPower(), **options).fit(X, named, groups=groups)
     numbered = LinearProbe(LogBandPower(), **options | {"class_weight": {0: 2.0}})
     numbered.fit(X, y, groups=groups)

@@ -45,7 +45,7 @@ def tones():
 @pytest.mark.parametrize("name", ["EEGNet", ShallowFBCSPNet])
 def test_networks_learn_to_classify_two_frequencies(tones, name):
     X, y, groups = tones
-    clf = network(network=name, sfreq=100, finetune_epochs=25, finetune_batch_size=16)
+    clf = network(network=name, sfreq=100, finetune_epochs=12, finetune_batch_size=16)
     clf.fit(X[:72], y[:72], groups=groups[:72])
     assert balanced_accuracy_score(y[72:], clf.predict(X[72:])) > 0.9
     assert clf.classes_.tolist() == ["fast", "slow"]

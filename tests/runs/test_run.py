@@ -248,7 +248,6 @@ def test_the_literal_decoder_needs_too_much_memory_for_long_sequences():
 
 @pytest.mark.parametrize("task", sorted(PRETEXT_TASKS))
 def test_every_task_learns_from_crops_of_several_lengths(store, tmp_path, task):
-    """A resumed run, too: it continues with the next length in turn."""
     changes = dict(task=task, window_seconds=(2.5, 6, 4), epochs=2, steps_per_epoch=2)
     whole = run(store, tmp_path / "whole", **changes)
     table = pd.read_csv(whole / "metrics.csv")
@@ -256,6 +255,10 @@ def test_every_task_learns_from_crops_of_several_lengths(store, tmp_path, task):
     card = load_encoder(whole).card
     assert (card.n_times, card.preprocessing.window_seconds) == (600, 6)
 
+
+def test_a_resumed_run_continues_with_the_next_length_in_turn(store, tmp_path):
+    changes = dict(window_seconds=(2.5, 6, 4), epochs=2, steps_per_epoch=2)
+    whole = run(store, tmp_path / "whole", **changes)
     with pytest.MonkeyPatch.context() as patch:
         interrupt(patch, 3)
         with pytest.raises(KeyboardInterrupt):

@@ -115,10 +115,10 @@ def test_a_run_tells_that_there_are_no_subjects(finished, tmp_path, caplog):
 
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_a_resumed_run_is_bit_identical(tmp_path, monkeypatch, num_workers):
-    given = dict(task="features", num_workers=num_workers)
+    given = dict(task="features", num_workers=num_workers, epochs=2)
     whole = run(SOURCE, tmp_path / "whole", **given)
     with monkeypatch.context() as patched:
-        interrupt(patched, step=8)
+        interrupt(patched, step=5)
         with pytest.raises(KeyboardInterrupt):
             run(SOURCE, tmp_path / "run", **given)
     resumed = run(SOURCE, tmp_path / "run", resume=True, **given)

@@ -17,7 +17,7 @@ from braindecode_pars.signal_store.writing import encode
 
 #: Multiples of 1e-6; the range of float64 is much wider than that of EEG.
 MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda i: np.float32(i / 1e6))
-SIGNALS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=20), elements=MILLIONTHS)
+SIGNALS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=MILLIONTHS)
 
 
 def decoded(stored, scale, offset):

@@ -15,10 +15,16 @@ MODULES = {
 
 
 @cache
+def tree(name: str) -> ast.Module:
+    """The parsed code of a module."""
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+@cache
 def imports(name: str) -> frozenset[str]:
     """Modules of the package that a module imports, at the top or inside a function."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

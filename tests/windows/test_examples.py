@@ -10,7 +10,6 @@ import pytest
 import torch
 from braindecode import EEGClassifier
 from braindecode.datasets import BaseConcatDataset
-from sklearn.model_selection import GroupKFold, cross_val_score
 from support.counting import Counting
 from support.montages import windows_of
 from torch.utils.data import TensorDataset
@@ -122,9 +121,9 @@ def test_a_plain_network_of_braindecode_learns_from_the_view_in_microvolts():
     net = EEGClassifier("EEGNet", optimizer=torch.optim.Adam, lr=0.01, train_split=None)
     net.set_params(batch_size=16, max_epochs=8, verbose=0)
     net.set_params(module__final_layer_with_constraint=True)  # braindecode warns of its default
-    cv = GroupKFold(2)
-    scores = cross_val_score(net, 1e6 * np.asarray(X), y, groups=groups, cv=cv, error_score="raise")
-    assert scores.min() > 0.8
+    train = groups < 2
+    net.fit(1e6 * np.asarray(X)[train], y[train])
+    assert net.score(1e6 * np.asarray(X)[~train], y[~train]) > 0.8
     net.set_params(max_epochs=1).fit(X, y)  # the view itself, lazily
     module = net.module_
     assert (module.n_chans, module.n_times, module.n_outputs) == (2, 300, 2)
