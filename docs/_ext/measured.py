@@ -44,6 +44,7 @@ from stored_sleep import (
     reproduced_table,
     sleep_table,
     sleep_tests,
+    ten_lines_table,
 )
 from stored_space_time import FOLDER as SPACE_TIME
 from stored_space_time import SETS, space_time_table, space_time_tests
@@ -272,7 +273,8 @@ class Sleep(_Computed):
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
-            tables = dict(losses=loss_table, ablation=ablation_table, reproduced=reproduced_table)
+            tables = dict(losses=loss_table, ablation=ablation_table)
+            tables |= dict(reproduced=reproduced_table, ten_lines=ten_lines_table)
             lines = [*_list_table(tables[name]()), ""]
         file = SLEEP / f"{name}.csv"
         return self.parse([*lines, *_origin(file)], [file])

@@ -159,6 +159,16 @@ def reproduced_table() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def ten_lines_table() -> pd.DataFrame:
+    """Return what the README's ten lines score: means of six people, by seed and half."""
+    stored = pd.read_csv(FOLDER / "ten_lines.csv", comment="#")
+    keys = ["method", "seed", "half"]
+    wide = stored.set_index(keys)["balanced_accuracy"].unstack(["seed", "half"])
+    wide.columns = [f"seed {seed}, half {half}" for seed, half in wide.columns]
+    wide["mean"] = wide.mean(axis=1)
+    return wide.map("{:.3f}".format).reset_index()
+
+
 def sleep_figure() -> Figure:
     """Draw label efficiency on both questions."""
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.2), layout="constrained")
