@@ -57,10 +57,9 @@ def seeded():
     state = rng.get_state()
     with torch.random.fork_rng():
         # torch.manual_seed formats the stack for each kind of device that is not there.
-        seed = (
-            torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
-        )
-        seed(0)
+        torch.default_generator.manual_seed(0)
+        if torch.cuda.is_available():
+            torch.cuda.manual_seed_all(0)
         rng.seed(0)
         yield
     rng.set_state(state)

@@ -105,6 +105,12 @@ def untimed(monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.0))
 
 
+@pytest.fixture
+def undoubted(monkeypatch):
+    """A study without controls, which take most of its time here."""
+    monkeypatch.setattr(MODULE, "_doubt", lambda *_: (None, []))
+
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Pretraining"),
     pytest.mark.filterwarnings("ignore:The control"),
@@ -435,7 +441,7 @@ class Fails(Slow):
         return super().fit(X, y)
 
 
-def test_a_method_that_fails_is_named_and_the_others_go_on(quick, untimed, tmp_path):
+def test_a_method_that_fails_is_named_and_the_others_go_on(quick, untimed, undoubted, tmp_path):
     given = {**quick, "n_train_subjects": [4]}
     found = study(simulated(), {"bad": Fails()}, out=tmp_path, **given)
     assert set(found.scores["method"]) == {"band power", OWN_UNTRAINED, PARS}
@@ -446,7 +452,7 @@ def test_a_method_that_fails_is_named_and_the_others_go_on(quick, untimed, tmp_p
     assert page.count(reason) == 2  # in the table of scores and among what was left out
 
 
-def test_a_pretraining_that_fails_takes_its_methods_along(quick, untimed, monkeypatch):
+def test_a_pretraining_that_fails_takes_its_methods_along(quick, untimed, undoubted, monkeypatch):
     def broken(task, n_windows):
         return PARSEmbedder(task, pretrain_lr=-1.0)
 
@@ -485,7 +491,7 @@ def test_log_lines_and_warnings_are_shown_once_with_their_number(caplog):
     assert told == ["it took 0 steps (6 times)"]
 
 
-def test_people_are_decided_by_the_mean_of_their_windows(quick, untimed):
+def test_people_are_decided_by_the_mean_of_their_windows(quick, untimed, undoubted):
     """All people are told apart by the rhythm, and few windows are wrong."""
     windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
     found = study(windows, **{**quick, "n_train_subjects": [6]})
@@ -510,7 +516,9 @@ def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick, untimed):
     assert any("band power outperforms chance level" in text for text in found.doubts)
 
 
-def test_an_answer_where_no_pretrained_method_could_be_fitted(quick, tmp_path, monkeypatch):
+def test_an_answer_where_no_pretrained_method_could_be_fitted(
+    quick, undoubted, tmp_path, monkeypatch
+):
     def refuses(method, *_):
         if method.kind == "pretrained":
             raise ValueError("its windows are too short")
@@ -578,7 +586,9 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
-def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(quick, untimed, tmp_path, write):
+def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(
+    quick, untimed, undoubted, tmp_path, write
+):
     """Half of the files with more inputs, two references in the names, one odd recording."""
     loading = write(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
@@ -638,7 +648,9 @@ def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
         plan(simulated(), **quick)
 
 
-def test_the_confusion_matrix_has_the_draws_of_the_plan_only(quick, finished, untimed, tmp_path):
+def test_the_confusion_matrix_has_the_draws_of_the_plan_only(
+    quick, finished, untimed, undoubted, tmp_path
+):
     """The folder of an earlier plan has more of them, and keeps their scores."""
     shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
     found = study(simulated(), out=tmp_path, **{**quick, "draws": 3})

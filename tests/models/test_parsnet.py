@@ -299,7 +299,7 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
 @pytest.mark.parametrize(
     ("head", "backend"),
     [
-        ("both", "aot_eager"),  # what is traced is that of any backend; generating code takes long
+        ("both", "eager"),  # what is traced is that of any backend; generating code takes long
         pytest.param("attention", "inductor", marks=pytest.mark.slow),
     ],
 )
