@@ -154,7 +154,7 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--task", "parts"], "'droppos', 'features', 'joint'"),
+        (["--task", "parts"], "'droppos', 'features', 'features_space_time'"),
         (["--set", "n_patches"], "KEY=VALUE"),
         (["--set", "mask=1"], "'mask'"),
         (["--exclude-subject", "S09"], "S09"),

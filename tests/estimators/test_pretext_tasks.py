@@ -19,7 +19,8 @@ SIZES = {name: FAST[name] for name in ("embed_dim", "num_layers", "num_heads", "
 
 @pytest.mark.parametrize("name", sorted(PRETEXT_TASKS))
 def test_by_instance_in_the_classifier(name, nights):
-    rate = dict(sfreq=100.0) if name == "features" else {}
+    needs_rate = ("features", "features_space_time", "joint_space_time")
+    rate = dict(sfreq=100.0) if name in needs_rate else {}
     clf = classifier(pretext=PRETEXT_TASKS[name](3000, 100, **rate, **SIZES)).fit(nights)
     assert clf.encoder_card_.task == name
     assert clf.history_["train_loss_relative"].notna().any()
