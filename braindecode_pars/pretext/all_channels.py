@@ -88,21 +88,6 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         weights = weights_of(keep)[..., None]
         return prediction * weights, target * weights
 
-    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss of each entry of the features, relative to chance.
-
-        Parameters
-        ----------
-        prediction, target
-            Output of :meth:`forward`.
-
-        Returns
-        -------
-        dict of str to Tensor
-            As in :class:`~braindecode_pars.pretext.SignalFeatures`.
-        """
-        return super().part_losses(prediction.flatten(0, 1), target.flatten(0, 1))
-
 
 @register("spectral_space_time")
 class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):

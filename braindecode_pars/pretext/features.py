@@ -635,5 +635,5 @@ class SignalFeatures(GridTask):
         dict of str to Tensor
             Scalar losses by name, such as ``"bands"``.
         """
-        errors = (prediction - target).square().split(list(self._sizes.values()), dim=1)
+        errors = (prediction - target).square().split(list(self._sizes.values()), dim=-1)
         return {name: part.mean() for name, part in zip(self._sizes, errors, strict=True)}

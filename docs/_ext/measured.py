@@ -47,7 +47,7 @@ from stored_sleep import (
     ten_lines_table,
 )
 from stored_space_time import FOLDER as SPACE_TIME
-from stored_space_time import SETS, space_time_table, space_time_tests
+from stored_space_time import SETS, space_time_losses, space_time_table, space_time_tests
 
 from braindecode_pars.evaluation import describe_controls, summarize
 
@@ -288,7 +288,8 @@ class SpaceTime(_Computed):
         for name, question in SETS.items():
             title = f"Tests: {question}"
             lines += _dropdown(title, _list_table(space_time_tests(name)))
-        files = [SPACE_TIME / f"{name}.csv" for name in SETS]
+        lines += _dropdown("Training losses, 1 is chance", _list_table(space_time_losses()))
+        files = [SPACE_TIME / f"{name}.csv" for name in (*SETS, "losses")]
         return self.parse([*lines, *_origin(files[0])], files)
 
 

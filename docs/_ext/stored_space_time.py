@@ -6,7 +6,7 @@ import pandas as pd
 from stored_few_labels import _shown, _test, long_scores
 from stored_scores import MEASURED
 
-__all__ = ["FOLDER", "space_time_table", "space_time_tests"]
+__all__ = ["FOLDER", "space_time_losses", "space_time_table", "space_time_tests"]
 
 FOLDER = MEASURED / "space_time"
 #: Development sets, and what is asked.
@@ -57,3 +57,12 @@ def space_time_tests(name: str) -> pd.DataFrame:
         pair = scores[scores["method"].isin([method, other])]
         tests[n, f"{method} - {other}"] = _test(pair, method, other)
     return _shown(tests, "compared")
+
+
+def space_time_losses() -> pd.DataFrame:
+    """Return training losses relative to chance, means of three pretrainings, by task or axis."""
+    stored = pd.read_csv(FOLDER / "losses.csv", comment="#")
+    parts = stored["part"].str.replace("_space_time", "").str.replace("_by_token", "")
+    means = stored.assign(part=parts).groupby(["method", "part"], sort=False)["loss"].mean()
+    wide = means.unstack(sort=False)[["x", "y", "z", "t", "features", "spectral", "pars", "all"]]
+    return wide.map("{:.2f}".format).replace("nan", "").reset_index()

@@ -2,14 +2,16 @@
 
     python docs/experiments/space_time.py store OUT --eeg FOLDER
     python docs/experiments/space_time.py pretrain OUT --device cuda
+    python docs/experiments/space_time.py losses OUT
     python docs/experiments/space_time.py probes OUT --eeg FOLDER
 
 FOLDER has PhysioNet's motor imagery recordings. The first command stores 19 channels of the
 subjects 1 to 50. The second pretrains each variant on them, without labels, in equal steps, with
 three seeds; an interrupted command goes on when it is given again, and ``--only`` and ``--seed``
-choose a part of them for several processes. The third scores frozen features, one vector a
-channel, with a logistic regression on two development sets: rest or arithmetic of twelve people of
-the sample, and imagery or rest, and the left or right fist, of the subjects 1 to 50.
+choose a part of them for several processes. The third stores their last losses. The fourth scores
+frozen features, one vector a channel, with a logistic regression on development people: rest or
+arithmetic of twelve people of the sample, and imagery or rest, and the left or right fist, of the
+subjects 1 to 50.
 """
 
 from __future__ import annotations
@@ -150,6 +152,20 @@ def folder_of(out: Path, variant: str, seed: int) -> Path:
     return out / "encoders" / f"{variant}, seed {seed}"
 
 
+def losses(out: Path) -> None:
+    """Store the losses relative to chance of the last epoch: of each task, or each axis."""
+    rows = []
+    for variant, seed in product(VARIANTS, range(N_SEEDS)):
+        last = pd.read_csv(folder_of(out, variant, seed) / "metrics.csv").iloc[-1]
+        for part in ("x", "y", "z", "t", *VARIANTS[variant][1].get("tasks", ()), ""):
+            column = f"train_loss_relative_{part}".rstrip("_")
+            if column in last:
+                rows.append((variant, seed, part or "all", last[column]))
+    table = pd.DataFrame(rows, columns=["method", "seed", "part", "loss"])
+    command = "python docs/experiments/space_time.py losses OUT"
+    store_table(table.round(4), MEASURED / "losses.csv", command, index=False)
+
+
 def sources(out: Path) -> Iterator[tuple[str, Any]]:
     """Yield the name and the encoder of each method."""
     preprocessing = SignalStore.open(out / "store", verbose=0).preprocessing
@@ -202,7 +218,7 @@ def probes(out: Path, eeg: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=("store", "pretrain", "probes"))
+    parser.add_argument("step", choices=("store", "pretrain", "losses", "probes"))
     parser.add_argument("out", type=Path, help="folder of the store, the encoders and the scores")
     parser.add_argument("--eeg", type=Path)
     parser.add_argument("--only", nargs="*", default=[], choices=VARIANTS)
@@ -215,6 +231,8 @@ def main() -> None:
         store_of(given.out, given.eeg)
     elif given.step == "pretrain":
         pretrain_all(given.out, given.only, given.seed, given.steps, given.device)
+    elif given.step == "losses":
+        losses(given.out)
     else:
         probes(given.out, given.eeg)
 

@@ -55,6 +55,10 @@ def test_features_are_those_of_each_channel_that_is_there(windows):
     assert prediction.shape == target.shape == (3, 8, 31)
     assert not prediction[~keep].any()
     assert not target[~keep].any()
+    parts = task.part_losses(prediction, target)
+    sizes = dict(trend=2, bands=21, aperiodic=1, alpha=2, hjorth=2, shape=3)
+    of_parts = sum(sizes[name] * loss for name, loss in parts.items()) / 31
+    torch.testing.assert_close(of_parts, task.criterion()(prediction, target))
     weight = (24 / 21) ** 0.5  # the mean over 24 channels is that over the 21 that are there
     rows = iter(zip(prediction[keep] / weight, target[keep] / weight, strict=True))
     for b, channel in keep.nonzero().tolist():
