@@ -116,7 +116,9 @@ def test_no_module_is_named_utils_or_the_like():
 #: Names that several modules have, and why each has one meaning all the same.
 SHARED_NAMES = {
     "a recipe of a corpus has these": {"CARD", "Settings", "cut", "load", "prepare", "recordings"},
-    "a command has the name of the function it calls": {"plan", "pretrain", "reproduce", "study"},
+    "a command has the name of the function it calls": {
+        *("evaluate", "plan", "pretrain", "reproduce", "study"),
+    },
     "a figure has the name of what it shows": {"control_gains", "label_efficiency"},
     "both return nights of sleep": {"sleep"},
 }

@@ -14,6 +14,10 @@ POOLED = "all"
 #: Optional column of scores, for methods that were pretrained several times; NaN for the others.
 PRETRAINING_SEED = "pretraining_seed"
 
+#: Optional columns of scores: what a method was given of the test subject.
+AMOUNTS = ("n_windows", "minutes")
+ACCESS = ("access", *AMOUNTS)
+
 #: Training loss relative to chance.
 RELATIVE = "train_loss_relative"
 #: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.

@@ -25,10 +25,17 @@ from braindecode_pars.evaluation.metrics import (
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
 from braindecode_pars.evaluation.protocols import (
     compare,
+    evaluate,
     label_efficiency,
     leave_one_subject_out,
     reproduce,
     transfer,
+)
+from braindecode_pars.evaluation.splitters import (
+    LabelledSubjects,
+    LabelledWindows,
+    LeaveOneSubjectOut,
+    WithinSubject,
 )
 from braindecode_pars.evaluation.study import Study, study
 
@@ -37,11 +44,15 @@ __all__ = [
     "ChangedSignals",
     "ChannelFeatures",
     "FoldError",
+    "LabelledSubjects",
+    "LabelledWindows",
+    "LeaveOneSubjectOut",
     "LogAmplitude",
     "LogBandPower",
     "SlowVoltages",
     "SpatialCovariance",
     "Study",
+    "WithinSubject",
     "ablation",
     "audit_encoder",
     "compare",
@@ -50,6 +61,7 @@ __all__ = [
     "cost_table",
     "describe_controls",
     "describe_differences",
+    "evaluate",
     "features_computed_once",
     "label_efficiency",
     "leave_one_subject_out",

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from braindecode_pars._common import checks, files, tables, training
 from braindecode_pars.estimators import embedder, encoder_start, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
+from braindecode_pars.evaluation.splitters import LabelledSubjects
 
 #: Number of validation subjects that the paper scores its ablations on.
 N_VALIDATION = 200
@@ -143,13 +144,14 @@ def ablation(
 
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
+    subjects: Any = dict(cv=cv, test_subjects=test_subjects, seeds=seeds)
+    splitter = _ValidationSubjects(estimators, n_subjects=n_train_subjects, **subjects)
     return protocols.run_protocol(
         "ablation",
         estimators,
         {dataset: windows_ds},
-        partial(_split, cv=cv, test_subjects=test_subjects, estimators=estimators),
+        {dataset: splitter},
         protocols.Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
-        None if n_train_subjects is None else [n_train_subjects],
         varied={
             name: {column: files.plain(settings.get(column)) for column in columns}
             for name, settings in named.items()
@@ -158,30 +160,28 @@ def ablation(
     )
 
 
-def _split(
-    corpus: splitting.Corpus,
-    cv: Any,
-    test_subjects: Sequence | None,
-    estimators: Mapping[str, BaseEstimator],
-) -> splitting.Split:
+class _ValidationSubjects(LabelledSubjects):
     """Test on the validation subjects, at most 200 of them, where nothing else is asked for."""
-    if cv is not None or test_subjects is not None:
-        return splitting.split_by(cv, corpus, test_subjects)
-    is_valid = corpus.splits == "valid"
-    labeled = corpus.subjects_of(is_valid & corpus.labeled)
-    if not labeled:  # a corpus without validation subjects is tested on its test subjects
-        return splitting.given_split(corpus)
-    for name, estimator in estimators.items():
-        if splitting.validates_by_split(estimator):
-            raise ValueError(
-                f"{name} has validation='split', but split 'valid' is what an ablation tests on; "
-                "pass test_subjects, or a share such as validation=0.2."
-            )
-    drawn = splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0)
-    # Validation subjects that were not drawn are not trained on either.
-    return splitting.given_split(
-        corpus, splitting.in_order(drawn), left_out=corpus.subjects_of(is_valid)
-    )
+
+    def __init__(self, estimators: Mapping[str, BaseEstimator], **subjects: Any):
+        super().__init__(**subjects)
+        self.estimators = estimators
+
+    def _fixed(self, corpus: splitting.Corpus) -> tuple[list, list]:
+        is_valid = corpus.splits == "valid"
+        labeled = corpus.subjects_of(is_valid & corpus.labeled)
+        if self.test_subjects is not None or not labeled:  # without them, the test subjects
+            return super()._fixed(corpus)
+        for name, estimator in self.estimators.items():
+            if splitting.validates_by_split(estimator):
+                raise ValueError(
+                    f"{name} has validation='split', but split 'valid' is what an ablation tests "
+                    "on; pass test_subjects, or a share such as validation=0.2."
+                )
+        drawn = splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0)
+        # Validation subjects that were not drawn are not trained on either.
+        left_out = corpus.subjects_of(is_valid | (corpus.splits == "test"))
+        return splitting.in_order(drawn), left_out
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
+from braindecode_pars._common.access import Access
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.metrics import (
@@ -220,7 +221,7 @@ def run_folds(
     in_order = [results[i] for i in range(len(folds))]
     rows = [row for result in in_order for row in result["rows"]]
     varied = dict.fromkeys(name for fold in folds for name in fold.varied)
-    scores = pd.DataFrame(rows, columns=[*tables.SCORES, *varied])
+    scores = pd.DataFrame(rows, columns=[*tables.SCORES, "access", *varied])
     scores.attrs["undefined"] = [
         {name: row[name] for name in tables.SCORES[:-1]} | {"reason": row["undefined"]}
         for row in rows
@@ -245,7 +246,7 @@ def _read_finished(
         if file is not None and file.exists():
             try:
                 result = files.read_checked(file)
-                if result["key"] != files.as_read(folds[i].key):
+                if result["key"] != files.as_read(folds[i].key) or "access" not in result:
                     raise ValueError(f"{file} has the result of another fold.")
                 results[i] = _scored(folds[i], result, metrics)
             except ValueError as error:
@@ -337,6 +338,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     if not all(isinstance(label, (bool, int, float, str)) for each in labels for label in each):
         labels = [list(map(str, each)) for each in labels]
     seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
+    of_parts = [getattr(part, "access_", Access.NONE) for part in _estimators_in(fitted)]
     return {
         "key": fold.key,
         "true": labels[0],
@@ -344,6 +346,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
         "seen": seen,
+        "access": str(max(fold.access, *of_parts, key=[*Access].index)),
     }
 
 
@@ -370,7 +373,8 @@ def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> di
 
     The predictions of hundreds of folds of a large corpus would fill the memory.
     """
-    rows = [{**fold.key, **row} for row in score_rows(fold, result, metrics)]
+    given = {"access": result["access"]}
+    rows = [{**fold.key, **given, **row} for row in score_rows(fold, result, metrics)]
     return {"seen": result["seen"], "rows": rows}
 
 

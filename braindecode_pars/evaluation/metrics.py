@@ -311,10 +311,14 @@ def _spearman(rows: pd.DataFrame) -> float:
 _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 
+def _access(scores: pd.DataFrame) -> list[str]:
+    return [name for name in tables.ACCESS if name in scores]
+
+
 def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the scores of each subject over seeds; pooled rows are excluded."""
     single = scores[scores["subject"] != tables.POOLED]
-    keys = [*_GROUPS, "subject"]
+    keys = [*_GROUPS, *_access(single), "subject"]
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
@@ -363,7 +367,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
         raise ValueError(f"over={over!r} needs rows whose subject is {which} {tables.POOLED!r}.")
-    groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
+    keys = [*_GROUPS, *_access(units)]
+    groups = units.groupby(keys, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
 

@@ -18,7 +18,9 @@ from braindecode_pars._common import checks, tables
 from braindecode_pars.evaluation import metrics, random_effects, splitting
 
 #: Protocols whose seeds draw no training subjects: each fold trains on all others.
-CROSS_VALIDATION = ("compare", "leave_one_subject_out")
+CROSS_VALIDATION = ("compare", "leave_one_subject_out", "labelled_windows")
+#: Protocol that trains and tests each subject alone.
+WITHIN = "within_subject"
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
@@ -81,16 +83,17 @@ def paired_tests(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair and number of training subjects: ``method_a``, ``method_b``,
+        One row for each pair and each number of training subjects, and of labelled windows or
+        minutes of the test subject where there are several: ``method_a``, ``method_b``,
         ``n_train_subjects``, ``n_subjects``, ``n_draws`` (seeds that both have),
         ``mean_difference`` (a minus b), ``sd_difference`` (over the subjects' means), ``ci_low``
         and ``ci_high`` (interval of 95 % of the mean difference), ``wins`` (number of subjects with
         a higher mean of a), ``p``, ``p_holm`` (corrected for all rows), ``df`` (degrees of
         freedom), ``detectable`` (the mean difference that this test would find with a probability
         of 80 %, at the level of 5 % without Holm's correction), ``n_dropped`` and ``test``:
-        "two-way", "three-way" with pretrainings, "nested" (see Notes), "corrected", or "none" for
-        two subjects or fewer, where ``p`` and what belongs to it are NaN: too few to say. The
-        metric is in ``attrs["metric"]``.
+        "two-way", "three-way" with pretrainings, "nested" (see Notes), "corrected", "within" for
+        subjects with a training of their own, or "none" for two subjects or fewer, where ``p`` and
+        what belongs to it are NaN: too few to say. The metric is in ``attrs["metric"]``.
 
     Raises
     ------
@@ -141,18 +144,25 @@ def paired_tests(
     )
     scores = tables.of_metric(scores, metric, tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
-    parts = [scores]
-    if numbers.nunique().max() > 1:  # else all belong together: folds may differ in size
-        parts = [part for _, part in scores.groupby("n_train_subjects")]
-        parts = [part for part in parts if part["method"].nunique() > 1]
-        parts = [part for part in parts if against in (None, *part["method"])] or [scores]
+    # A test for each amount of labels. Else all belong together: folds may differ in size.
+    varied = [name for name in tables.AMOUNTS if name in scores and scores[name].nunique() > 1]
+    if numbers.nunique().max() > 1:
+        varied.insert(0, "n_train_subjects")
+    parts = [part for _, part in scores.groupby(varied)] if varied else [scores]
+    parts = [part for part in parts if part["method"].nunique() > 1]
+    parts = [part for part in parts if against in (None, *part["method"])] or [scores]
     rows = []
     for part in parts:
         chosen, pairs = pairs_of(part, metric, against)
         n_train = int(chosen["n_train_subjects"].min())
         draws = not chosen["protocol"].isin(CROSS_VALIDATION).any()
         kind = test if draws or test != "auto" else "corrected"
-        rows += [_test(differences_of(chosen, *pair), pair, n_train, kind) for pair in pairs]
+        if (chosen["protocol"] == WITHIN).all():  # no training subject in common
+            kind = "within"
+        amounts = {name: chosen[name].iloc[0] for name in varied if name != "n_train_subjects"}
+        rows += [
+            _test(differences_of(chosen, *pair), pair, n_train, kind) | amounts for pair in pairs
+        ]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     tests.attrs["metric"] = metric
@@ -238,6 +248,8 @@ def _test(
     if len(means) <= 2:  # two hardly tell the variance: the level of the test would be near 10 %
         mean = float(means.mean()) if len(means) else math.nan
         found, kind = random_effects.MeanTest.of(mean), "none"
+    elif test == "within":  # the subjects are independent
+        found, kind = random_effects.crossed_mean(means), test
     elif test == "corrected" or n_draws == 1:
         found, kind = random_effects.corrected_mean(means, n_train), "corrected"
     elif nested:
@@ -343,6 +355,7 @@ _TESTS = {
     "three-way": "The test takes subjects, draws of labelled people and pretrainings as random.",
     "nested": "The test is over the means of seeds, each of which has subjects of its own.",
     "corrected": "The t-test over subjects allows for training subjects in common.",
+    "within": "The t-test is over subjects, each with a training of its own.",
     "none": "A test needs three subjects with defined scores of both methods in the same seeds.",
 }
 

@@ -6,8 +6,7 @@ figure 3 of the paper, transfer is table 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,12 @@ from braindecode_pars import baselines
 from braindecode_pars._common import checks, files, training
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
+from braindecode_pars.evaluation.splitters import (
+    LabelledSubjects,
+    LeaveOneSubjectOut,
+    Splitter,
+    as_splitter,
+)
 from braindecode_pars.pretrained import load_encoder
 
 #: Pretext tasks of table 1, in its order.
@@ -141,10 +146,11 @@ def leave_one_subject_out(
     'Not established in kappa: band power and chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    split = splitting.one_subject_out if cv is None else partial(splitting.split_by, cv)
-    split = partial(split, test_subjects=test_subjects)
+    splitter = LeaveOneSubjectOut(test_subjects)
+    if cv is not None:
+        splitter = LabelledSubjects(cv=cv, test_subjects=test_subjects)
     name = "leave_one_subject_out" if cv is None else "compare"
-    return run_protocol(name, estimators, {dataset: windows_ds}, split, shared)
+    return run_protocol(name, estimators, {dataset: windows_ds}, {dataset: splitter}, shared)
 
 
 compare = leave_one_subject_out
@@ -247,10 +253,10 @@ def label_efficiency(
     """
     splitting.check_list("n_train_subjects", n_train_subjects, checks.integer(1))
     subjects: Any = dict(test_subjects=test_subjects, train_subjects=train_subjects)
-    split = partial(splitting.split_by, cv, **subjects)
+    splitter = LabelledSubjects(n_train_subjects, cv=cv, seeds=seeds, **subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    data, numbers = {dataset: windows_ds}, list(n_train_subjects)
-    return run_protocol("label_efficiency", estimators, data, split, shared, numbers)
+    data, splitters = {dataset: windows_ds}, {dataset: splitter}
+    return run_protocol("label_efficiency", estimators, data, splitters, shared)
 
 
 def transfer(
@@ -342,12 +348,87 @@ def transfer(
             names = ", ".join(datasets)
             raise ValueError(f"{argument} has the unknown dataset {unknown[0]!r}; use {names}.")
 
-    def split(corpus: splitting.Corpus) -> splitting.Split:
-        chosen = [(by_name or {}).get(corpus.name) for by_name in (cv, test_subjects)]
-        return splitting.split_by(chosen[0], corpus, chosen[1])
-
+    cv, test_subjects = cv or {}, test_subjects or {}
+    splitters = {
+        name: LabelledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name))
+        for name in datasets
+    }
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("transfer", estimators, datasets, split, shared)
+    return run_protocol("transfer", estimators, datasets, splitters, shared)
+
+
+def evaluate(
+    estimators: Mapping[str, BaseEstimator],
+    windows_ds: Any,
+    splitter: Any,
+    *,
+    metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
+    seeds: Sequence[int] = (0,),
+    dataset: str = "",
+    unlabeled_label: Any = "auto",
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+    equal_sizes: bool = True,
+) -> pd.DataFrame:
+    """Score methods on the test windows of any splitter.
+
+    The other protocols are this function with one of the splitters each.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name. Each round fits a clone.
+    windows_ds : BaseConcatDataset
+        Labelled windows with ``subject`` in the descriptions.
+    splitter : splitter | cross-validator | int | iterable of index pairs
+        :class:`~braindecode_pars.evaluation.LeaveOneSubjectOut`,
+        :class:`~braindecode_pars.evaluation.LabelledSubjects`,
+        :class:`~braindecode_pars.evaluation.LabelledWindows`,
+        :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that divides
+        whole subjects.
+    seeds : sequence of int
+        Seeds of every ``random_state``. The draws of ``LabelledSubjects`` have their own, which
+        its estimators get, too.
+    metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a column for
+        what the splitter varies: ``n_windows`` or ``minutes`` of the test subject, or ``block``.
+
+    Raises
+    ------
+    TypeError
+        When ``estimators`` is not a dict of classifiers.
+    ValueError
+        As the splitter does.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    A new person without labels, and with the first two windows of each class:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import LabelledWindows, LogBandPower, evaluate
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.3, n_chans=2)
+    >>> pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
+    >>> scores = evaluate(
+    ...     {"band power": pipeline}, windows, LabelledWindows([0, 2]), metrics=["kappa"], verbose=0
+    ... )
+    >>> scores[["subject", "n_windows"]].to_numpy().tolist()
+    [[1, 0], [1, 2], [2, 0], [2, 2], [3, 0], [3, 2]]
+    """
+    splitter = as_splitter(splitter)
+    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    data, splitters = {dataset: windows_ds}, {dataset: splitter}
+    return run_protocol(splitter.protocol, estimators, data, splitters, shared)
 
 
 class Shared(NamedTuple):
@@ -366,9 +447,8 @@ def run_protocol(
     protocol: str,
     estimators: Mapping[str, BaseEstimator],
     datasets: Mapping[str, Any],
-    split: Callable[[splitting.Corpus], splitting.Split],
+    splitters: Mapping[str, Splitter],
     shared: Shared,
-    n_train_subjects: Sequence[int] | None = None,
     varied: Mapping[str, dict[str, Any]] | None = None,
     prepare: folds.Prepare | None = None,
 ) -> pd.DataFrame:
@@ -383,10 +463,14 @@ def run_protocol(
     corpora, each, sizes = {}, [], {}
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
+        corpus.check_copies()
         if differing := baselines.check_equal_sizes(estimators, corpus.X, equal_sizes):
             sizes[name] = differing
-        varying = seeds, n_train_subjects, varied
-        each += splitting.make_folds(protocol, estimators, corpus, split(corpus), *varying)
+        splitter = splitters[name]
+        columns: Any = dict(pooled=splitter.pooled, varied=varied)
+        each += splitting.make_folds(
+            protocol, estimators, corpus, splitter.rounds, seeds, **columns
+        )
     scores = folds.run_folds(
         each, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
+from sklearn.utils import check_consistent_length
 
 from braindecode_pars._common import checks, tables
+from braindecode_pars._common.access import Access
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn, labels, table
@@ -103,6 +104,26 @@ class Corpus:
         splits = np.full(len(y), None) if X.splits is None else X.splits
         return cls(name, X, y, groups, ~unlabeled, label, splits, people)
 
+    @classmethod
+    def of_arrays(cls, X: Any, y: Any, groups: Any) -> Corpus:
+        """Make a corpus of what scikit-learn passes to a splitter; every window has a label.
+
+        Raises
+        ------
+        ValueError
+            When there are no groups, or the lengths differ.
+        """
+        if groups is None:
+            raise ValueError(
+                "groups is None; pass the subject of each window, the third value of as_sklearn."
+            )
+        groups = table.as_column(groups)
+        y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
+        check_consistent_length(X, y, groups)
+        splits = getattr(X, "splits", None)
+        splits = np.full(len(y), None) if splits is None else splits
+        return cls("", X, y, groups, np.ones(len(y), dtype=bool), None, splits)
+
     @property
     def subjects(self) -> list:
         """All subjects, sorted."""
@@ -120,6 +141,73 @@ class Corpus:
         """Return the indices of the windows of these subjects, in the order of the dataset."""
         wanted = set(subjects)
         return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
+
+    @property
+    def recordings(self) -> np.ndarray:
+        """Number of each window's recording; 0 where that is unknown."""
+        if isinstance(self.X, table.Windows):
+            return self.X.table["recording"].to_numpy()
+        return np.zeros(len(self.groups), dtype=int)
+
+    def in_time(self, subject: Any) -> np.ndarray:
+        """Return the indices of a subject's windows, in the order of time in each recording."""
+        rows = self.rows_of([subject])
+        if isinstance(self.X, table.Windows):
+            starts = self.X.table["start"].to_numpy()[rows]
+            rows = rows[np.lexsort((starts, self.recordings[rows]))]
+        return rows
+
+    def seconds_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the lengths of some windows; ValueError where they are unknown."""
+        if not isinstance(self.X, table.Windows) or self.X.sfreq is None:
+            raise ValueError("Minutes need windows with a sampling rate; pass n_windows.")
+        times = self.X.table[["start", "stop"]].to_numpy()[rows]
+        return (times[:, 1] - times[:, 0]) / self.X.sfreq
+
+    def apart(
+        self, rows: np.ndarray, others: np.ndarray, in_time: np.ndarray, gap: int
+    ) -> np.ndarray:
+        """Return the rows that have ``gap`` windows between them and others of their recording.
+
+        Raises
+        ------
+        ValueError
+            When one of them still overlaps one of the others.
+        """
+        checks.integer(0).check("gap", gap)
+        position = np.empty(len(self.groups), dtype=int)
+        position[in_time] = np.arange(len(in_time))
+        same = self.recordings[rows][:, None] == self.recordings[others]
+        near = np.abs(position[rows][:, None] - position[others]) <= gap
+        far = ~(same & near).any(axis=1)
+        if isinstance(self.X, table.Windows):
+            start, stop = self.X.table[["start", "stop"]].to_numpy().T
+            overlap = (start[rows][:, None] < stop[others]) & (start[others] < stop[rows][:, None])
+            if (same & overlap)[far].any():
+                raise ValueError(
+                    f"Training and test windows overlap in time with gap={gap}; pass a larger gap."
+                )
+        return rows[far]
+
+    def check_copies(self) -> None:
+        """Raise ValueError when recordings of two subjects have the same samples.
+
+        The first and the middle window of each recording are compared.
+        """
+        if not isinstance(self.X, table.Windows):
+            return
+        known: dict[bytes, Any] = {}
+        for recording in pd.unique(self.recordings):
+            rows = np.flatnonzero(self.recordings == recording)
+            for row in {rows[0], rows[len(rows) // 2]}:
+                window, subject = self.X[int(row)], self.groups[row]
+                first = known.setdefault(hashlib.sha256(window.tobytes()).digest(), subject)
+                if first != subject and np.ptp(window):
+                    raise ValueError(
+                        f"Recordings of the subjects {first} and {subject} have the same samples, "
+                        "so a method could be trained on what it is tested on. Remove the copies, "
+                        "or give both one subject."
+                    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +239,8 @@ class Fold:
         Whether the scores get a row over all test windows together.
     varied : dict
         Additional columns and their values.
+    access : Access
+        What the training windows give away of the test subject.
 
     Examples
     --------
@@ -185,6 +275,7 @@ class Fold:
     pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
+    access: Access = Access.NONE
 
     @property
     def subject(self) -> Any:
@@ -290,127 +381,32 @@ def in_order(subjects: Iterable) -> list:
         return sorted(unique, key=str)
 
 
-class Split(NamedTuple):
-    """A cross-validator, and the subjects whose windows it divides.
+class Round(NamedTuple):
+    """One training set and one test set.
 
     Attributes
     ----------
-    cv : cross-validator
-        scikit-learn cross-validator.
-    subjects : list
-        Training and test subjects. Other subjects are not used.
-    train : list | None
-        Subjects that may be trained on; None means all subjects that are not tested.
-    pooled : bool
-        Whether the scores get a row over all test windows together, as for fixed test subjects.
+    train, test : ndarray of int
+        Rows of the training and test windows.
+    available : ndarray of int
+        Rows that may be trained on, before labelled subjects are drawn.
+    n_subjects : int
+        Number of labelled training subjects.
+    seed : int | None
+        Seed of the draw; None where nothing is drawn.
+    columns : dict
+        Additional columns of the scores and their values.
+    n_labelled : int
+        Number of labelled training windows of the test subject.
     """
 
-    cv: Any
-    subjects: list
-    train: list | None = None
-    pooled: bool = False
-
-
-def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Split:
-    """Hold out one subject at a time: each of ``test_subjects``, or each subject of the data.
-
-    Raises
-    ------
-    ValueError
-        When the data have only one subject, or a test subject is not in the data.
-    """
-    tested = subjects = corpus.subjects
-    if len(subjects) < 2:
-        raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
-    if test_subjects is not None:
-        tested = check_subjects(test_subjects, subjects, "test_subjects")
-    # PredefinedSplit: one fold number per window; windows with -1 are never tested.
-    fold_of = {subject: number for number, subject in enumerate(tested)}
-    folds = [fold_of.get(subject, -1) for subject in corpus.groups.tolist()]
-    return Split(PredefinedSplit(folds), subjects)
-
-
-def given_split(
-    corpus: Corpus,
-    test_subjects: Iterable | None = None,
-    train_subjects: Iterable | None = None,
-    left_out: Iterable = (),
-) -> Split:
-    """Split into training subjects and fixed test subjects.
-
-    The test subjects are ``test_subjects``, or the subjects whose recordings have ``"test"`` as
-    ``split`` in their description. The latter are never trained on, even when ``test_subjects``
-    are other subjects, and neither are the subjects ``left_out``.
-
-    Raises
-    ------
-    ValueError
-        When there are no test subjects, or a subject is both a training and a test subject.
-    """
-    # Test subjects
-    is_test = corpus.splits == "test"
-    test, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
-    if both := [str(subject) for subject in test if subject in others]:
-        raise ValueError(
-            f"Recordings of {', '.join(both)} are in split 'test' and in another split; put all "
-            "recordings of a subject in one split."
-        )
-    held_out = {*test, *left_out}
-    if test_subjects is not None:
-        test = check_subjects(test_subjects, corpus.subjects, "test_subjects")
-    elif not test:
-        where = f" in {corpus.name}" if corpus.name else ""
-        raise ValueError(
-            f"There are no test subjects{where}: no recording's description has 'split' 'test'. "
-            "Pass test_subjects, or use leave_one_subject_out."
-        )
-    held_out |= {*test}
-    # Training subjects
-    chosen = None
-    if train_subjects is not None:
-        chosen = check_subjects(train_subjects, corpus.subjects, "train_subjects")
-        if both := [str(subject) for subject in chosen if subject in held_out]:
-            raise ValueError(f"train_subjects has test subjects: {', '.join(both)}; remove them.")
-    # One fold: windows with 0 are tested, windows with -1 are only trained on.
-    tested = set(test)
-    subjects = [s for s in corpus.subjects if s in tested or s not in held_out]
-    window_subjects = corpus.groups[corpus.rows_of(subjects)].tolist()
-    cv = PredefinedSplit([0 if subject in tested else -1 for subject in window_subjects])
-    return Split(cv, subjects, chosen, pooled=True)
-
-
-def split_by(
-    cv: Any,
-    corpus: Corpus,
-    test_subjects: Iterable | None = None,
-    train_subjects: Iterable | None = None,
-) -> Split:
-    """Return the split of a cross-validator; without one, the split of the given subjects.
-
-    Parameters
-    ----------
-    cv : int | cross-validator | iterable | None
-        scikit-learn cross-validator, pairs of training and test indices, or the number of folds
-        of whole subjects.
-    corpus : Corpus
-        Windows to split.
-    test_subjects, train_subjects : iterable | None
-        As in :func:`given_split`; None with a cross-validator.
-
-    Raises
-    ------
-    ValueError
-        When a cross-validator and subjects are given, ``cv`` is not a cross-validator, an integer
-        or an iterable of pairs, and in the cases of :func:`given_split`.
-    """
-    if cv is None:
-        return given_split(corpus, test_subjects, train_subjects)
-    if test_subjects is not None or train_subjects is not None:
-        given = "train_subjects" if test_subjects is None else "test_subjects"
-        raise ValueError(f"cv and {given} both choose the subjects; pass one of them.")
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        cv = GroupKFold(int(cv))
-    return Split(check_cv(cv), corpus.subjects)
+    train: np.ndarray
+    test: np.ndarray
+    available: np.ndarray
+    n_subjects: int
+    seed: int | None = None
+    columns: Mapping[str, Any] = MappingProxyType({})
+    n_labelled: int = 0
 
 
 def draw_subjects(
@@ -457,12 +453,13 @@ def make_folds(
     protocol: str,
     estimators: Mapping[str, BaseEstimator],
     corpus: Corpus,
-    split: Split,
+    rounds: Callable[[Corpus, np.ndarray], Iterable[Round]],
     seeds: Sequence[int],
-    n_train_subjects: Sequence[int] | None = None,
+    *,
+    pooled: bool = False,
     varied: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Fold]:
-    """Make a fold for each train-test split, number of training subjects, seed and method.
+    """Make a fold for each round of a splitter, each seed and each method.
 
     If an estimator has ``validation="split"``, subjects with the split "valid" are not drawn for
     training, for none of the estimators.
@@ -475,97 +472,61 @@ def make_folds(
         Estimators by method name.
     corpus : Corpus
         Windows to split.
-    split : Split
-        Cross-validator and subjects.
+    rounds : callable
+        Method ``rounds`` of a splitter.
     seeds : sequence of int
-        Seeds of the random draws of training subjects and of the estimators.
-    n_train_subjects : sequence of int | None
-        Numbers of labelled subjects to draw; None means all.
+        Seeds of the estimators, in rounds without a draw; the others have the seed of the draw.
+    pooled : bool
+        Whether the scores get a row over all test windows together.
     varied : dict of str to dict | None
         Additional columns and their values, by method.
 
     Raises
     ------
     ValueError
-        When a subject is both a training and a test subject, no labelled subject remains for
-        training, a test subject has no labelled window, or an estimator has ``validation="split"``
-        and the split of a training window is neither "train" nor "valid".
+        As the splitter does, or when an estimator has ``validation="split"`` and the split of a
+        training window is neither "train" nor "valid".
     """
     folds: list[Fold] = []
     pretrain: dict[tuple, np.ndarray] = {}
     fixed = {method: validates_by_split(estimator) for method, estimator in estimators.items()}
-    labeled = set(corpus.subjects_of(corpus.labeled))
-    class_of = classes_of_subjects(corpus)
     reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
-    for train, test in _train_test_windows(corpus, split):
-        valid = train[:0]
+    unused = valid = reserved[:0]
+    if any(fixed.values()):
+        # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
+        # without any label, are in neither part.
+        unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
+    for each in rounds(corpus, unused):
         if any(fixed.values()):
-            # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
-            # without any label, are in neither part.
-            labelled = train[corpus.labeled[train]]
+            labelled = each.available[corpus.labeled[each.available]]
             splits, people = corpus.splits[labelled], corpus.groups[labelled]
-            is_valid = labels.are_validation(splits, people, len(labelled))
-            unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
-            train, valid = np.setdiff1d(train, unused), labelled[is_valid]
-        trained_on, tested_on = map(corpus.subjects_of, (train, test))
-        # Only labelled windows are tested; only labelled subjects are drawn for training.
-        allowed = labeled if split.train is None else labeled.intersection(split.train)
-        candidates = [subject for subject in trained_on if subject in allowed]
-        if not candidates:
-            raise ValueError(
-                "No labelled subject remains for training when the test subjects are "
-                f"{', '.join(map(str, tested_on))}; use fewer test subjects."
-            )
-        if absent := [str(subject) for subject in tested_on if subject not in labeled]:
-            raise ValueError(f"There are no labelled windows to test of {', '.join(absent)}.")
+            valid = labelled[labels.are_validation(splits, people, len(labelled))]
+        tested_on = corpus.subjects_of(each.test)
         # Without subjects of split "test", which a cv may train on.
-        pretrained_on = np.setdiff1d(train, reserved)
-        earlier = pretrain.get(tuple(tested_on), valid[:0])
+        pretrained_on = np.setdiff1d(each.available, [*unused, *reserved])
+        earlier = pretrain.get(tuple(tested_on), unused[:0])
         pretrain[tuple(tested_on)] = np.union1d(earlier, pretrained_on)
-        # Kept in every fold, for estimators that pretrain on unlabelled windows.
-        unlabeled = [subject for subject in trained_on if subject not in labeled]
-        same: dict[str, Any] = dict(
-            protocol=protocol,
-            dataset=corpus.name,
-            test=np.unique(test[corpus.labeled[test]]),
-            test_subjects=tested_on,
-            pooled=split.pooled,
-        )
-        for n, seed in product(n_train_subjects or [len(candidates)], map(int, seeds)):
-            # The same training windows for all methods
-            drawn = corpus.rows_of([*draw_subjects(candidates, n, seed, class_of), *unlabeled])
-            same |= dict(train=np.intersect1d(train, drawn), n_train_subjects=n, seed=seed)
-            folds += [
-                Fold(
-                    method=method,
-                    estimator=estimator,
-                    valid=valid if fixed[method] else valid[:0],
-                    varied=(varied or {}).get(method, {}),
-                    **same,
-                )
-                for method, estimator in estimators.items()
-            ]
+        folds += [
+            Fold(
+                protocol=protocol,
+                dataset=corpus.name,
+                method=method,
+                n_train_subjects=each.n_subjects,
+                seed=int(seed),
+                estimator=estimator,
+                train=each.train,
+                test=each.test,
+                test_subjects=tested_on,
+                valid=valid if fixed[method] else valid[:0],
+                pooled=pooled,
+                access=Access.LABELLED if each.n_labelled else Access.NONE,
+                varied={**each.columns, **(varied or {}).get(method, {})},
+            )
+            for seed in (seeds if each.seed is None else [each.seed])
+            for method, estimator in estimators.items()
+        ]
     # Folds with the same test subjects may pretrain on the windows of all.
     return [replace(fold, pretrain=pretrain[tuple(fold.test_subjects)]) for fold in folds]
-
-
-def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the indices of the training and test windows of each split."""
-    windows = corpus.rows_of(split.subjects)
-    groups = corpus.groups[windows]
-    # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
-    number_of = {subject: number for number, subject in enumerate(split.subjects)}
-    numbers = np.array([number_of[subject] for subject in groups.tolist()])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-        pairs = list(split.cv.split(windows, corpus.y[windows], numbers))
-    for train, test in pairs:
-        if both := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
-            raise ValueError(
-                f"cv puts windows of {', '.join(map(str, both))} in the training and the test set. "
-                "Scores must be of held-out subjects; use cv with groups, such as GroupKFold."
-            )
-        yield windows[train], windows[test]
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:

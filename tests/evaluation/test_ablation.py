@@ -84,7 +84,7 @@ def test_scores_have_a_column_for_each_setting(nights, tmp_path):
         out=tmp_path,
         verbose=0,
     )
-    assert scores.columns.tolist() == [*SCORES, "sampling", "embed_dim"]
+    assert scores.columns.tolist() == [*SCORES, "access", "sampling", "embed_dim"]
     assert scores["method"].unique().tolist() == [
         "sampling=random, embed_dim=16",
         "sampling=grid, embed_dim=16",
@@ -101,6 +101,8 @@ def test_validation_subjects_are_scored_by_default(nights, tmp_path, monkeypatch
     monkeypatch.setattr(module, "N_VALIDATION", 3)
     parts = [BaseConcatDataset([ds]) for _ in range(2) for ds in nights.datasets]
     windows = BaseConcatDataset([copy.deepcopy(part.datasets[0]) for part in parts])
+    for number, part in enumerate(windows.datasets):  # eight people, none a copy of another
+        part.raw._data *= 1 + number / 8
     subjects = [f"S{number}" for number in range(8)]
     windows.set_description({"subject": subjects}, overwrite=True)
     named = ["train", "test", *["valid"] * n_valid]

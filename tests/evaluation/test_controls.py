@@ -104,7 +104,7 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert "eyes, sweat, movement and the brain" in sentences
     assert "Frontal" not in sentences
     assert sentences.splitlines()[-1].startswith("With labels permuted within each subject, the")
-    assert list(scores) == [*SCORES, "control"]
+    assert list(scores) == [*SCORES, "access", "control"]
     assert list(dict.fromkeys(scores["control"])) == ["none", *(c for c in CONTROLS if c != "eyes")]
     assert scores.attrs["n_classes"] == {"": 2}
     assert scores.attrs["notes"]["slow"].startswith("0 of 12 recordings were filtered before")

@@ -56,7 +56,8 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         for held_out in (1, 2, 3, 4)
         for seed in (3, 4)
     ]
-    assert " ".join(scores) == "protocol dataset method subject n_train_subjects seed metric value"
+    columns = "protocol dataset method subject n_train_subjects seed metric value access"
+    assert " ".join(scores) == columns
     assert len(scores) == 8
     _, y, groups = as_sklearn(nights)
     for _, row in scores.iterrows():
@@ -106,11 +107,11 @@ def test_a_leak_is_warned_of_before_the_first_fit(nights, donor):
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 1), ("other", 0)])
 def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
     parts = {
-        name: EEGWindowsDataset(nights.datasets[0].raw, nights.datasets[0].metadata, description)
-        for name, description in (
-            ("seen", dict(subject=1, corpus="day")),
-            ("test", dict(subject=1, corpus=corpus)),
-            ("train", dict(subject=2, corpus=corpus)),
+        name: EEGWindowsDataset(part.raw, part.metadata, description)
+        for name, part, description in (
+            ("seen", nights.datasets[0], dict(subject=1, corpus="day")),
+            ("test", nights.datasets[0], dict(subject=1, corpus=corpus)),
+            ("train", nights.datasets[1], dict(subject=2, corpus=corpus)),
         )
     }
     donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(parts["seen"])

@@ -13,31 +13,34 @@ from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier
+from braindecode_pars.evaluation.splitters import LabelledSubjects, LeaveOneSubjectOut, Splitter
 from braindecode_pars.evaluation.splitting import (
     Corpus,
-    Split,
+    Fold,
     check_arguments,
     check_subjects,
     draw_subjects,
-    given_split,
     in_order,
     make_folds,
-    one_subject_out,
-    split_by,
 )
 
 SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 
 
-def subjects_of_folds(corpus: Corpus, split: Split) -> list[tuple[list, list]]:
+def folds_of(corpus: Corpus, splitter: Splitter, estimator=None) -> list[Fold]:
+    methods = {"A": estimator or DummyClassifier()}
+    return make_folds("p", methods, corpus, splitter.rounds, [0], pooled=splitter.pooled)
+
+
+def subjects_of_folds(corpus: Corpus, splitter: Splitter) -> list[tuple[list, list]]:
     """Training and test subjects of every fold."""
-    folds = make_folds("protocol", {"A": DummyClassifier()}, corpus, split, [0])
+    folds = folds_of(corpus, splitter)
     return [(corpus.subjects_of(fold.train), corpus.subjects_of(fold.test)) for fold in folds]
 
 
-def subjects_of_given_split(windows, *arguments) -> list[tuple[list, list]]:
+def subjects_of_given_split(windows, test=None, train=None) -> list[tuple[list, list]]:
     corpus = Corpus.of(windows, "nights", -1)
-    return subjects_of_folds(corpus, given_split(corpus, *arguments))
+    return subjects_of_folds(corpus, LabelledSubjects(test_subjects=test, train_subjects=train))
 
 
 def test_subjects_of_split_test_are_tested(nights):
@@ -58,7 +61,7 @@ def test_subjects_of_split_test_are_never_trained_on(nights):
 def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     windows = with_subject(nights, 2, target=-1)
     corpus = Corpus.of(windows, "nights", -1)
-    (fold,) = make_folds("p", {"A": DummyClassifier()}, corpus, given_split(corpus, [4]), [0])
+    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[4]))
     assert corpus.subjects_of(fold.train) == [1, 2, 3]
     assert fold.n_train_subjects == 2
     assert fold.pooled
@@ -66,12 +69,12 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
 
 def test_one_subject_out_is_leave_one_group_out(nights):
     corpus = Corpus.of(nights, "nights", -1)
-    split = one_subject_out(corpus)
+    split = LeaveOneSubjectOut()
     others = {1: [2, 3, 4], 2: [1, 3, 4], 3: [1, 2, 4], 4: [1, 2, 3]}
     assert subjects_of_folds(corpus, split) == [
         (others[subject], [subject]) for subject in (1, 2, 3, 4)
     ]
-    some = subjects_of_folds(corpus, one_subject_out(corpus, [3, 1]))
+    some = subjects_of_folds(corpus, LeaveOneSubjectOut([3, 1]))
     assert some == [(others[3], [3]), (others[1], [1])]
 
 
@@ -80,7 +83,7 @@ def test_one_subject_out_is_leave_one_group_out(nights):
 )
 def test_any_cross_validator_divides_whole_subjects(nights, cv):
     corpus = Corpus.of(nights, "nights", -1)
-    found = subjects_of_folds(corpus, split_by(cv, corpus))
+    found = subjects_of_folds(corpus, LabelledSubjects(cv=cv))
     assert len(found) == 2
     for train, test in found:
         assert len(train) == len(test) == 2
@@ -90,13 +93,7 @@ def test_any_cross_validator_divides_whole_subjects(nights, cv):
 def test_the_windows_of_a_cross_validator_are_kept(nights):
     """A cross-validator may use only some of the windows of a subject."""
     corpus = Corpus.of(nights, "nights", -1)
-    (fold,) = make_folds(
-        "p",
-        {"A": DummyClassifier()},
-        corpus,
-        split_by([(range(5), range(24, 31))], corpus),
-        [0],
-    )
+    (fold,) = folds_of(corpus, LabelledSubjects(cv=[(range(5), range(24, 31))]))
     assert fold.train.tolist() == list(range(5))
     assert fold.test.tolist() == list(range(24, 31))
 
@@ -104,11 +101,11 @@ def test_the_windows_of_a_cross_validator_are_kept(nights):
 def test_an_invalid_cross_validator_raises(nights):
     corpus = Corpus.of(nights, "nights", -1)
     with pytest.raises(ValueError, match="GroupKFold"):
-        subjects_of_folds(corpus, split_by(KFold(2, shuffle=True, random_state=0), corpus))
+        subjects_of_folds(corpus, LabelledSubjects(cv=KFold(2, shuffle=True, random_state=0)))
     with pytest.raises(ValueError, match="Expected `cv`"):
-        split_by("groups", corpus)
+        subjects_of_folds(corpus, LabelledSubjects(cv="groups"))
     with pytest.raises(ValueError, match="test_subjects"):
-        split_by(GroupKFold(2), corpus, test_subjects=[1])
+        subjects_of_folds(corpus, LabelledSubjects(cv=GroupKFold(2), test_subjects=[1]))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +162,8 @@ def test_validation_subjects_without_labels_are_not_trained_on(nights):
         ]
     )
     corpus = Corpus.of(labels, "nights", -1)
-    methods = {"A": PARSClassifier(validation="split")}
-    (fold,) = make_folds("p", methods, corpus, given_split(corpus, [3]), [0])
+    estimator = PARSClassifier(validation="split")
+    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[3]), estimator)
     assert corpus.subjects_of(np.union1d(fold.train, fold.valid)) == [1, 2]
 
 
@@ -182,7 +179,7 @@ def test_subjects_and_their_windows(nights):
     corpus = Corpus.of(masked, "nights", -1)
     assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
     np.testing.assert_array_equal(corpus.rows_of([2]), np.arange(24, 48))
-    (fold,) = make_folds("p", {"A": DummyClassifier()}, corpus, given_split(corpus, [2]), [0])
+    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[2]))
     assert (corpus.y[fold.test] != -1).all()
     assert len(fold.test) == (corpus.y[24:48] != -1).sum()
 
@@ -190,9 +187,9 @@ def test_subjects_and_their_windows(nights):
 def test_a_test_subject_without_labels_raises(nights):
     corpus = Corpus.of(with_subject(nights, 3, target=-1), "", -1)
     assert corpus.subjects_of(corpus.labeled) == [1, 2, 4]
-    split = given_split(corpus, [1, 3])
+    splitter = LabelledSubjects(test_subjects=[1, 3])
     with pytest.raises(ValueError, match="no labelled windows to test of 3"):
-        make_folds("p", {"A": DummyClassifier()}, corpus, split, [0])
+        folds_of(corpus, splitter)
 
 
 def test_a_subject_called_all_raises(nights):

@@ -1,0 +1,420 @@
+"""Splitters: who is trained on and who is tested, as cross-validators of scikit-learn.
+
+The protocols use them, and so do ``cross_val_score``, ``GridSearchCV`` and skorch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import BaseCrossValidator, GroupKFold, check_cv
+
+from braindecode_pars._common import checks
+from braindecode_pars.evaluation.splitting import (
+    Corpus,
+    Round,
+    check_list,
+    check_subjects,
+    classes_of_subjects,
+    draw_subjects,
+    in_order,
+)
+
+_NONE = np.array([], dtype=int)
+
+
+class Splitter(BaseCrossValidator):
+    """Base class: a splitter yields rounds, and scikit-learn sees their training and test rows.
+
+    ``split`` and ``get_n_splits`` take ``groups``, the subject of each window. ``X`` may be
+    windows of :func:`~braindecode_pars.as_sklearn`, whose recordings, times and splits are then
+    known, or any features with a row a window, in the order of time.
+    """
+
+    #: scikit-learn passes the groups on, also with metadata routing.
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
+
+    #: Value of the column ``protocol`` in tables of scores.
+    protocol = "evaluate"
+    #: Whether scores get a row over all test windows together, as for fixed test subjects.
+    pooled = False
+
+    @abstractmethod
+    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+        """Yield training and test rows; rows ``unused`` are neither drawn nor trained on."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
+        """Yield the training and the test rows of each split.
+
+        Parameters
+        ----------
+        X : Windows | array-like, shape (n_windows, ...) | None
+            Windows or their features.
+        y : array-like, shape (n_windows,) | None
+            Labels.
+        groups : array-like, shape (n_windows,)
+            Subject of each window.
+
+        Raises
+        ------
+        ValueError
+            When ``groups`` is missing, recordings of two subjects are copies of each other, or the
+            subjects and windows do not suffice.
+        """
+        corpus = Corpus.of_arrays(X, y, groups)
+        corpus.check_copies()
+        for each in self.rounds(corpus):
+            yield each.train, each.test
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits."""
+        return sum(1 for _ in self.rounds(Corpus.of_arrays(X, y, groups)))
+
+
+# Whole subjects ---------------------------------------------------------------------------------
+
+
+class LeaveOneSubjectOut(Splitter):
+    """Test each subject in turn; all others are trained on.
+
+    Parameters
+    ----------
+    test_subjects : sequence | None
+        Subjects to test in turn; None means all.
+
+    Examples
+    --------
+    >>> from braindecode_pars.evaluation import LeaveOneSubjectOut
+    >>> groups = ["ann", "ann", "bob", "cleo"]
+    >>> [test.tolist() for _, test in LeaveOneSubjectOut().split(None, groups=groups)]
+    [[0, 1], [2], [3]]
+    """
+
+    protocol = "leave_one_subject_out"
+
+    def __init__(self, test_subjects: Sequence | None = None):
+        self.test_subjects = test_subjects
+
+    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+        for subject in _tested(self.test_subjects, corpus):
+            test = corpus.rows_of([subject])
+            train = np.setdiff1d(np.arange(len(corpus.groups)), test)
+            yield from _rounds_of(corpus, train, test, unused)
+
+
+class LabelledSubjects(Splitter):
+    """Train on the labels of a few subjects, who are drawn at random, and test fixed others.
+
+    Parameters
+    ----------
+    n_subjects : int | sequence of int | None
+        Numbers of labelled training subjects. None means all that are not tested.
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None uses ``test_subjects``.
+    test_subjects : sequence | None
+        Subjects to test. None means those whose recordings have ``"test"`` as ``split``. The latter
+        are never trained on, even when ``test_subjects`` are other subjects.
+    train_subjects : sequence | None
+        Subjects to draw from. None means all that are not tested.
+    seeds : sequence of int
+        Seeds of the draws. A draw of fewer subjects is part of each larger one of its seed; where
+        each subject has one class, the classes come in turns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation import LabelledSubjects
+    >>> groups = np.repeat(["ann", "bob", "cleo", "dan"], 2)
+    >>> splitter = LabelledSubjects([1, 3], test_subjects=["dan"], seeds=[0])
+    >>> for train, test in splitter.split(None, groups=groups):
+    ...     print(set(groups[train].tolist()) - {"ann", "bob"}, test)
+    {'cleo'} [6 7]
+    {'cleo'} [6 7]
+    """
+
+    def __init__(
+        self,
+        n_subjects: int | Sequence[int] | None = None,
+        *,
+        cv: Any = None,
+        test_subjects: Sequence | None = None,
+        train_subjects: Sequence | None = None,
+        seeds: Sequence[int] = (0,),
+    ):
+        self.n_subjects = n_subjects
+        self.cv = cv
+        self.test_subjects = test_subjects
+        self.train_subjects = train_subjects
+        self.seeds = seeds
+
+    @property
+    def protocol(self) -> str:  # type: ignore[override]
+        if self.n_subjects is not None:
+            return "label_efficiency"
+        return "transfer" if self.cv is None else "compare"
+
+    @property
+    def pooled(self) -> bool:  # type: ignore[override]
+        return self.cv is None
+
+    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+        numbers: list[int | None] = [None]
+        if self.n_subjects is not None:
+            numbers = _as_list(self.n_subjects)
+            check_list("n_subjects", numbers, checks.integer(1))
+        chosen = None
+        if self.cv is not None:
+            for name in ("test_subjects", "train_subjects"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"cv and {name} both choose the subjects; pass one of them.")
+            pairs = [*_pairs(self.cv, corpus)]
+        else:
+            tested, left_out = self._fixed(corpus)
+            rest = [s for s in corpus.subjects if s not in {*tested, *left_out}]
+            pairs = [(corpus.rows_of(rest), corpus.rows_of(tested))]
+            if self.train_subjects is not None:
+                chosen = check_subjects(self.train_subjects, corpus.subjects, "train_subjects")
+                if both := [str(subject) for subject in chosen if subject not in rest]:
+                    raise ValueError(
+                        f"train_subjects has test subjects: {', '.join(both)}; remove them."
+                    )
+        for train, test in pairs:
+            seeds = [None] if self.n_subjects is None else self.seeds
+            yield from _rounds_of(corpus, train, test, unused, numbers, seeds, chosen)
+
+    def _fixed(self, corpus: Corpus) -> tuple[list, list]:
+        """Return the test subjects, and those who are neither tested nor trained on."""
+        is_test = corpus.splits == "test"
+        reserved, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
+        if both := [str(subject) for subject in reserved if subject in others]:
+            raise ValueError(
+                f"Recordings of {', '.join(both)} are in split 'test' and in another split; put "
+                "all recordings of a subject in one split."
+            )
+        if self.test_subjects is not None:
+            return check_subjects(self.test_subjects, corpus.subjects, "test_subjects"), reserved
+        if not reserved:
+            where = f" in {corpus.name}" if corpus.name else ""
+            raise ValueError(
+                f"There are no test subjects{where}: no recording's description has 'split' "
+                "'test'. Pass test_subjects, or use leave_one_subject_out."
+            )
+        return reserved, []
+
+
+def _as_list(values: Any) -> list:
+    return [values] if np.isscalar(values) else [*values]
+
+
+def _tested(test_subjects: Sequence | None, corpus: Corpus) -> list:
+    """Return the subjects to test in turn."""
+    subjects = corpus.subjects
+    if len(subjects) < 2:
+        raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
+    if test_subjects is None:
+        return subjects
+    return check_subjects(test_subjects, subjects, "test_subjects")
+
+
+def _pairs(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the training and test rows of a cross-validator that divides whole subjects."""
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        cv = GroupKFold(int(cv))
+    cv, rows, groups = check_cv(cv), np.arange(len(corpus.groups)), corpus.groups
+    # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
+    number_of = {subject: number for number, subject in enumerate(corpus.subjects)}
+    numbers = np.array([number_of[subject] for subject in groups.tolist()])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+        pairs = list(cv.split(rows, corpus.y, numbers))
+    for train, test in pairs:
+        if both := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
+            raise ValueError(
+                f"cv puts windows of {', '.join(map(str, both))} in the training and the test set. "
+                "Scores must be of held-out subjects; use cv with groups, such as GroupKFold."
+            )
+        yield rows[train], rows[test]
+
+
+def _rounds_of(
+    corpus: Corpus,
+    available: np.ndarray,
+    test: np.ndarray,
+    unused: np.ndarray,
+    numbers: Iterable[int | None] = (None,),
+    seeds: Iterable[int | None] = (None,),
+    chosen: Iterable | None = None,
+) -> Iterator[Round]:
+    """Yield a round for each number of labelled subjects and each seed of the draws."""
+    train = np.setdiff1d(available, unused)
+    trained_on, tested_on = map(corpus.subjects_of, (train, test))
+    # Only labelled windows are tested; only labelled subjects are drawn for training.
+    labelled = set(corpus.subjects_of(corpus.labeled))
+    allowed = labelled if chosen is None else labelled.intersection(chosen)
+    candidates = [subject for subject in trained_on if subject in allowed]
+    if not candidates:
+        raise ValueError(
+            "No labelled subject remains for training when the test subjects are "
+            f"{', '.join(map(str, tested_on))}; use fewer test subjects."
+        )
+    if absent := [str(subject) for subject in tested_on if subject not in labelled]:
+        raise ValueError(f"There are no labelled windows to test of {', '.join(absent)}.")
+    class_of = classes_of_subjects(corpus)
+    # Kept in every round, for estimators that pretrain on unlabelled windows.
+    unlabelled = [subject for subject in trained_on if subject not in labelled]
+    test = np.unique(test[corpus.labeled[test]])
+    for n, seed in product(numbers, seeds):
+        n = len(candidates) if n is None else n
+        drawn = candidates if seed is None else draw_subjects(candidates, n, int(seed), class_of)
+        rows = np.intersect1d(train, corpus.rows_of([*drawn, *unlabelled]))
+        yield Round(rows, test, available, n, seed)
+
+
+# Windows of the test subject --------------------------------------------------------------------
+
+
+_AMOUNTS = {
+    "n_windows": checks.integer(0),
+    "minutes": checks.number("of at least 0", lambda minutes: minutes >= 0),
+}
+
+
+class LabelledWindows(Splitter):
+    """Train on all other subjects and on the first labelled windows of the test subject.
+
+    The test windows of a subject are the same for all numbers of labelled windows: those after the
+    largest number, of each class by itself, that have at least ``gap`` windows between them and
+    every labelled one of their recording.
+
+    Parameters
+    ----------
+    n_windows : int | sequence of int | None
+        Numbers of labelled windows of each class, the first in the order of time; 0 is none.
+    minutes : sequence of float | None
+        Instead, lengths of the first part of each subject's windows. Needs windows of a known rate.
+    gap : int
+        Number of windows between labelled windows and test windows that are not used.
+    test_subjects : sequence | None
+        Subjects to test in turn; None means all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation import LabelledWindows
+    >>> groups, y = np.repeat(["ann", "bob"], 6), np.tile([0, 1], 6)
+    >>> for train, test in LabelledWindows([0, 1], test_subjects=["bob"]).split(None, y, groups):
+    ...     print(train[6:], test)
+    [] [ 9 10 11]
+    [6 7] [ 9 10 11]
+    """
+
+    protocol = "labelled_windows"
+
+    def __init__(
+        self,
+        n_windows: int | Sequence[int] | None = None,
+        *,
+        minutes: Sequence[float] | None = None,
+        gap: int = 1,
+        test_subjects: Sequence | None = None,
+    ):
+        self.n_windows = n_windows
+        self.minutes = minutes
+        self.gap = gap
+        self.test_subjects = test_subjects
+
+    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+        if (self.n_windows is None) == (self.minutes is None):
+            raise ValueError("Pass n_windows or minutes: how much of the test subject is labelled.")
+        name = "n_windows" if self.minutes is None else "minutes"
+        amounts = _as_list(getattr(self, name))
+        check_list(name, amounts, _AMOUNTS[name])
+        everyone = np.setdiff1d(np.arange(len(corpus.groups)), unused)
+        for subject in _tested(self.test_subjects, corpus):
+            of_subject = corpus.in_time(subject)
+            own = of_subject[corpus.labeled[of_subject]]
+            # What has to pass of the subject's windows until each one is labelled
+            if name == "minutes":
+                before = (np.cumsum(corpus.seconds_of(own)) / 60).round(6)
+            else:
+                before = 1 + pd.Series(corpus.y[own]).groupby(corpus.y[own]).cumcount().to_numpy()
+            most = max(amounts)
+            test = corpus.apart(own[before > most], own[before <= most], of_subject, self.gap)
+            if not len(test):
+                raise ValueError(
+                    f"Subject {subject} has {len(own)} labelled windows; none is left to test "
+                    f"after {name}={most:g} and a gap of {self.gap}. Use less, or leave the "
+                    "subject out of test_subjects."
+                )
+            others = np.setdiff1d(everyone, of_subject)
+            n = len(corpus.subjects_of(others[corpus.labeled[others]]))
+            for amount in amounts:
+                labelled = own[before <= amount]
+                train = np.union1d(others, labelled)
+                yield Round(train, np.sort(test), others, n, None, {name: amount}, len(labelled))
+
+
+class WithinSubject(Splitter):
+    """Test each block, or each recording, of a subject; train on the subject's others.
+
+    Parameters
+    ----------
+    n_blocks : int | None
+        Number of blocks of equal size in the order of time; None means the subject's recordings.
+    gap : int
+        Number of windows on each side of the test block that are not trained on.
+    test_subjects : sequence | None
+        Subjects to test in turn; None means all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation import WithinSubject
+    >>> for train, test in WithinSubject(2).split(None, groups=np.zeros(6)):
+    ...     print(train, test)
+    [4 5] [0 1 2]
+    [0 1] [3 4 5]
+    """
+
+    protocol = "within_subject"
+
+    def __init__(
+        self, n_blocks: int | None = 5, *, gap: int = 1, test_subjects: Sequence | None = None
+    ):
+        self.n_blocks = n_blocks
+        self.gap = gap
+        self.test_subjects = test_subjects
+
+    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+        subjects = corpus.subjects
+        if self.test_subjects is not None:
+            subjects = check_subjects(self.test_subjects, subjects, "test_subjects")
+        for subject in subjects:
+            of_subject = np.setdiff1d(corpus.in_time(subject), unused, assume_unique=True)
+            own = of_subject[corpus.labeled[of_subject]]
+            if self.n_blocks is None:
+                recordings = corpus.recordings[own]
+                blocks = [own[recordings == each] for each in pd.unique(recordings)]
+            else:
+                blocks = [block for block in np.array_split(own, self.n_blocks) if len(block)]
+            if len(blocks) < 2:
+                raise ValueError(
+                    f"The labelled windows of subject {subject} make one block; two are needed."
+                )
+            for number, test in enumerate(blocks):
+                rest = own[~np.isin(own, test)]
+                train = np.sort(corpus.apart(rest, test, of_subject, self.gap))
+                columns = {"block": number}
+                yield Round(train, np.sort(test), train, 1, None, columns, len(train))
+
+
+def as_splitter(splitter: Any) -> Splitter:
+    """Return a splitter; a cross-validator of scikit-learn divides whole subjects."""
+    return splitter if isinstance(splitter, Splitter) else LabelledSubjects(cv=splitter)

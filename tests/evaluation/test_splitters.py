@@ -1,0 +1,239 @@
+"""Splitters as scikit-learn's cross-validators and as protocols: who is trained on and tested."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from scipy import stats
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    LeaveOneGroupOut,
+    check_cv,
+    cross_val_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from support.subjects import with_subject
+
+from braindecode_pars import SubjectCentering, as_sklearn
+from braindecode_pars.evaluation import (
+    LabelledSubjects,
+    LabelledWindows,
+    LeaveOneSubjectOut,
+    LogBandPower,
+    WithinSubject,
+    evaluate,
+    leave_one_subject_out,
+    paired_tests,
+    summarize,
+)
+
+PROBE = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
+#: Each splitter, with values that suit four subjects of 24 windows.
+SPLITTERS = [
+    LeaveOneSubjectOut(),
+    LabelledSubjects(1, cv=GroupKFold(2), seeds=[0, 1]),
+    LabelledSubjects(test_subjects=[2, 3]),
+    LabelledWindows([0, 1, 4]),
+    WithinSubject(3),
+]
+SUBJECTS = np.repeat([1, 2, 3, 4], 24)
+LABELS = np.tile([0, 0, 1], 32)
+
+
+def pairs(splitter, y=LABELS, groups=SUBJECTS, X=None) -> list[tuple[list, list]]:
+    return [(a.tolist(), b.tolist()) for a, b in splitter.split(X, y, groups)]
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
+def test_scikit_learn_takes_it(splitter):
+    X = np.random.default_rng(0).normal(size=(96, 2))
+    assert check_cv(splitter) is splitter
+    found = pairs(splitter, X=X)
+    assert splitter.get_n_splits(X, LABELS, SUBJECTS) == len(found) == len(pairs(splitter))
+    for train, test in found:
+        assert len(train) * len(test) > 0
+        assert {*train}.isdisjoint(test)
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=splitter)
+    search.fit(X, LABELS, groups=SUBJECTS)
+    outer = [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), np.arange(48))]
+    assert search.n_splits_ == len(found)
+    if splitter.test_subjects is None:  # the outer folds have other subjects
+        nested = cross_val_score(search, X, LABELS, cv=outer, params={"groups": SUBJECTS})
+        assert np.isfinite(nested).all()
+
+
+def test_groups_are_needed():
+    with pytest.raises(ValueError, match="groups is None; pass the subject"):
+        next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
+    with pytest.raises(ValueError, match="inconsistent"):
+        next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[1, 2]))
+
+
+def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_protocol(nights):
+    X, y, groups = as_sklearn(nights)
+    ours = LeaveOneSubjectOut()
+    theirs = LeaveOneGroupOut().split(y, y, groups)
+    assert pairs(ours, y, groups, X) == [(a.tolist(), b.tolist()) for a, b in theirs]
+    one_by_one = cross_val_score(PROBE, X, y, groups=groups, cv=ours, scoring="accuracy")
+    metrics = ["accuracy"]
+    table = leave_one_subject_out({"probe": PROBE}, nights, metrics=metrics, verbose=0)
+    one_by_one = one_by_one.astype("float32")  # the precision of torchmetrics
+    assert table["value"].tolist() == one_by_one.tolist()
+    same = evaluate({"probe": PROBE}, nights, LeaveOneGroupOut(), metrics=metrics, verbose=0)
+    assert same["value"].tolist() == one_by_one.tolist()
+    assert set(same["protocol"]) == {"compare"}
+
+
+def test_labelled_windows_are_the_first_of_each_class_and_the_test_is_the_same():
+    y = np.tile([0, 0, 0, 1], 24)
+    found = pairs(LabelledWindows([0, 1, 2], gap=1, test_subjects=[2]), y)
+    others = [*range(24), *range(48, 96)]
+    # Of subject 2, rows 24, 25 and 26 are of class 0, and row 27 is the first of class 1.
+    own = [sorted({*train} - {*others}) for train, _ in found]
+    assert own == [[], [24, 27], [24, 25, 27, 31]]
+    assert all({*others} <= {*train} for train, _ in found)
+    # Windows 26, 28, 30 and 32 are neighbours of labelled ones; 29 is not.
+    expected = [29, *range(33, 48)]
+    assert [test for _, test in found] == [expected] * 3
+    (wider,) = pairs(LabelledWindows(2, gap=3, test_subjects=[2]), y)
+    assert wider[1] == [*range(35, 48)]
+
+
+def test_labelled_minutes_are_the_first_of_a_subject(nights):
+    X, y, groups = as_sklearn(nights)  # windows of 30 s
+    found = pairs(LabelledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
+    assert [sorted({*train} & {*range(24, 48)}) for train, _ in found] == [[], [24, 25, 26]]
+    assert [test for _, test in found] == [[*range(27, 48)]] * 2
+    with pytest.raises(ValueError, match="Minutes need windows with a sampling rate"):
+        pairs(LabelledWindows(minutes=[1]))
+
+
+def test_blocks_of_a_subject_have_a_gap():
+    (first, middle, last) = pairs(WithinSubject(3, gap=2, test_subjects=[3]))
+    assert middle == ([*range(48, 54), *range(66, 72)], [*range(56, 64)])
+    assert first == ([*range(58, 72)], [*range(48, 56)])
+    assert last == ([*range(48, 62)], [*range(64, 72)])
+
+
+def test_recordings_of_a_subject_are_blocks(nights):
+    two = BaseConcatDataset([with_subject(nights, 2, subject=1).datasets[i] for i in (0, 1)])
+    X, y, groups = as_sklearn(two)
+    assert pairs(WithinSubject(None), y, groups, X) == [
+        ([*range(24, 48)], [*range(24)]),
+        ([*range(24)], [*range(24, 48)]),
+    ]
+
+
+def test_windows_out_of_order_are_taken_in_time(nights):
+    X, y, groups = as_sklearn(nights)
+    order = np.random.default_rng(0).permutation(len(y))
+    expected = pairs(LabelledWindows([2]), y, groups, X)
+    found = pairs(LabelledWindows([2]), y[order], groups[order], X[order])
+    as_before = [(sorted(order[a].tolist()), sorted(order[b].tolist())) for a, b in found]
+    assert as_before == expected
+
+
+def test_windows_that_overlap_are_refused(nights):
+    ds = nights.datasets[0]
+    half = ds.metadata.assign(
+        i_start_in_trial=np.arange(24) * 1500, i_stop_in_trial=np.arange(24) * 1500 + 3000
+    )
+    parts = [EEGWindowsDataset(ds.raw, half, ds.description), nights.datasets[1]]
+    X, y, groups = as_sklearn(BaseConcatDataset(parts))
+    with pytest.raises(ValueError, match="overlap in time with gap=0"):
+        pairs(WithinSubject(2, gap=0), y, groups, X)
+    assert pairs(WithinSubject(2, gap=1), y, groups, X)
+
+
+def test_copies_of_a_recording_are_refused(nights):
+    copied = with_subject(nights, 2, subject=9)
+    parts = [nights.datasets[1], copied.datasets[1], nights.datasets[2]]
+    both = BaseConcatDataset(parts)
+    X, y, groups = as_sklearn(both)
+    with pytest.raises(ValueError, match="subjects 2 and 9 have the same samples"):
+        pairs(LeaveOneSubjectOut(), y, groups, X)
+    with pytest.raises(ValueError, match="subjects 2 and 9 have the same samples"):
+        leave_one_subject_out({"probe": PROBE}, both, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("splitter", "message"),
+    [
+        (LabelledWindows(), "n_windows or minutes"),
+        (LabelledWindows(2, minutes=[1]), "n_windows or minutes"),
+        (LabelledWindows(20), "has 24 labelled windows; none is left to test"),
+        (LabelledWindows(1, gap=-1), "gap"),
+        (LabelledSubjects(9, test_subjects=[1]), "n_train_subjects is 9; use 1 to 3"),
+        (LabelledSubjects(0, test_subjects=[1]), "n_subjects"),
+        (LabelledSubjects(), "no test subjects"),
+        (WithinSubject(1), "one block; two are needed"),
+        (LeaveOneSubjectOut([7]), "test_subjects has 7"),
+    ],
+)
+def test_what_cannot_be_split_raises(splitter, message):
+    with pytest.raises(ValueError, match=message):
+        pairs(splitter)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
+def test_random_labels_stay_at_chance(splitter):
+    """A person's own mean, and a drift within each recording, tell nothing of them."""
+    accuracies = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        drift = np.tile(np.linspace(-1, 1, 24), 4)
+        X = np.c_[SUBJECTS + drift, drift] + rng.normal(0, 0.1, (96, 2))
+        y = rng.integers(0, 2, 96)
+        scores = []
+        for train, test in splitter.split(X, y, SUBJECTS):
+            if len(set(y[train])) == 2:
+                predicted = GaussianNB().fit(X[train], y[train]).predict(X[test])
+                scores.append((predicted == y[test]).mean())
+        accuracies.append(np.mean(scores))
+    assert stats.ttest_1samp(accuracies, 0.5).pvalue > 0.001
+    assert abs(np.mean(accuracies) - 0.5) < 0.02
+
+
+def test_what_is_given_of_the_test_subject_is_a_column(nights):
+    methods = {
+        "probe": PROBE,
+        "centred": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
+    }
+    scores = evaluate(
+        methods, nights, LabelledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
+    )
+    told = scores.groupby(["method", "n_windows"])["access"].unique().map(list)
+    assert told["probe", 0] == ["none"]
+    assert told["probe", 2] == told["centred", 2] == ["labelled windows of the test person"]
+    assert set(scores["n_train_subjects"]) == {3}
+    means = summarize(scores)
+    assert len(means) == 4
+    assert set(means["access"]) == set(scores["access"])
+    tests = paired_tests(scores, "balanced_accuracy")
+    assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
+
+
+def test_methods_without_access_predict_each_window_alone(nights):
+    X, y, groups = as_sklearn(nights)
+    fitted = PROBE.fit(X[groups < 4], y[groups < 4])
+    own = X[groups == 4]
+    order = np.random.default_rng(0).permutation(24)
+    alone = [fitted.predict(own[[i]])[0] for i in order.tolist()]
+    assert alone == fitted.predict(own)[order].tolist()
+
+
+def test_within_subjects_the_test_is_an_ordinary_t_test(nights):
+    methods = {"probe": PROBE, "guess": make_pipeline(LogBandPower(), DummyClassifier())}
+    scores = evaluate(methods, nights, WithinSubject(3), metrics=["accuracy"], verbose=0)
+    assert scores["block"].tolist()[:4] == [0, 0, 1, 1]
+    assert set(scores["access"]) == {"labelled windows of the test person"}
+    (row,) = paired_tests(scores, "accuracy").to_dict("records")
+    table = scores.pivot_table("value", "subject", "method")
+    assert row["test"] == "within"
+    assert row["p"] == pytest.approx(stats.ttest_rel(table["probe"], table["guess"]).pvalue)
