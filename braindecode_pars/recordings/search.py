@@ -450,17 +450,7 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     >>> check_guessed_subjects(PurePath("data"), [PurePath("anna/night1.edf")])
     """
     paths = [*paths]
-    of_bids: dict[str, tuple[str, PurePath]] = {}
-    for path in paths:
-        if found := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", normalized(path.as_posix())):
-            above, first = of_bids.setdefault(found[2], (found[1], path))
-            if above != found[1]:
-                raise ValueError(
-                    f"{first} and {path} are of {found[2]} in two data sets: is it one person in "
-                    "both? State the subject by a regular expression with one group: "
-                    "'(?:^|/)sub-([^/_]+)/' if it is, '^((?:.+?/)??sub-[^/_]+)/' for a person of "
-                    f"each data set. {_WHERE_TO_PASS}"
-                )
+    _check_data_sets(paths)
     guesses = {path: subject_of_path(path) for path in paths if known_subject_of_path(path) is None}
     below = {path.as_posix(): name for path, name in guesses.items() if len(path.parts) > 1}
     folders = sorted(set(below.values()))
@@ -489,6 +479,21 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
         if own.keys() == others.keys():
             one, another, *_ = own.values()
             raise _of_one_person(person, one, another, f"[ _-](?:{'|'.join(sorted(own))})")
+
+
+def _check_data_sets(paths: Iterable[PurePath]) -> None:
+    """Check that no folder of BIDS, such as sub-01, is in two data sets."""
+    of_bids: dict[str, tuple[str, PurePath]] = {}
+    for path in paths:
+        if found := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", normalized(path.as_posix())):
+            above, first = of_bids.setdefault(found[2], (found[1], path))
+            if above != found[1]:
+                raise ValueError(
+                    f"{first} and {path} are of {found[2]} in two data sets: is it one person in "
+                    "both? State the subject by a regular expression with one group: "
+                    "'(?:^|/)sub-([^/_]+)/' if it is, '^((?:.+?/)??sub-[^/_]+)/' for a person of "
+                    f"each data set. {_WHERE_TO_PASS}"
+                )
 
 
 def _of_one_person(person: str, first: PurePath, second: PurePath, what: str) -> ValueError:
