@@ -297,7 +297,8 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     for number in {*far_from_others(level), *channels}:
         levels |= _amplitudes(windows, own[number][spread_out(len(own[number]), 8)])
     level, channels = compared()
-    far, names, sources = far_from_others(level), {}, []
+    far, names = far_from_others(level), {}
+    sources: list[Any] = []
     for number in dict.fromkeys([*far, *channels]):
         row = windows.recordings.loc[number]
         source = getattr(row["reader"], "source", None)
