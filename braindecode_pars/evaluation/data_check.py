@@ -96,7 +96,7 @@ class _Data:
 
     ``recordings`` has one row a recording, ``labelled`` one row a labelled window, and ``sampled``
     one row a window that was read, with its ``level`` (decimal logarithm of the standard deviation,
-    the median of its channels) and the ``digest`` of its samples.
+    the median of its channels), the ``levels`` of the channels and the ``digest`` of its samples.
     """
 
     windows: Windows
@@ -252,12 +252,14 @@ def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
     table = pd.concat(chosen) if chosen else labelled
     levels, digests = [], []
     for window in windows.read(table["window"].to_numpy()) if len(table) else []:
-        stds = window.std(axis=1, dtype=float)
-        stds = stds[stds > 0]  # without flat channels
-        levels.append(np.log10(np.median(stds)) if len(stds) else np.nan)
-        digests.append(hashlib.sha256(window.tobytes()).hexdigest() if len(stds) else None)
+        levels.append(amplitudes.levels_of(window.astype(float)))
+        is_flat = np.isnan(levels[-1][0]).all()
+        digests.append(None if is_flat else hashlib.sha256(window.tobytes()).hexdigest())
+    level = [np.log10(pd.Series(10 ** each[0]).median()) for each in levels]
     return table.assign(
-        level=np.array(levels, float), digest=pd.Series(digests, table.index, object)
+        level=np.array(level, float),
+        levels=pd.Series(levels, table.index, object),
+        digest=pd.Series(digests, table.index, object),
     )
 
 
@@ -419,7 +421,7 @@ def _auc(is_class: pd.Series, values: pd.Series) -> float:
 
 
 def _amplitudes(data: _Data) -> Iterator[Finding]:
-    """Yield classes of another amplitude, and recordings whose amplitude is far from the others."""
+    """Yield classes, recordings or channels of another amplitude, and what EEG cannot have."""
     sampled = data.sampled.dropna(subset="level")
     by_recording = sampled.groupby("recording")["level"].median()
     # The level of a recording, or of a window relative to its recording
@@ -441,9 +443,18 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
             )
             if len(data.names) == 2:
                 break
+    looked_at = amplitudes.spread_out(len(data.windows), amplitudes.N_WINDOWS)
+    if problem := amplitudes.amplitude_problem(data.windows[int(i)] for i in looked_at):
+        yield _warning(problem)
+    name = data.recordings["name"]
     if len(far := amplitudes.far_from_others(by_recording)):
-        names = data.recordings.loc[far, "name"].tolist()
-        yield _warning(amplitudes.other_units_text(names, len(by_recording)))
+        yield _warning(amplitudes.other_units_text(name[far].tolist(), len(by_recording)))
+    montages, channels = data.windows.recordings["channels"], []
+    for number, levels in sampled.groupby("recording")["levels"]:
+        _, far = amplitudes.level_and_far_channels([*levels], montages[number].names)
+        channels += [f"{listed(far)} of {name[number]}"] if len(far) else []
+    if channels:
+        yield _warning(amplitudes.OTHER_CHANNELS.format(listed(channels, most=5)))
 
 
 def _order_of_recordings(data: _Data) -> Iterator[Finding]:

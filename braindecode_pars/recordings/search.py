@@ -425,8 +425,8 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
 def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     """Check that neither first folders such as ``edf`` nor names of recordings become subjects.
 
-    Only names that would be taken for subjects as they are are checked: not those of BIDS, and not
-    those of files in a folder for each subject.
+    Only names that would be taken for subjects as they are are checked: not those of files in a
+    folder for each subject, and those of BIDS only where two data sets have one.
 
     Parameters
     ----------
@@ -440,7 +440,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     ValueError
         When one or two first folders would be the subjects of ten or more recordings, or when two
         names are obviously of one person, such as Subject00_1 and Subject00_2, or P01_open and
-        P01_closed if another person has both, too. The message has the argument that decides.
+        P01_closed if another person has both, too. When two data sets of BIDS have one name. The
+        message has the argument that decides.
 
     Examples
     --------
@@ -448,6 +449,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     >>> from braindecode_pars.recordings.search import check_guessed_subjects
     >>> check_guessed_subjects(PurePath("data"), [PurePath("anna/night1.edf")])
     """
+    paths = [*paths]
+    _check_data_sets(paths)
     guesses = {path: subject_of_path(path) for path in paths if known_subject_of_path(path) is None}
     below = {path.as_posix(): name for path, name in guesses.items() if len(path.parts) > 1}
     folders = sorted(set(below.values()))
@@ -476,6 +479,21 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
         if own.keys() == others.keys():
             one, another, *_ = own.values()
             raise _of_one_person(person, one, another, f"[ _-](?:{'|'.join(sorted(own))})")
+
+
+def _check_data_sets(paths: Iterable[PurePath]) -> None:
+    """Check that no folder of BIDS, such as sub-01, is in two data sets."""
+    of_bids: dict[str, tuple[str, PurePath]] = {}
+    for path in paths:
+        if found := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", normalized(path.as_posix())):
+            above, first = of_bids.setdefault(found[2], (found[1], path))
+            if above != found[1]:
+                raise ValueError(
+                    f"{first} and {path} are of {found[2]} in two data sets: is it one person in "
+                    "both? State the subject by a regular expression with one group: "
+                    "'(?:^|/)sub-([^/_]+)/' if it is, '^((?:.+?/)??sub-[^/_]+)/' for a person of "
+                    f"each data set. {_WHERE_TO_PASS}"
+                )
 
 
 def _of_one_person(person: str, first: PurePath, second: PurePath, what: str) -> ValueError:

@@ -21,6 +21,7 @@ import joblib
 import mne
 import numpy as np
 import pandas as pd
+from scipy.stats import median_abs_deviation
 
 from braindecode_pars._common import checks, files, training
 from braindecode_pars.recordings import cutting, loading, recipe, search
@@ -233,6 +234,7 @@ def _store(
     skipped: list[str] = []
     left_out: list[str] = []
     problems: list[tuple[str, str]] = []
+    levels: dict[str, float] = {}
     n_pieces = 0
     dtype = index.settings["dtype"]
     with closing(read_all(sources, preparation, dtype, n_jobs)) as results:
@@ -261,12 +263,16 @@ def _store(
             writer.add(source, usable)
             left_out += [name for piece in usable[:1] for name in piece.left_out]
             problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
+            # One with an amplitude that EEG cannot have is named for that.
+            levels |= {p.label: p.level for p in usable if "amplitude" not in dict(p.problems)}
             writer.commit_in_time()
     if left_out:
         level = logging.WARNING if verbose else logging.INFO
         listed = checks.listed([*dict.fromkeys(left_out)])
         log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", listed)
     _warn_of_problems(problems)
+    if len(far := amplitudes.far_from_others(pd.Series(levels, dtype=float))):
+        checks.warn_user(amplitudes.other_units_text(far.tolist(), len(levels)))
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
@@ -503,6 +509,8 @@ class Encoded(NamedTuple):
         Names of its channels that are not stored.
     problems : list of (str, str)
         Problems "clipped", "coarse", "amplitude" and "rows", with what to say of them.
+    level : float
+        Decimal logarithm of its median deviation, to compare recordings; NaN of a flat one.
     """
 
     recording: StoredRecording
@@ -512,6 +520,7 @@ class Encoded(NamedTuple):
     label: str
     left_out: list[str]
     problems: list[tuple[str, str]]
+    level: float
 
 
 class Unusable(NamedTuple):
@@ -629,7 +638,9 @@ def _encoded(
     # The amplitude of parts of the recording, at equal distances
     length = min(_CROP, n_times)
     numbers = amplitudes.spread_out(n_times // length, amplitudes.N_WINDOWS)
-    parts = (signals[:, i * length : (i + 1) * length] for i in numbers)
+    parts = [signals[:, i * length : (i + 1) * length] for i in numbers]
+    spread = np.concatenate([median_abs_deviation(part, axis=1) for part in parts])
+    level = float(np.log10(np.median(spread[spread > 0]))) if spread.any() else np.nan
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[samples.coarse]),
@@ -638,4 +649,4 @@ def _encoded(
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
     found_problems = [(kind, text) for kind, text in problems.items() if text]
     label = source.label.replace(source.name, name)
-    return Encoded(recording, samples.stored, sfreq, labels, label, left_out, found_problems)
+    return Encoded(recording, samples.stored, sfreq, labels, label, left_out, found_problems, level)

@@ -4,7 +4,7 @@ A few windows at equal distances stand for the whole data.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -191,23 +191,40 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
     found = _amplitudes(windows, spread_out(len(windows), N_WINDOWS_IN_RANGE))
     if compare:
         warn_of_other_units(windows, found)
-    amplitudes = np.concatenate([*found.values()])
+    amplitudes = 10 ** np.concatenate([each[0] for each in found.values()])
+    amplitudes = amplitudes[~np.isnan(amplitudes)]
     if not len(amplitudes):
         return None
     return AmplitudeRange(*np.percentile(amplitudes, _PERCENTILES).tolist())
 
 
+def levels_of(window: np.ndarray) -> np.ndarray:
+    """Return decimal logarithms of the amplitudes of channels, NaN of a flat one, in two rows.
+
+    The second is without the median of the channels, and so does not depend on the reference: an
+    average hands a channel of another unit on to all.
+    """
+    both = np.stack([window, window - np.median(window, axis=0)]).astype(float)
+    flat = flat_channels(both)
+    return np.where(flat, np.nan, np.log10(np.where(flat, 1.0, both.std(axis=-1))))
+
+
 def _amplitudes(windows: Windows, numbers: Iterable[Any]) -> dict[int, np.ndarray]:
-    """Return the amplitudes of the channels of windows, without flat ones, by number."""
-    read = ((int(i), windows[int(i)].astype(float)) for i in numbers)
-    return {i: window.std(axis=1)[~flat_channels(window)] for i, window in read}
+    """Return the levels of the channels of windows, by number."""
+    return {int(i): levels_of(windows[int(i)].astype(float)) for i in numbers}
 
 
-#: Factor from the middle of all recordings from which the unit of one may be wrong.
-_OTHER_UNIT = 20.0
+#: Factor from the middle of all recordings, or of a recording's channels, from which the unit of
+#: one may be wrong.
+_OTHER_UNIT, _OTHER_CHANNEL = 20.0, 30.0
+OTHER_CHANNELS = (
+    f"The amplitude of channels is more than {_OTHER_CHANNEL:g} times larger or smaller than that "
+    "of the recording's other channels: {}. Their unit may be wrong, or an electrode was off. "
+    "Correct it in the file, or mark the channel as bad there."
+)
 
 
-def far_from_others(levels: pd.Series) -> pd.Index:
+def far_from_others(levels: pd.Series, times: float = _OTHER_UNIT) -> pd.Index:
     """Return which recordings are far from the others; levels are decimal logarithms.
 
     Examples
@@ -217,7 +234,20 @@ def far_from_others(levels: pd.Series) -> pd.Index:
     >>> far_from_others(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
     ['c']
     """
-    return levels.index[(levels - levels.median()).abs() > np.log10(_OTHER_UNIT)]
+    return levels.index[(levels - levels.median()).abs() > np.log10(times)]
+
+
+def level_and_far_channels(
+    levels: Sequence[np.ndarray], ch_names: Sequence[str]
+) -> tuple[float, list[str]]:
+    """Return the level of a recording by its windows, and its channels far from the others."""
+    plain, rest = (pd.DataFrame([each[kind] for each in levels]) for kind in (0, 1))
+    level = float(plain.median(axis=1).median())
+    if level < np.log10(LOWEST):  # the rounding in a file makes such channels differ
+        return level, []
+    far = (far_from_others(each.median(), _OTHER_CHANNEL) for each in (plain, rest))
+    rows = sorted(set().union(*far))
+    return level, [ch_names[i] if ch_names else f"row {i}" for i in rows]
 
 
 def other_units_text(names: list[str], of: int) -> str:
@@ -230,48 +260,57 @@ def other_units_text(names: list[str], of: int) -> str:
 
 
 def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None = None) -> None:
-    """Compare the amplitudes of recordings. One that was named when it was loaded is not again.
+    """Compare the amplitudes of recordings, and of the channels within each.
+
+    One that was named when it was loaded is not again.
 
     Parameters
     ----------
     windows : Windows
-        Windows of several recordings.
+        Windows of recordings.
     read : mapping of int to ndarray | None
-        Amplitudes of windows that were read already, by number. Without them three windows are
-        read of each recording. Eight are read of one that seems far: a few may be artefacts.
+        :func:`Levels <levels_of>` of windows that were read already, by number. Without them three
+        windows are read of each recording. Eight are read of one that seems far: a few may be
+        artefacts.
 
     Warns
     -----
     UserWarning
-        When the amplitude of recordings is 20 times larger or smaller than that of the others.
+        When the amplitude of recordings is 20 times larger or smaller than that of the others; or
+        that of channels, 30 times.
     """
     recordings = windows.table["recording"].to_numpy()
-    own, amplitudes = windows.table.groupby("recording").indices, dict(read or {})
-    if len(own) < 2:
-        return
+    own, levels = windows.table.groupby("recording").indices, dict(read or {})
 
-    def levels() -> pd.Series:
-        of_window = {i: np.log10(np.median(each)) for i, each in amplitudes.items() if len(each)}
-        of_recording = recordings[np.array([*of_window], int)]
-        return pd.Series([*of_window.values()], dtype=float).groupby(of_recording).median()
+    def compared() -> tuple[pd.Series, dict[int, list[str]]]:
+        of_recording: dict[int, list[np.ndarray]] = {}
+        for i, each in levels.items():
+            of_recording.setdefault(int(recordings[i]), []).append(each)
+        montages = windows.recordings["channels"]
+        found = {n: level_and_far_channels(x, montages[n].names) for n, x in of_recording.items()}
+        level = pd.Series({number: level for number, (level, _) in found.items()}, dtype=float)
+        return level.dropna(), {number: far for number, (_, far) in found.items() if far}
 
     for number in own if read is None else ():
-        amplitudes |= _amplitudes(windows, own[number][spread_out(len(own[number]), 3)])
-    for number in far_from_others(levels()):
-        amplitudes |= _amplitudes(windows, own[number][spread_out(len(own[number]), 8)])
-    found = levels()
-    names: list[str] = []
+        levels |= _amplitudes(windows, own[number][spread_out(len(own[number]), 3)])
+    level, channels = compared()
+    for number in {*far_from_others(level), *channels}:
+        levels |= _amplitudes(windows, own[number][spread_out(len(own[number]), 8)])
+    level, channels = compared()
+    far, names = far_from_others(level), {}
     sources: list[Any] = []
-    for number in far_from_others(found):
+    for number in dict.fromkeys([*far, *channels]):
         row = windows.recordings.loc[number]
         source = getattr(row["reader"], "source", None)
         description = getattr(source, "description", None)
         file = None if description is None else description.get("file")
         if not getattr(source, "has_doubtful_unit", False):
-            names.append(file or f"recording {number + 1} (subject {row['subject']})")
+            names[number] = file or f"recording {number + 1} (subject {row['subject']})"
             sources.append(source)
-    if names:
-        warn_user(other_units_text(names, len(found)))
+    if others := [names[number] for number in far if number in names]:
+        warn_user(other_units_text(others, len(level)))
+    if texts := [f"{listed(chs)} of {names[n]}" for n, chs in channels.items() if n in names]:
+        warn_user(OTHER_CHANNELS.format(listed(texts, most=5)))
     # Marked when they are loaded: a fit may be one whose warnings are not shown.
     for source in sources if read is None else ():
         with suppress(AttributeError):  # arrays

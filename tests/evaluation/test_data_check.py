@@ -173,6 +173,17 @@ def test_an_amplitude_of_another_unit():
     assert "recording 4 (subject P3)" in warning
 
 
+def test_a_channel_of_another_unit_and_amplitudes_that_no_eeg_has():
+    parts = [part(f"P{i}", MIXED, seed=i, names="ABCDE") for i in range(8)]
+    raw = parts[2].raw
+    raw.load_data()._data[3] *= 1e3
+    [warning] = texts(BaseConcatDataset(parts), "warning")
+    assert "more than 30 times" in warning
+    assert "channels: D of recording 3 (subject P2). Their unit" in warning
+    [warning] = texts(within(scale=1e-6), "warning")
+    assert warning.startswith("The standard deviation of the signal is 1e-11; EEG has about")
+
+
 def ordered(dates=None, files=("a", "b"), swap=()):
     """Return two recordings of each subject, rest and task."""
     parts = []

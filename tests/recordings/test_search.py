@@ -185,6 +185,24 @@ def test_words_that_several_names_have_ask_for_the_subject(names):
 @pytest.mark.parametrize(
     "names",
     [
+        ("one/sub-01/eeg/sub-01_eeg.edf", "one/sub-02/a.edf", "two/b/sub-01/ses-1/c.edf"),
+        ("sub-01/eeg/sub-01_eeg.edf", "sub-02/a.edf", "more/sub-01/eeg/sub-01_eeg.edf"),
+    ],
+)
+def test_one_name_in_two_data_sets_asks_whether_it_is_one_person(names):
+    first, other, second = paths(*names)
+    with pytest.raises(ValueError, match=r"sub-01 .* one person .*--subject") as caught:
+        check_guessed_subjects(ROOT, [first, other, second])
+    assert all(str(path) in str(caught.value) for path in (first, second))
+    one, two = (subject_finder(p) for p in re.findall(r"'(.*?)'", str(caught.value)))
+    assert one(first) == one(second) == "01" != one(other)
+    assert len({two(first), two(second), two(other)}) == 3
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("one/sub-01/a.edf", "two/sub-02/a.edf", "rest/sub-01_eeg.edf", "one/sub-01/ses-2/b.edf"),
         ("P01_open.edf", "P01_closed.edf", "P02_open.edf"),  # one person alone shows no rule
         ("lab_anna.edf", "lab_ben.edf", "clinic_carl.edf", "clinic_dora.edf"),
         ("SC4001E0.edf", "SC4002E0.edf"),

@@ -654,3 +654,12 @@ def test_left_out_channels_are_named_in_one_line(make_raw, tmp_path, caplog):
     assert caplog.messages == [
         "Channels that are not EEG, bad or not chosen are left out: X, Chin, ABD."
     ]
+
+
+def test_recordings_of_another_unit_are_named(make_raw, tmp_path):
+    raws = [make_raw(seed) for seed in range(4)]
+    raws[2]._data *= 1e3
+    parts = [RawDataset(raw, dict(subject=f"P{i}")) for i, raw in enumerate(raws)]
+    message = r"^The amplitude of 1 of 4 .* others: recording-2 \(subject P2\)\. Their"
+    with pytest.warns(UserWarning, match=message):
+        SignalStore.create(tmp_path / "store", BaseConcatDataset(parts), verbose=0)

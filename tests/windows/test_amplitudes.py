@@ -175,3 +175,23 @@ def test_each_of_more_than_256_recordings_is_compared():
     X, people = of_people(np.where(np.arange(400) == 201, 1e3, 1), n_windows=2)
     with pytest.warns(UserWarning, match=r"1 of 400 .*subject P201"):
         warn_of_other_units(as_windows(X, groups=people))
+
+
+@pytest.mark.parametrize(("n_people", "average"), [(1, False), (3, False), (1, True)])
+def test_a_channel_of_another_unit_is_named(n_people, average):
+    """Also where an average reference has handed it on to the others."""
+    X = 1e-5 * np.random.default_rng(0).standard_normal((6 * n_people, 5, 200))
+    X[-6:, 3] *= 1e3
+    X -= X.mean(axis=1, keepdims=True) if average else 0
+    windows = as_windows(X.astype(np.float32), groups=np.repeat(np.arange(n_people), 6))
+    last = f"row 3 of recording {n_people} .subject {n_people - 1}"
+    with pytest.warns(UserWarning, match=f"channels is more than 30 times.*others?.*: {last}"):
+        warn_of_other_units(windows)
+    with pytest.warns(UserWarning, match=last):
+        amplitude_range(windows, compare=True)
+
+
+def test_a_flat_channel_and_one_of_few_artefacts_are_no_other_unit():
+    X = 1e-5 * np.random.default_rng(0).standard_normal((20, 4, 200)) * [[1], [5], [0.2], [1]]
+    X[:, 3], X[[0, 9], 0] = 0, 1e3 * X[[0, 9], 0]
+    warn_of_other_units(as_windows(X))
