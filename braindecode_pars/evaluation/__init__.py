@@ -23,6 +23,7 @@ from braindecode_pars.evaluation.metrics import (
     summarize,
 )
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
+from braindecode_pars.evaluation.person import LinearErasure, audit_person
 from braindecode_pars.evaluation.protocols import (
     compare,
     label_efficiency,
@@ -37,6 +38,7 @@ __all__ = [
     "ChangedSignals",
     "ChannelFeatures",
     "FoldError",
+    "LinearErasure",
     "LogAmplitude",
     "LogBandPower",
     "SlowVoltages",
@@ -44,6 +46,7 @@ __all__ = [
     "Study",
     "ablation",
     "audit_encoder",
+    "audit_person",
     "compare",
     "control_gains",
     "controls",
