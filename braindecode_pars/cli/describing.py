@@ -279,7 +279,7 @@ def show_audit(name: str) -> None:
             show(f"Measured: {each['measured']}")
         for measure, rows in pd.DataFrame(each["table"]).groupby("measure", sort=False):
             # Only the chance level of accuracies differs.
-            columns = [*audits.FEATURES, *([] if measure == audits.R2 else ["chance"])]
+            columns = [*audits.FEATURES, *(["chance"] if measure == audits.ACCURACY else [])]
             shown = rows[columns].map("{:.2f}".format)
             shown.insert(0, measure, rows["property"])
             print_frame(shown)

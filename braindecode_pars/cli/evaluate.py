@@ -23,7 +23,7 @@ PROTOCOLS = {
 }
 #: Names are repeated here, because importing the registries takes seconds.
 GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
-CONTROLS = ("slow", "detrended", "eyes", "phase", "amplitude", "order", "labels")
+CONTROLS = ("slow", "detrended", "eyes", "phase", "aperiodic", "amplitude", "order", "labels")
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
@@ -132,7 +132,8 @@ def evaluate(
         parameter of PARS or PARSClassifier, such as n_patches=10,20,40. May be repeated, for all
         combinations.
     control : NAME
-        For controls: what the windows lack, slow, detrended, eyes, phase, amplitude, order, labels.
+        For controls: what the windows lack, slow, detrended, eyes, phase, aperiodic, amplitude,
+        order, labels.
         May be repeated. Default: all.
     test_subject : ID
         Fixed test subject. May be repeated. Default: the corpus' own split; for controls of a

@@ -23,6 +23,7 @@ from braindecode_pars.evaluation.metrics import (
     summarize,
 )
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
+from braindecode_pars.evaluation.person import LinearErasure, audit_person
 from braindecode_pars.evaluation.protocols import (
     compare,
     evaluate,
@@ -47,6 +48,7 @@ __all__ = [
     "LabelledSubjects",
     "LabelledWindows",
     "LeaveOneSubjectOut",
+    "LinearErasure",
     "LogAmplitude",
     "LogBandPower",
     "SlowVoltages",
@@ -55,6 +57,7 @@ __all__ = [
     "WithinSubject",
     "ablation",
     "audit_encoder",
+    "audit_person",
     "compare",
     "control_gains",
     "controls",

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import RidgeCV
-from sklearn.metrics import r2_score, recall_score
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars._common import checks, computing, subjects
-from braindecode_pars.estimators import PARSEmbedder, linear_probe, window_features
-from braindecode_pars.evaluation import folds
+from braindecode_pars.estimators import PARSEmbedder, window_features
+from braindecode_pars.evaluation import folds, person
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows import Windows, door, picking, table
@@ -40,14 +40,14 @@ PROPERTIES = {
 
 #: What the features are of, in the order of the rows.
 FEATURES = ("encoder", "tokens", "random encoder")
-#: Names of the two measures.
-R2, ACCURACY = "R2", "balanced accuracy"
+#: Names of the measures.
+R2, ACCURACY, SHARE = "R2", person.ACCURACY, person.SHARE
 
 #: Largest number of channels of a window that are used: neighbouring ones are much alike.
 _CHANNELS = 8
 _FOLDS = 5
-#: Penalties of the ridge regression, and the inverse one of the logistic regression.
-_ALPHAS, _C = np.logspace(-2, 5, 8), 0.01
+#: Penalties of the ridge regression.
+_ALPHAS = np.logspace(-2, 5, 8)
 
 
 class _Signals(NamedTuple):
@@ -109,12 +109,13 @@ def audit_encoder(
         - ``encoder``: name of the encoder.
         - ``features``: ``"encoder"``, ``"tokens"`` or ``"random encoder"``.
         - ``property``: of the signal, or ``"subject"``, ``"session"``, ``"channel"`` or
-          ``"corpus"``.
-        - ``measure``: ``"R2"`` or ``"balanced accuracy"``.
+          ``"corpus"``; then ``"variance by subject"`` and ``"subject, erased"``.
+        - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"share of variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
         - ``chance``: score of guesses, 0 for R2.
         - ``held_out``: what the test rows have that no training row has: other ``"subjects"``,
-          or, for ``"subject"``, other ``"recordings"`` or ``"time blocks"`` of the same subjects.
+          or, for ``"subject"``, other ``"recordings"`` or ``"time blocks"`` of the same subjects;
+          ``"nothing"`` for a share of variance.
 
         ``attrs`` has ``n_signals``, ``n_windows`` and ``n_subjects``.
 
@@ -148,6 +149,11 @@ def audit_encoder(
     held-out subjects; it counts where at least two subjects have each of them, so sessions need
     names that subjects share, such as 1 and 2.
 
+    The share of variance by subject, :math:`\eta^2`, is relative to its mean :math:`\nu` where
+    recordings are given to other subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`. "subject, erased"
+    is "subject" after :class:`LinearErasure` of the subjects, fitted on training rows.
+    :func:`audit_person` has the rest, for whole windows and their classes.
+
     References
     ----------
     Alain and Bengio 2016, Understanding intermediate layers using linear classifier probes,
@@ -176,6 +182,7 @@ def audit_encoder(
         for kind, features in _features(name, source, signals.windows, seed):
             key = dict(encoder=name, features=kind)
             rows += [key | row for row in _read(features, properties, questions)]
+            rows += [key | row for row in _of_people(features, signals, questions["subject"])]
     audit = pd.DataFrame(rows)
     audit.attrs = dict(
         n_signals=len(signals.windows),
@@ -301,8 +308,20 @@ def _read(
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
     for name, (y, own, held_out) in questions.items():
-        accuracies = [_accuracy(X[train], y[train], X[test], y[test]) for train, test in own]
-        yield _row(name, ACCURACY, accuracies, 1 / (y.max() + 1), held_out)
+        scores = person.accuracies(X, y, own)
+        yield _row(name, ACCURACY, scores, 1 / (y.max() + 1), held_out)
+
+
+def _of_people(X: np.ndarray, signals: _Signals, question: _Question) -> Iterator[dict[str, Any]]:
+    """Yield the share of variance by subject, and how well subjects are told apart when erased."""
+    people, windows = question.labels, signals.windows
+    recordings = windows.table["recording"].to_numpy()
+    share = person.variance_share(X, people)
+    null = person.permuted_shares(X, people, recordings, windows.labels).mean()
+    found = dict(property="variance by subject", measure=SHARE, value=(share - null) / (1 - null))
+    yield found | dict(sd=np.nan, chance=0.0, held_out="nothing")
+    scores = person.accuracies(X, people, question.folds, erased=people)
+    yield _row("subject, erased", ACCURACY, scores, 1 / (people.max() + 1), question.held_out)
 
 
 def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.ndarray:
@@ -310,13 +329,8 @@ def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.
     return r2_score(true, ridge.predict(test), multioutput="raw_values")
 
 
-def _accuracy(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> float:
-    predicted = linear_probe.logistic_regression(_C, "balanced").fit(X, y).predict(test)
-    return recall_score(true, predicted, labels=np.unique(true), average="macro")
-
-
 def _row(
-    name: str, measure: str, scores: Sequence[float], chance: float, held_out: str
+    name: str, measure: str, scores: Sequence[float] | np.ndarray, chance: float, held_out: str
 ) -> dict[str, Any]:
     mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1))
     found = dict(property=name, measure=measure, value=mean, sd=sd)

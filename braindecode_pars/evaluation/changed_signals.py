@@ -1,4 +1,4 @@
-"""Windows that lack one thing: slow voltages, drifts, eyes, phases, amplitudes, order, labels.
+"""Windows that lack one thing: slow voltages, drifts, eyes, phases, 1/f, amplitudes, order, labels.
 
 Each function removes one thing from arrays of shape (n, n_chans, n_times). :class:`ChangedSignals`
 applies them to windows of any source.
@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from scipy import signal
+from scipy import fft, signal
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
@@ -231,6 +231,72 @@ def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
     return np.fft.irfft(spectra, n_times, axis=-1)
 
 
+def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) -> np.ndarray:
+    r"""Divide the spectrum of each channel by its aperiodic part, the power that falls as 1/f.
+
+    The aperiodic part of a channel of a window is a line, fitted by the medians of Theil and Sen,
+
+    .. math::
+        \log P(f) \approx c - \chi \log f , \qquad 2 \le f \le 40 \text{ Hz and below } f_s / 2,
+
+    where :math:`P` is the power spectral density by Welch's method, in segments of one second: a
+    fit for each channel and window, and the exponent :math:`\chi` of
+    :func:`~braindecode_pars.pretext.features.aperiodic`. Rhythms, in less than a third of these
+    frequencies, hardly move it. The coefficients :math:`y_k` of the discrete cosine transform of
+    the channel, of frequency :math:`f_k`, become
+
+    .. math::
+        y_k \mapsto y_k \, a \sqrt{2 / f_s} \, \bigl(e^{c} f_k^{-\chi}\bigr)^{-1/2} ,
+
+    which changes no phase; the transform continues a window by its mirror image, so that its ends
+    make no step. What is left is white, with the standard deviation :math:`a`, where there is no
+    rhythm; a rhythm keeps its height over the line. The mean, to which 1/f gives no share, is lost.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, n_chans, n_times)
+        Windows of one second or more.
+    sfreq : float
+        Sampling rate :math:`f_s` in Hz.
+    put_back : bool
+        Whether mean and line are put back afterwards: a sham, which shows what the procedure itself
+        does.
+
+    Returns
+    -------
+    ndarray, shape (n, n_chans, n_times)
+        With :math:`a` = 10 microvolts. Channels without any change become zero.
+
+    References
+    ----------
+    Donoghue et al. 2020, Parameterizing neural power spectra into periodic and aperiodic
+    components, Nature Neuroscience 23, 1655.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation.changed_signals import without_aperiodic
+    >>> brown = np.random.default_rng(0).normal(size=(1, 1, 2000)).cumsum(axis=-1)
+    >>> white = without_aperiodic(brown, sfreq=100)[0, 0]
+    >>> np.corrcoef(white[1:], white[:-1])[0, 1].round(1), white.std().round(6)
+    (np.float64(-0.0), np.float64(1e-05))
+    """
+    mean = X.mean(axis=-1, keepdims=True)
+    frequencies, density = signal.welch(X, sfreq, nperseg=round(sfreq))
+    fitted = (frequencies >= 2) & (frequencies <= 40) & (frequencies < sfreq / 2)
+    # The smallest number avoids log(0) of flat channels.
+    log_f, log_p = np.log(frequencies[fitted]), np.log(density[..., fitted] + np.finfo(float).tiny)
+    one, other = np.triu_indices(len(log_f), 1)
+    slopes = (log_p[..., other] - log_p[..., one]) / (log_f[other] - log_f[one])
+    slope = np.median(slopes, axis=-1, keepdims=True)
+    level = np.median(log_p - slope * log_f, axis=-1, keepdims=True)
+    steps = np.maximum(np.arange(X.shape[-1]), 1)  # the mean is not there
+    line = np.exp((level + slope * np.log(steps * sfreq / (2 * X.shape[-1]))) / 2)
+    line /= AMPLITUDE * np.sqrt(2 / sfreq)
+    white = fft.idct(fft.dct(X - mean, norm="ortho") / line, norm="ortho")
+    return mean + fft.idct(fft.dct(white, norm="ortho") * line, norm="ortho") if put_back else white
+
+
 def equal_amplitudes(X: np.ndarray, amplitude: float = AMPLITUDE) -> np.ndarray:
     r"""Give each channel of each window the same standard deviation: :math:`x_{ct} a / s_c`.
 
@@ -350,7 +416,9 @@ def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generato
 # Windows of any source ---------------------------------------------------------------------------
 
 #: Changes of signals that :class:`ChangedSignals` knows.
-CHANGES = ("slow", "detrended", "eyes", "phase", "amplitude", "order")
+CHANGES = ("slow", "detrended", "eyes", "phase", "aperiodic", "amplitude", "order")
+#: The same procedure as "aperiodic", with nothing removed at the end.
+SHAM = "sham"
 
 
 @dataclass(eq=False, repr=False)
@@ -374,6 +442,8 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
           coefficients for each subject, from the whole recordings where they are at hand, else from
           the windows that are passed together;
         - ``"phase"``: phases, and so waveform and timing;
+        - ``"aperiodic"``: the part of each channel's spectrum that falls as 1/f, with its scale;
+        - ``"sham"``: nothing: the aperiodic part is divided out and put back;
         - ``"amplitude"``: scale of each channel and window;
         - ``"order"``: order of the patches of ``patch_seconds``.
 
@@ -416,7 +486,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
     random_state: int = 0
 
     _own_rules = {  # noqa: RUF012
-        "control": checks.choice(*CHANGES),
+        "control": checks.choice(*CHANGES, SHAM),
         "edge": checks.positive(),
         "patch_seconds": checks.optional(checks.positive()),
         "random_state": checks.integer(0),
@@ -492,6 +562,9 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
                 change = partial(detrended, patch_size=size)
             case "phase":
                 change = partial(random_phases, random_state=self.random_state)
+            case "aperiodic" | "sham":
+                sfreq, put_back = self._rate_of(windows), self.control == SHAM
+                change = partial(without_aperiodic, sfreq=sfreq, put_back=put_back)
             case "order":
                 size = self._patch_size(windows)
                 change = partial(shuffled_patches, patch_size=size, random_state=self.random_state)

@@ -64,11 +64,16 @@ def controls(
     eyes       what EOG or frontal channels predict             it needs what these channels record:
                                                                 eyes, but also the frontal brain
     phase      phases, with power and covariance kept           it needs waveform or timing
+    aperiodic  the part of each spectrum that falls as 1/f      it needs slope or level of 1/f, not
+                                                                rhythms
     amplitude  scale of each channel and window                 it needs total power
     order      order of patches                                 it needs the time course
     labels     labels, which are permuted within each subject   expected: all scores are at chance
                                                                 level, or there is a leak
     ========== ================================================ ====================================
+
+    ``"sham"`` is not among the default ones: the aperiodic part is divided out and put back, which
+    shows what that procedure costs by itself.
 
     :func:`control_gains` makes a table of what is left of each gain, :func:`describe_controls` says
     it in sentences, and :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>`
@@ -155,7 +160,7 @@ def controls(
     0  absolute  amplitude          24        2
     """
     # Check the arguments before anything is computed
-    splitting.check_list("controls", controls, checks.choice(*CONTROLS))
+    splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
     checks.positive().check("edge", edge)
     checks.positive().check("patch_seconds", patch_seconds)
     splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
@@ -374,12 +379,16 @@ _LACKS = {
     "detrended": "a line in each window",
     "eyes": "what channels near the eyes predict",
     "phase": "waveform and timing",
+    "aperiodic": "the aperiodic part of the spectra",
+    "sham": "what dividing by the aperiodic part costs",
     "amplitude": "the amplitudes of channels and windows",
     "order": "the order of patches",
 }
 _LIMITS = {
     "slow": "Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does "
     "not tell which.",
+    "aperiodic": "The control 'aperiodic' removes level and slope of 1/f together, and with the "
+    "level the amplitude.",
     "eyes": "Frontal channels, which stand for the eyes where there is no EOG channel, record the "
     "brain, too, so a loss without them does not prove that it is the eyes.",
 }

@@ -22,6 +22,7 @@ from braindecode_pars._common import checks, files, tables
 from braindecode_pars.baselines import CENTRED
 from braindecode_pars.estimators import (
     FewLabelsClassifier,
+    LinearProbe,
     PARSClassifier,
     window_features,
     windows_estimator,
@@ -30,6 +31,7 @@ from braindecode_pars.evaluation import (
     audits,
     data_check,
     folds,
+    person,
     protocols,
     splitting,
     study_plan,
@@ -40,8 +42,13 @@ from braindecode_pars.windows import Windows, labels
 
 #: Draws of the controls: each is a comparison of its own.
 CONTROL_DRAWS = 4
-#: Windows on which the features of an encoder are audited.
-AUDIT_WINDOWS = 300
+#: Windows on which features are audited, and people in whom the person is.
+AUDIT_WINDOWS, AUDIT_PEOPLE = 300, 24
+#: Where there is nothing to doubt.
+NO_GAIN = (
+    "No method was better than the same without pretraining, so there was no gain to explain and "
+    "no control was run."
+)
 #: A simple method with this share of the way from chance level to a perfect score is controlled:
 #: of two classes, a balanced accuracy of .95.
 TOO_GOOD = 0.9
@@ -263,6 +270,7 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
     if failed:
         answer += f" Failed, and without a score: {checks.listed(list(failed))}."
     left, doubts = _doubt(planned, levels, tests, verbose)
+    doubts = [*(doubts or [NO_GAIN]), *_about_the_person(planned, largest)]
     doubts = [text.replace(CENTRED, " (centred by subject)") for text in doubts]
     results = [result for result in _results(planned) if result["key"]["method"] == best]
     columns = {name: [x for each in results for x in each[name]] for name in ("true", "predicted")}
@@ -436,6 +444,47 @@ def _audited(encoders: Mapping[str, Any], windows: Windows) -> Iterator[str]:
         yield (
             f"What a linear model reads from the features of {name} more than before its "
             f"pretraining, on people who are held out: {', '.join(held)}."
+        )
+
+
+def _about_the_person(planned: study_plan.Planned, levels: pd.DataFrame) -> Iterator[str]:
+    """Say how much of the features of a method, pretrained where one ran, is the person."""
+    order = levels.sort_values("mean", ascending=False)["method"]
+    plain = [planned.methods[name] for name in order if not name.endswith(CENTRED)]
+    plain = [method for method in plain if isinstance(method.estimator, LinearProbe)]
+    if not plain:
+        return
+    method = min(plain, key=lambda each: each.kind != "pretrained")  # the best of its kind
+    corpus, rng = planned.corpus, np.random.default_rng(0)
+    drawn = rng.permutation(len(corpus.subjects))[:AUDIT_PEOPLE]
+    rows = corpus.rows_of([corpus.subjects[i] for i in drawn])
+    rows = rng.permutation(rows[corpus.labeled[rows]])[:AUDIT_WINDOWS]
+    windows, y, people = (each[np.sort(rows)] for each in (corpus.X, corpus.y, corpus.groups))
+    in_class = pd.Series(people).groupby(y).nunique()
+    if len(in_class) < 2 or in_class.min() < 2:
+        return
+    estimator: Any = _with_own(planned, method, 0)
+    features = clone(estimator.transformer).fit_transform(windows, y)
+    recordings = windows.table["recording"].to_numpy()
+    table = person.audit_person(features, y, people, recordings)
+    found = {(row.measure, row.property, row.erased): row for row in table.itertuples()}
+    share, alike = (found[person.SHARE, what, "nothing"] for what in ("person", "class"))
+    yield (
+        f"Of the variance of the features of {method.name}, {share.value:.0%} are between people "
+        f"({share.null:.0%} if recordings are given to other people), and {alike.value:.0%} "
+        "between classes."
+    )
+    erased = ("nothing", "training people", "all people")
+    before, after, given = (found[person.ACCURACY, "class", each].value for each in erased)
+    yield (
+        f"On people who are held out, classes are told apart by {before:.3f}; by {after:.3f} where "
+        "all that is linear in the training people is erased from the features, and by "
+        f"{given:.3f} where people are erased with the unlabelled windows of all (transductive)."
+    )
+    if way := found.get((person.COSINE, "class", "nothing")):
+        yield (
+            f"The direction from class to class has a mean cosine of {way.value:.2f} between "
+            f"people; permuted labels have {way.null_high:.2f} or less in 95 %."
         )
 
 

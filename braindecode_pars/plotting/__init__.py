@@ -16,6 +16,7 @@ from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, nig
 from braindecode_pars.plotting.training_figures import (
     audit_map,
     confusion_matrix,
+    person_in_features,
     shift_matrices,
     training_curves,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "hypnogram",
     "label_efficiency",
     "night_page",
+    "person_in_features",
     "shift_matrices",
     "subject_dots",
     "training_curves",

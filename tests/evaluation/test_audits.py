@@ -14,6 +14,7 @@ from braindecode.datasets import BaseConcatDataset
 from braindecode_pars import PatchEncoder
 from braindecode_pars.estimators.window_features import ChannelFeatures
 from braindecode_pars.evaluation import audit_encoder, audits
+from braindecode_pars.evaluation.person import SHARE, accuracies
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import EncoderCard
 from braindecode_pars.recordings.cutting import fixed_windows
@@ -23,6 +24,7 @@ NAMES = ["C3", "Cz", "C4", "Pz", "Oz", "Fz", "F3", "F4", "P3", "P4"]
 SFREQ = 96.0
 N_TIMES = 192
 QUESTIONS = ("subject", "session", "channel", "corpus")
+OF_PEOPLE = ("variance by subject", "subject, erased")
 
 
 def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_windows=6, sfreq=SFREQ):
@@ -66,7 +68,7 @@ def test_one_row_for_each_encoder_features_and_property(audit):
         *("encoder", "features", "property", "measure", "value", "sd", "chance", "held_out")
     ]
     signal = list(audits.PROPERTIES.values())
-    assert audit["property"].tolist() == [*signal, *QUESTIONS] * 6
+    assert audit["property"].tolist() == [*signal, *QUESTIONS, *OF_PEOPLE] * 6
     assert audit["encoder"].tolist() == ["one"] * (len(audit) // 2) + ["two"] * (len(audit) // 2)
     assert list(dict.fromkeys(audit["features"])) == ["encoder", "tokens", "random encoder"]
     measures = audit.drop_duplicates("property").set_index("property")
@@ -75,6 +77,9 @@ def test_one_row_for_each_encoder_features_and_property(audit):
     assert measures.loc[[*QUESTIONS], "chance"].tolist() == [1 / 4, 1 / 2, 1 / 3, 1 / 2]
     held_out = ["recordings", "subjects", "subjects", "subjects"]
     assert measures.loc[[*QUESTIONS], "held_out"].tolist() == held_out
+    assert measures.loc["variance by subject", ["measure", "chance"]].tolist() == [SHARE, 0]
+    erased = audit[audit["property"] == "subject, erased"]
+    np.testing.assert_allclose(erased["value"], 1 / 4)
     assert audit.attrs == dict(n_signals=144, n_windows=48, n_subjects=4)
     # Equal encoders, windows and seeds.
     one, two = (audit[audit["encoder"] == name].reset_index() for name in ("one", "two"))
@@ -214,7 +219,8 @@ def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
     X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]] * 10)
     y = np.array([0, 0, 1, 1, 2, 2] * 10)
     test, true = np.array([[0.0], [0.0], [0.0], [0.0], [2.0]]), np.array([0, 2, 2, 2, 2])
-    assert audits._accuracy(X, y, test, true) == (1 + 1 / 4) / 2
+    both, folds = np.concatenate([X, test]), [(np.arange(60), np.arange(60, 65))]
+    assert accuracies(both, np.concatenate([y, true]), folds).tolist() == [(1 + 1 / 4) / 2]
 
 
 def test_value_and_sd_are_over_folds():

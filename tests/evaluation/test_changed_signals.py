@@ -5,6 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
+import torch
 
 from braindecode_pars.evaluation.changed_signals import (
     detrended,
@@ -14,8 +15,10 @@ from braindecode_pars.evaluation.changed_signals import (
     permuted_labels,
     random_phases,
     shuffled_patches,
+    without_aperiodic,
     without_eyes,
 )
+from braindecode_pars.pretext import features
 
 SFREQ = 100.0
 
@@ -142,3 +145,82 @@ def test_labels_are_permuted_within_subjects():
         np.testing.assert_array_equal(np.sort(found[own]), np.sort(y[own]))
     # A subject's own permutation, not that of another one
     assert not np.array_equal(found[:20], found[20:40])
+
+
+# The aperiodic part -------------------------------------------------------------------------------
+
+
+def coloured(exponent, shape=(20, 2, 1000), seed=0):
+    """Noise whose power falls with this exponent, cut from longer noise: ends do not fit."""
+    rng = np.random.default_rng(seed)
+    white = np.fft.rfft(rng.standard_normal((*shape[:2], 4 * shape[2])))
+    steps = np.maximum(np.arange(white.shape[-1]), 1)
+    return 1e-5 * np.fft.irfft(white * steps ** (-exponent / 2))[..., : shape[2]]
+
+
+def plain_line(x):
+    """Level and exponent of a channel: densities of segments, and medians over pairs."""
+    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(100) / 100)
+    densities = []
+    for start in range(0, len(x) - 99, 50):
+        segment = x[start : start + 100]
+        spectrum = np.fft.rfft((segment - segment.mean()) * hann)
+        densities.append(2 * np.abs(spectrum) ** 2 / (SFREQ * np.sum(hann**2)))
+    log_p, log_f = np.log(np.mean(densities, axis=0)[2:41]), np.log(np.arange(2, 41))
+    pairs = [(i, j) for i in range(39) for j in range(i)]
+    slope = np.median([(log_p[i] - log_p[j]) / (log_f[i] - log_f[j]) for i, j in pairs])
+    return np.median(log_p - slope * log_f), -slope
+
+
+def test_the_aperiodic_part_is_divided_out_as_in_the_equation():
+    X = coloured(1.5, (2, 2, 260)) + 3e-5
+    found = without_aperiodic(X, SFREQ)
+    for window, changed in zip(X, found, strict=True):
+        for x, new in zip(window, changed, strict=True):
+            level, exponent = plain_line(x)
+            n = len(x)
+            cosines = np.cos(np.pi / n * np.outer(np.arange(n), np.arange(n) + 0.5))
+            cosines *= np.sqrt(np.where(np.arange(n) > 0, 2, 1) / n)[:, None]
+            coefficients = cosines @ (x - x.mean())
+            for k in range(1, n):
+                f = k * SFREQ / (2 * n)
+                coefficients[k] *= 1e-5 * np.sqrt(2 / SFREQ) / np.sqrt(np.exp(level) / f**exponent)
+            np.testing.assert_allclose(new, cosines.T @ coefficients, atol=1e-12)
+
+
+def test_the_exponent_is_that_of_the_feature():
+    X = coloured(1.0)
+    feature = features.aperiodic(torch.from_numpy(X[:, 0] / X[:, 0].std(axis=1)[:, None]), SFREQ)
+    own = [plain_line(x)[1] for x in X[:, 0]]
+    np.testing.assert_allclose(feature, own, atol=1e-3)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 2.5])
+def test_coloured_noise_becomes_white(exponent):
+    changed = without_aperiodic(coloured(exponent), SFREQ)
+    power = np.square(np.abs(np.fft.rfft(changed)))[..., 20:480].mean(axis=(0, 1))
+    steps = np.log(np.arange(20, 480))
+    assert abs(np.polyfit(steps, np.log(power), 1)[0]) < 0.1
+    parts = [part.mean() for part in np.array_split(power, 8)]
+    assert max(parts) / min(parts) < 1.35
+    assert changed.std(axis=-1).mean() == pytest.approx(1e-5, rel=0.1)
+
+
+def test_a_sine_stays_at_its_height_over_the_line_and_in_phase():
+    noise, times = coloured(1.5), np.arange(1000) / SFREQ
+    level, exponent = np.mean([plain_line(x) for x in noise[:, 0]], axis=0)
+    at_10 = np.sqrt(np.exp(level) / 10**exponent)  # the line of amplitudes at 10 Hz
+    sine = 2 * at_10 * np.sin(2 * np.pi * 10 * times + 0.7)
+    left = without_aperiodic(noise + sine, SFREQ) - without_aperiodic(noise, SFREQ)
+    basis = np.stack([np.sin(2 * np.pi * 10 * times), np.cos(2 * np.pi * 10 * times)]) / 500
+    of_sine, of_cosine = (left @ basis.T).reshape(-1, 2).mean(axis=0)
+    assert np.hypot(of_sine, of_cosine) == pytest.approx(2 * 1e-5 * np.sqrt(2 / SFREQ), rel=0.1)
+    assert np.arctan2(of_cosine, of_sine) == pytest.approx(0.7, abs=0.02)
+
+
+def test_the_sham_gives_the_signal_back(X):
+    X[0, 0] = 5.0  # a flat channel
+    for signals in (X, 1e-6 * X, coloured(2.0)):
+        sham = without_aperiodic(signals, SFREQ, put_back=True)
+        np.testing.assert_allclose(sham, signals, atol=1e-6 * np.abs(signals).max())
+    assert not without_aperiodic(X, SFREQ)[0, 0].any()

@@ -16,12 +16,14 @@ from braindecode_pars.evaluation import ChangedSignals, LogBandPower, features_c
 from braindecode_pars.evaluation.cache import describe_estimator
 from braindecode_pars.evaluation.changed_signals import (
     CHANGES,
+    SHAM,
     detrended,
     equal_amplitudes,
     eye_coefficients,
     high_passed,
     random_phases,
     shuffled_patches,
+    without_aperiodic,
     without_eyes,
 )
 from braindecode_pars.windows.door import as_windows
@@ -48,7 +50,7 @@ def recording(ch_names, ch_types="eeg", seconds=20.0, seed=0, subject=1):
     )
 
 
-@pytest.mark.parametrize("control", CHANGES)
+@pytest.mark.parametrize("control", [*CHANGES, SHAM])
 def test_arrays_are_changed_by_the_function_of_the_control(control):
     X = np.random.default_rng(0).normal(size=(5, 6, 250)).astype(np.float32)
     windows = as_windows(X, groups=[1, 1, 1, 2, 2], sfreq=SFREQ)
@@ -60,11 +62,14 @@ def test_arrays_are_changed_by_the_function_of_the_control(control):
         "slow": lambda: high_passed(X, SFREQ, 5.0),
         "detrended": lambda: detrended(X, 50),
         "phase": lambda: random_phases(X, 7),
+        "aperiodic": lambda: without_aperiodic(X.astype(float), SFREQ),
+        "sham": lambda: X,
         "amplitude": lambda: equal_amplitudes(X),
         "order": lambda: shuffled_patches(X, 50, 7),
     }[control]()
     changed = ChangedSignals(control, edge=5, patch_seconds=0.5, random_state=7).transform(windows)
-    np.testing.assert_allclose(np.array(changed), expected, rtol=1e-4, atol=1e-5)
+    atol = 1e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(np.array(changed), expected, rtol=1e-4, atol=atol)
     np.testing.assert_array_equal(changed.subjects, [1, 1, 1, 2, 2])
 
 
@@ -154,7 +159,7 @@ def test_an_unknown_rate_is_named():
 
 def test_in_a_pipeline_windows_do_not_depend_on_the_batch():
     X, y, _ = as_sklearn(datasets.mental_arithmetic(["Subject00", "Subject01"]))
-    for control in ("slow", "detrended", "phase", "amplitude", "order"):
+    for control in ("slow", "detrended", "phase", "aperiodic", "amplitude", "order"):
         features = make_pipeline(ChangedSignals(control), LogBandPower())
         whole = clone(features).fit(X).transform(X)
         np.testing.assert_allclose(features.fit(X[:3]).transform(X[5:8]), whole[5:8], rtol=1e-5)
@@ -163,6 +168,14 @@ def test_in_a_pipeline_windows_do_not_depend_on_the_batch():
             np.testing.assert_allclose(features.transform(X), whole, rtol=1e-5)
     probe = make_pipeline(ChangedSignals("phase"), LogBandPower(), LogisticRegression(C=1e-3))
     assert probe.fit(X, y).predict(X).shape == y.shape
+
+
+def test_1_over_f_needs_a_rate_in_windows_of_any_length():
+    with pytest.raises(ValueError, match="unknown, which 'aperiodic' needs"):
+        ChangedSignals("aperiodic").transform(np.zeros((2, 2, 300)))
+    X = [np.random.default_rng(0).normal(size=(2, n)) for n in (200, 300)]
+    changed = ChangedSignals("aperiodic").transform(as_windows(X, sfreq=SFREQ))
+    assert [window.shape for window in changed] == [(2, 200), (2, 300)]
 
 
 def test_a_saved_fold_of_another_change_is_not_used_again():

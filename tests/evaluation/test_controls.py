@@ -44,6 +44,13 @@ def powers(X):
     return np.log(np.array(X).var(axis=-1))
 
 
+def bands(X):
+    """Log of relative powers in four bands of each channel of each window."""
+    power = np.square(np.abs(np.fft.rfft(np.array(X))[..., 6:120]))  # from 2 to 40 Hz
+    power = np.stack([part.sum(-1) for part in np.array_split(power, 4, axis=-1)], axis=-1)
+    return np.log(power / power.sum(-1, keepdims=True)).reshape(len(power), -1)
+
+
 def classifier(features):
     return make_pipeline(FunctionTransformer(features), StandardScaler(), LogisticRegression())
 
@@ -99,7 +106,8 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert "nor without the order of patches (" in gone
     assert "a line in each window (" in gone
     assert rest.startswith("slow voltages, a line")
-    assert "It remains without the amplitudes of channels and windows (+" in gone
+    assert "It remains without the aperiodic part of the spectra (+" in gone
+    assert "and the amplitudes of channels and windows (+" in gone
     assert "No gain over chance is established for powers with 3 (" in sentences
     assert "eyes, sweat, movement and the brain" in sentences
     assert "Frontal" not in sentences
@@ -115,11 +123,33 @@ def test_a_gain_in_amplitude_is_found_to_be_in_amplitude():
     _, gains, sentences = kinds_in("amplitude", methods)
     share = left(gains, "powers")
     assert abs(share["amplitude"]) < 0.1
-    assert share.drop("amplitude").min() > 0.9
+    assert abs(share["aperiodic"]) < 0.1  # the level of noise is its amplitude
+    assert share.drop(["amplitude", "aperiodic"]).min() > 0.9
     first = sentences.splitlines()[0]
-    assert "powers itself is not above chance level without the amplitudes of" in first
+    itself = "powers itself is not above chance level without the aperiodic part of the spectra"
+    assert f"{itself} or without the amplitudes of channels" in first
     assert "It remains without slow voltages (" in first
     assert "cannot be trusted" not in sentences
+
+
+def test_what_is_in_the_slope_of_the_spectrum_is_gone_without_it_and_a_rhythm_is_not():
+    windows = simulated("amplitude")
+    X, y = np.array(windows), windows.labels
+    spectra = np.fft.rfft(np.random.default_rng(1).normal(size=X.shape))
+    steps = np.maximum(np.arange(spectra.shape[-1]), 1)
+    sloped = np.fft.irfft(spectra * steps ** -(0.5 + 0.25 * y[:, None, None]), X.shape[-1])
+    rhythm = np.sin(2 * np.pi * 12 * np.arange(X.shape[-1]) / SFREQ)
+    pink = np.fft.irfft(spectra * steps**-0.5, X.shape[-1])
+    pink += 1.5 * pink.std() * y[:, None, None] * rhythm
+    methods = {"bands": classifier(bands), "chance": METHODS["chance"]}
+    wanted = dict(controls=["amplitude", "aperiodic", "sham"], **TESTED)
+    for signals, low, high in ((sloped, -0.2, 0.2), (pink, 0.8, 1.2)):
+        changed = as_windows(signals, y, windows.groups, sfreq=SFREQ)
+        gains = control_gains(controls(methods, changed, **wanted), against="chance")
+        share = left(gains, "bands")
+        assert low < share["aperiodic"] < high
+        assert share[["amplitude", "sham"]].min() > 0.9
+    assert "It remains without" in describe_controls(gains)
 
 
 class Peeks(ClassifierMixin, BaseEstimator):

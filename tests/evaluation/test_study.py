@@ -516,6 +516,20 @@ def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick, untimed):
     assert any("band power outperforms chance level" in text for text in found.doubts)
 
 
+def test_the_doubts_say_how_much_of_the_features_is_the_person(quick, untimed, undoubted):
+    for by_subject in (False, True):
+        given = {**quick, "n_train_subjects": [4]}
+        windows = simulated(by_subject=by_subject, n_subjects=12)
+        first, share, scores, *way = study(windows, **given).doubts
+        assert first == MODULE.NO_GAIN
+        assert share.startswith(f"Of the variance of the features of {PARS}, ")
+        assert scores.startswith("On people who are held out, classes are told apart by 0.")
+        # Where a person has one class, there is no way from class to class.
+        assert [text.split(" has ")[0] for text in way] == (
+            [] if by_subject else ["The direction from class to class"]
+        )
+
+
 def test_an_answer_where_no_pretrained_method_could_be_fitted(
     quick, undoubted, tmp_path, monkeypatch
 ):
