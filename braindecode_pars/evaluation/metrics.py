@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, tables
+from braindecode_pars._common.access import Access
 from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
 from braindecode_pars.windows import Windows, labels
 from braindecode_pars.windows.table import as_column
@@ -385,7 +386,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Table indexed by dataset, number of training subjects and method. A single value is shown
+        Table indexed by dataset, number of training subjects and method, and by what a method was
+        given of the test subject, where any was given something. A single value is shown
         without a standard deviation. Where encoders of different sizes were compared, the first
         column is ``encoder_parameters``. ``attrs["n"]`` is the largest number of subjects or seeds
         that a mean is taken over.
@@ -412,10 +414,11 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     spread = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
     summary["score"] = summary["mean"].map("{:.3f}".format) + spread
     rows = ["dataset", "n_train_subjects", "method"]
+    rows += [name for name in _access(summary) if {*summary[name]} - {Access.NONE}]
     # aggfunc="first" keeps text; each cell has one score.
     table = summary.pivot_table("score", rows, "metric", aggfunc="first", sort=False)
     if sizes := scores.attrs.get("encoder_parameters"):
-        numbers = [sizes.get(name, {}).get(method) for name, _, method in table.index]
+        numbers = [sizes.get(row[0], {}).get(row[2]) for row in table.index]
         texts = ["-" if number is None else f"{number:,}" for number in numbers]
         table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())

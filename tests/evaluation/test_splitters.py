@@ -30,6 +30,7 @@ from braindecode_pars.evaluation import (
     evaluate,
     leave_one_subject_out,
     paired_tests,
+    score_table,
     summarize,
 )
 
@@ -215,6 +216,11 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     means = summarize(scores)
     assert len(means) == 4
     assert set(means["access"]) == set(scores["access"])
+    shown = score_table(scores)
+    assert shown.index.names[2:] == ["method", "access", "n_windows"]
+    assert len(shown) == 4
+    plain = score_table(scores[scores["access"] == "none"])
+    assert plain.index.names[2:] == ["method", "n_windows"]
     tests = paired_tests(scores, "balanced_accuracy")
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
 
