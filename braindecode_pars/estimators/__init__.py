@@ -9,7 +9,11 @@ from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.network import NetworkClassifier
 from braindecode_pars.estimators.pars_estimator import PARSClassifier, PARSRegressor
 from braindecode_pars.estimators.smoothing import HMMSmoothing
-from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
+from braindecode_pars.estimators.transformers import (
+    EuclideanAlignment,
+    RiemannianCentering,
+    SubjectCentering,
+)
 
 __all__ = [
     "ChannelNoise",
@@ -21,6 +25,7 @@ __all__ = [
     "PARSClassifier",
     "PARSEmbedder",
     "PARSRegressor",
+    "RiemannianCentering",
     "SubjectCentering",
     "TrainingCost",
 ]

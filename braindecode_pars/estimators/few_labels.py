@@ -11,10 +11,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, model_files
+from braindecode_pars._common.access import Access
 from braindecode_pars.estimators import (
     embedder,
     encoder_start,
     linear_probe,
+    new_person,
     smoothing,
     transformers,
     window_features,
@@ -24,7 +26,7 @@ from braindecode_pars.estimators import (
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, table
+from braindecode_pars.windows import amplitudes, door, table
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +73,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         searched for each view in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects in
         up to five folds; with fewer than three subjects, or unknown ones, it is 0.01. With four and
         eight labelled people, 0.01 was better than the search on development subjects.
+    prior_strength : float | None
+        How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``, as
+        in :class:`~braindecode_pars.estimators.LinearProbe`. None searches it for each view.
     class_weight : "balanced" | dict | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     sfreq : float | None
@@ -94,7 +99,11 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     class_names_ : dict of label to str | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     recenter_ : "subject" | None
-        What ``recenter`` is, or what ``"auto"`` has chosen.
+        What ``recenter`` is, or what ``"auto"`` has chosen; None in an adapted classifier.
+    prior_strength_ : dict of str to float
+        Strength of the prior of each view.
+    access_ : Access
+        What a prediction is given of the test person, beside its window.
     C_ : dict of str to float
         C of each view: ``"encoder"``, ``"tangent_space"`` and ``"band_power"``.
     views_ : dict of str to Pipeline
@@ -145,6 +154,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     encoder: Any = field(default="small", kw_only=False)
     recenter: str | None = "auto"
     C: float | None = linear_probe.DEFAULT_C
+    prior_strength: float | None = None
     class_weight: str | dict | None = "balanced"
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
@@ -198,6 +208,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentring(windows)
+            self.access_ = Access.UNLABELLED if self.recenter_ else Access.NONE
             # Features, once
             measured = self._measured(windows)
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
@@ -205,10 +216,15 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             # A classifier of each view
             given = windows.labels, self.classes_, self.class_weight
             weights = linear_probe.weights_of_codes(*given)
-            folds = [] if self.C is not None else linear_probe.folds_of_subjects(windows)
-            unfitted = linear_probe.logistic_regression(self.C, weights)
+            folds = linear_probe.folds_of_subjects(windows)
+            unfitted, of_c = linear_probe.logistic_regression(self.C, weights), folds * (not self.C)
             views = {
-                view: linear_probe.fit_searched(unfitted, own, windows.labels, folds)
+                view: linear_probe.fit_searched(unfitted, own, windows.labels, of_c)
+                for view, own in features.items()
+            }
+            self.prior_strength_ = {
+                view: self.prior_strength
+                or new_person.chosen_strength(views[view], own, windows, folds)
                 for view, own in features.items()
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
@@ -296,6 +312,61 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         subjects = _subjects_of(windows)
         return {view: transformers.subtract_means(own, subjects) for view, own in features.items()}
 
+    def adapt(self, X: Any, labels: Any = None) -> Self:
+        """Return a classifier for one new person, from windows of this person.
+
+        Without labels, the mean of the person's features takes the place of that of the training;
+        predictions then do not depend on which windows are passed together. With labels, the
+        weights of each view are also fitted to them, shrunk towards those of the other people
+        (:func:`~braindecode_pars.estimators.new_person.ridge_towards`). The mean is then left as it
+        is, unless the classifier was fitted on centred features.
+
+        Parameters
+        ----------
+        X : windows
+            Windows of one person. For a mean there are at least ten.
+        labels : array-like, shape (n_windows,) | None
+            Labels among ``classes_``; those of windows without one are ``unlabeled_label``. The
+            labels of a dataset are not used unless they are passed.
+
+        Returns
+        -------
+        FewLabelsClassifier
+            The adapted classifier, which can be saved; this one stays as it is.
+
+        Raises
+        ------
+        NotFittedError
+            Before :meth:`fit`.
+        ValueError
+            When the windows are of several people, are too few, or a label is no class of ``fit``;
+            also as in ``predict_proba``.
+
+        Examples
+        --------
+        >>> from braindecode_pars import FewLabelsClassifier, as_sklearn, datasets
+        >>> X, y, subjects = as_sklearn(datasets.mental_arithmetic())
+        >>> new = subjects == "Subject20"
+        >>> clf = FewLabelsClassifier(verbose=0).fit(X[~new], y[~new])
+        >>> clf.adapt(X[new]).access_.value
+        'unlabelled windows of the test person'
+        """
+        check_is_fitted(self)
+        windows = windows_estimator.read_to_predict(
+            self, door.as_windows(X, labels), any_montage=bool(self.chs_info_)
+        )
+        is_centred = self.recenter_ is not None
+        codes = new_person.codes_of(self, windows, labels, recentre=is_centred)
+        adapted, recentre = copy.copy(self), is_centred or codes is None
+        adapted.recenter_ = None
+        features = adapted._features(_without_flat(self._measured(windows)), windows)
+        adapted.views_ = {}
+        for view, own in features.items():
+            given = self.views_[view], self.prior_strength_[view], own, codes
+            adapted.views_[view] = new_person.adapted(self, *given, recentre=recentre)
+        adapted.access_ = Access.UNLABELLED if codes is None else Access.LABELLED
+        return adapted
+
     def _logits(self, X: Any, groups: Any) -> torch.Tensor:
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
@@ -360,6 +431,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         description["classifier"] = {
             "recenter": self.recenter_,
             "C": self.C_,
+            "prior_strength": self.prior_strength_,
+            "access": self.access_.value,
             "windows": {
                 "n_chans": self.n_chans_,
                 "n_times": self.n_times_,
@@ -386,6 +459,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
+        self.access_ = Access(described["access"])
+        self.prior_strength_ = described["prior_strength"]
         self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
         self.tangent_space_ = TangentSpace()
         self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()

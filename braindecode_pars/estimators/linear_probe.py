@@ -1,5 +1,6 @@
 """LinearProbe: a linear classifier on the features of a transformer, with C chosen by subjects."""
 
+import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -14,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import transformers, windows_estimator
+from braindecode_pars._common.access import Access
+from braindecode_pars.estimators import new_person, transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
     check_weights,
@@ -60,6 +62,11 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     unlabeled_label : hashable | None
         Label of windows that ``fit`` and ``score`` leave out, also from means of subjects; see
         :class:`~braindecode_pars.PARSClassifier`.
+    prior_strength : float | None
+        How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
+        :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. With None
+        it is searched in 0.003, 0.03, 0.3, 3 and 30, by the log loss of held-out subjects of the
+        fit; with fewer than three subjects, or unknown ones, it is 0.3.
 
     Attributes
     ----------
@@ -71,6 +78,11 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         Standardisation and classifier of the features; its labels are indices into ``classes_``.
     C_ : float
         C that is used. Only present with logistic regression.
+    prior_strength_ : float
+        Strength of the prior that is used.
+    access_ : Access
+        What a prediction is given of the test person, beside its window: none of it, unless the
+        transformer centres by subject, or the probe is adapted.
 
     References
     ----------
@@ -99,6 +111,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
     unlabeled_label: Any = "auto"
+    prior_strength: float | None = None
 
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
@@ -134,6 +147,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))
             windows = windows.with_labels(codes)
+            folds = folds_of_subjects(windows)
             if self.classifier == "lda":
                 # Class weights become priors.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)
@@ -142,13 +156,60 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
                 lda = LinearDiscriminantAnalysis(**options)
                 self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
-                folds = [] if self.C is not None else folds_of_subjects(windows)
                 of_codes = weights_of_codes(codes, classes, self.class_weight)
                 clf = logistic_regression(self.C, of_codes)
-                self.classifier_ = fit_searched(clf, features, codes, folds)
-                self.C_ = float(self.classifier_[-1].C)
+                found = fit_searched(clf, features, codes, folds if self.C is None else [])
+                self.classifier_, self.C_ = found, float(found[-1].C)
+            self.prior_strength_ = self.prior_strength or new_person.chosen_strength(
+                self.classifier_, features, windows, folds
+            )
             self.classes_ = classes
+            self.access_ = transformers.access_of(self.transformer_)
         return self
+
+    def adapt(self, X: Any, labels: Any = None) -> Self:
+        """Return a probe for one new person, from windows of this person.
+
+        Without labels, the mean of the person's features takes the place of that of the training;
+        predictions then do not depend on which windows are passed together. With labels, the
+        weights are also fitted to them, shrunk towards those of the other people. The mean is then
+        left as it is, unless the probe was fitted on centred features
+        (:class:`~braindecode_pars.SubjectCentering`).
+
+        Parameters
+        ----------
+        X : windows
+            Windows of one person. For a mean there are at least ten.
+        labels : array-like, shape (n_windows,) | None
+            Labels among ``classes_``; those of windows without one are ``unlabeled_label``. The
+            labels of a dataset are not used unless they are passed.
+
+        Returns
+        -------
+        LinearProbe
+            The adapted probe; this one stays as it is.
+
+        Raises
+        ------
+        NotFittedError
+            Before :meth:`fit`.
+        ValueError
+            When the windows are of several people, are too few, or no label is a class of ``fit``.
+        """
+        check_is_fitted(self)
+        windows = door.as_windows(X, labels)
+        transformer, is_centred = self.transformer_, False
+        if type(transformer) is transformers.SubjectCentering:
+            transformer, is_centred = transformer.transformer_, True
+        codes = new_person.codes_of(self, windows, labels, recentre=is_centred)
+        adapted, recentre = copy.copy(self), is_centred or codes is None
+        adapted.transformer_ = transformer
+        of_person = np.asarray(transformer.transform(windows)), codes
+        adapted.classifier_ = new_person.adapted(
+            self, self.classifier_, self.prior_strength_, *of_person, recentre=recentre
+        )
+        adapted.access_ = Access.UNLABELLED if codes is None else Access.LABELLED
+        return adapted
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the probability of each class.

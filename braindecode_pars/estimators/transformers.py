@@ -7,6 +7,7 @@ import pandas as pd
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
+from braindecode_pars._common.access import Access
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows import Windows, door, picking
 
@@ -60,8 +61,10 @@ def subject_numbers(
     return numbers
 
 
-def subtract_means(features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
-    """Return features minus the mean of each subject.
+def subtract_means(
+    features: np.ndarray, subjects: np.ndarray, prior: tuple[np.ndarray, float] | None = None
+) -> np.ndarray:
+    """Return features minus the mean of each subject, or minus its running mean.
 
     Parameters
     ----------
@@ -69,24 +72,51 @@ def subtract_means(features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
         Features.
     subjects : ndarray of int, shape (n_windows,)
         Subject of each window, counted from 0.
+    prior : tuple of ndarray and float | None
+        Mean with which the running mean of each subject begins, and as how many windows it counts.
+        The running mean of a window is over those of its subject up to it, in the order of rows.
+        None subtracts the mean of all windows of a subject.
 
     Returns
     -------
     ndarray, shape (n_windows, n_features)
         A copy, in a floating-point type. NaN stays, and does not count in a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.estimators.transformers import subtract_means
+    >>> features, subjects = np.array([[1.0], [3.0]]), np.zeros(2, dtype=int)
+    >>> subtract_means(features, subjects).ravel().tolist()
+    [-1.0, 1.0]
+    >>> subtract_means(features, subjects, (np.zeros(1), 1.0)).ravel().round(2).tolist()
+    [0.5, 1.67]
     """
     centred = features.astype(np.result_type(features, np.float32))
     for subject in range(subjects.max() + 1):
         mine = subjects == subject
-        own = centred[mine]
-        missing = np.isnan(own)
-        total = np.where(missing, 0, own).sum(axis=0, dtype=float)
-        centred[mine] -= total / np.maximum(1, (~missing).sum(axis=0))
+        centred[mine] -= own_mean(centred[mine], prior)
     return centred
 
 
+def own_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None) -> np.ndarray:
+    """Return the mean of one subject; with ``prior``, the running mean up to each window."""
+    add = np.sum if prior is None else np.cumsum
+    mean, weight = (0.0, 0.0) if prior is None else prior
+    missing = np.isnan(features)
+    total = add(np.where(missing, 0, features), axis=0, dtype=float) + weight * mean
+    return total / np.maximum(1, add(~missing, axis=0) + weight)
+
+
+def access_of(transformer: Any) -> Access:
+    """Return what a transformer, or the steps of a pipeline, are given of the test person."""
+    steps = [step for _, step in getattr(transformer, "steps", [("", transformer)])]
+    found = [step.access_ for step in steps if hasattr(step, "access_")]
+    return max(found, key=list(Access).index, default=Access.NONE)
+
+
 class SubjectCentering(TransformerMixin, WindowsEstimator):
-    r"""Subtract each subject's own mean from the features of a transformer (transductive).
+    r"""Subtract each subject's own mean from the features of a transformer.
 
     A feature :math:`f` of a window :math:`i` of subject :math:`s(i)` becomes
 
@@ -102,6 +132,16 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     shares of the classes. Where these differ between subjects, a part of what tells the classes
     apart is removed, and all of it in a subject whose windows are of one class.
 
+    **With** ``running=True`` **it is causal:** the windows of a subject are in the order of time,
+    and window :math:`i`, the n-th of its subject, is centred by those up to it. Their mean is
+    shrunk to the mean :math:`m` of the training, which counts as :math:`n_0` windows,
+
+    .. math::
+        f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
+
+    The training is centred in the same way. Where the classes follow each other in long blocks, the
+    running mean is that of the first block for long, and what is centred depends on the order.
+
     Parameters
     ----------
     transformer : transformer
@@ -113,12 +153,19 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         protocols of :mod:`braindecode_pars.evaluation`, which pass only windows to ``predict``.
     min_windows : int
         Smallest number of windows of a subject. The mean of n windows adds 1/n of the variance
-        within a subject to every feature, a tenth for the default.
+        within a subject to every feature, a tenth for the default. With ``running``, predictions
+        begin with the first window, and this is the number :math:`n_0`.
+    running : bool
+        Whether the mean is that of the windows so far.
 
     Attributes
     ----------
     transformer_ : transformer
         Fitted transformer.
+    mean_ : ndarray, shape (n_features,)
+        Mean of the means of the training subjects. Only present with ``running``.
+    access_ : Access
+        What a prediction is given of the test person, beside its window.
 
     References
     ----------
@@ -144,12 +191,25 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     (3,)
     """
 
-    def __init__(self, transformer: Any = None, *, min_windows: int = MIN_WINDOWS):
+    def __init__(
+        self,
+        transformer: Any = None,
+        *,
+        min_windows: int = MIN_WINDOWS,
+        running: bool = False,
+    ):
         self.transformer = transformer
         self.min_windows = min_windows
+        self.running = running
+
+    @property
+    def access_(self) -> Access:
+        return Access.CAUSAL if self.running else Access.UNLABELLED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer. No mean is learned: each call of :meth:`transform` takes its own.
+        """Fit the transformer; with ``running`` also the mean of the training.
+
+        Otherwise no mean is learned: each call of :meth:`transform` takes its own.
 
         Parameters
         ----------
@@ -174,7 +234,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
             subject has fewer windows than ``min_windows``. Also all errors of the transformer.
         """
         self._check()
-        self._subjects(X, groups)
+        subjects = self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and validation.has_fit_parameter(
             self.transformer, "groups"
@@ -182,6 +242,9 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         with fresh_fit(self):
             self.transformer_ = clone(self.transformer)
             self.transformer_.fit(X, y, **({"groups": groups} if takes_groups else {}))
+            if self.running:
+                features = np.asarray(self.transformer_.transform(X))
+                self.mean_ = pd.DataFrame(features).groupby(subjects).mean().mean().to_numpy()
         return self
 
     def transform(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -191,13 +254,15 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         ----------
         X : windows
             All windows of each subject: the result depends on which windows are passed together.
+            With ``running``, those of a subject in the order of time, from the first.
         groups : array-like, shape (n_windows,) | None
             As in :meth:`fit`.
 
         Returns
         -------
         ndarray, shape (n_windows, n_features)
-            Features whose mean over the windows of a subject is zero.
+            Features whose mean over the windows of a subject is zero; with ``running``, each minus
+            the mean up to it.
 
         Raises
         ------
@@ -208,7 +273,11 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         """
         validation.check_is_fitted(self)
         subjects = self._subjects(X, groups)
-        return subtract_means(np.asarray(self.transformer_.transform(X)), subjects)
+        return self._centred(np.asarray(self.transformer_.transform(X)), subjects)
+
+    def _centred(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+        prior = (self.mean_, float(self.min_windows)) if self.running else None
+        return subtract_means(features, subjects, prior)
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> np.ndarray:
         """Fit the transformer and return its features, minus the mean of each subject.
@@ -244,7 +313,71 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
         windows = door.as_windows(X, groups=groups)
-        return subject_numbers(windows, self.min_windows, type(self).__name__)
+        least = 1 if self.running else self.min_windows
+        return subject_numbers(windows, least, type(self).__name__)
+
+
+class RiemannianCentering(SubjectCentering):
+    r"""Recentre and rescale the covariances of each subject, by pyRiemann (transductive).
+
+    With the Riemannian mean :math:`M` of a subject's covariances :math:`C_i`, each becomes
+    :math:`M^{-1/2} C_i M^{-1/2}`, and is then raised to the power that makes the mean squared
+    distance from the identity 1. The tangent space follows, as in
+    ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``.
+
+    **It is transductive:** see :class:`~braindecode_pars.SubjectCentering`.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Required: a transformer of windows into covariances, such as
+        :class:`~braindecode_pars.evaluation.SpatialCovariance`.
+    min_windows : int
+        Smallest number of windows of a subject.
+    rescale : bool
+        Whether covariances are also rescaled.
+
+    Attributes
+    ----------
+    transformer_, access_
+        As in :class:`~braindecode_pars.SubjectCentering`.
+
+    References
+    ----------
+    Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65, for the mean (``TLCenter``);
+    Rodrigues et al. 2019, IEEE Transactions on Biomedical Engineering 66, for the scale
+    (``TLScale``).
+
+    Examples
+    --------
+    >>> from pyriemann.tangentspace import TangentSpace
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> from braindecode_pars.estimators import LinearProbe, RiemannianCentering
+    >>> from braindecode_pars.evaluation import SpatialCovariance
+    >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=3))
+    >>> features = make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())
+    >>> LinearProbe(features).fit(X, y).predict(X).shape
+    (72,)
+    """
+
+    running = False
+
+    def __init__(
+        self, transformer: Any = None, *, min_windows: int = MIN_WINDOWS, rescale: bool = True
+    ):
+        self.transformer = transformer
+        self.min_windows = min_windows
+        self.rescale = rescale
+
+    def _centred(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+        from pyriemann.transfer import TLCenter, TLScale, encode_domains  # takes seconds to import
+
+        names = subjects.astype(str)
+        _, domains = encode_domains(features, names, names)
+        centred = TLCenter("").fit_transform(features, domains)
+        scale = TLScale("", centered_data=True)
+        return scale.fit_transform(centred, domains) if self.rescale else centred
 
 
 #: Directions with a smaller share of the largest variance are noise of rounding, and set to zero.
@@ -277,6 +410,8 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
     ----------
     chs_info_ : list of dict | None
         Channels of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
+    access_ : Access
+        What a prediction is given of the test person, beside its window.
 
     Notes
     -----
@@ -298,6 +433,8 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
     >>> make_pipeline(EuclideanAlignment(), network).fit(X, y).predict(X).shape
     (72,)
     """
+
+    access_ = Access.UNLABELLED
 
     def __init__(self, *, channels: list[str] | None = None, min_windows: int = MIN_WINDOWS):
         self.channels = channels

@@ -62,8 +62,8 @@ RULES = {
     **dict.fromkeys(_COUNTS, checks.integer(1)),
     **dict.fromkeys(("label_smoothing", "drop_prob"), checks.share()),
     **dict.fromkeys(("pretrain_lr", "finetune_lr", "segment_seconds"), checks.positive()),
-    **dict.fromkeys(("C", "gradient_clip"), checks.optional(checks.positive())),
-    "continue_pretraining": checks.boolean(),
+    **dict.fromkeys(("C", "gradient_clip", "prior_strength"), checks.optional(checks.positive())),
+    **dict.fromkeys(("continue_pretraining", "running", "rescale"), checks.boolean()),
     **dict.fromkeys(
         ("callbacks", "pretrain_callbacks"),
         checks.optional(checks.instance("a list of skorch callbacks", list)),
