@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,8 @@ class Study:
     people : DataFrame | None
         Where each subject has one class: decisions by person with most labelled people, by the
         mean probability of the windows. For each method ``right`` of ``people``,
-        ``balanced_accuracy`` and ``auroc``, means of the draws; the best method first.
+        ``balanced_accuracy`` and ``auroc``, means of the draws; the best method first. Beside them
+        the balanced accuracies ``by_recording`` and ``by_window``.
     decided : DataFrame
         True and decided class of each person by that method, all draws.
     about : dict
@@ -281,6 +283,11 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
     classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
     decisions = study_report.decisions_of(_results(planned), classes)
     people = study_report.scores_of_people(decisions, classes)
+    units = {"by_recording": partial(_recordings_of, corpus), "by_window": _windows_of}
+    for unit, units_of in units.items():
+        smaller = study_report.decisions_of(_results(planned), classes, units_of)
+        scores = study_report.scores_of_people(smaller, classes).set_index("method")
+        people[unit] = people["method"].map(scores["balanced_accuracy"])
     first = people.iloc[0]
     answer = (
         f"{answer} By person, with the mean probability of the windows, {first['method']} decides "
@@ -486,6 +493,16 @@ def _about_the_person(planned: study_plan.Planned, levels: pd.DataFrame) -> Iter
             f"The direction from class to class has a mean cosine of {way.value:.2f} between "
             f"people; permuted labels have {way.null_high:.2f} or less in 95 %."
         )
+
+
+def _recordings_of(corpus: splitting.Corpus, result: Mapping[str, Any]) -> np.ndarray:
+    """Return the recording of each predicted window."""
+    tested = np.isin(corpus.groups.astype(str), result["subjects"])
+    return corpus.recordings[corpus.labeled & tested]
+
+
+def _windows_of(result: Mapping[str, Any]) -> range:
+    return range(len(result["true"]))
 
 
 def _results(planned: study_plan.Planned) -> Iterator[dict[str, Any]]:

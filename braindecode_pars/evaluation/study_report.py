@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -94,8 +96,15 @@ def weighted(scores: pd.DataFrame, corpus: splitting.Corpus) -> pd.DataFrame:
     return scores.assign(value=scores["value"] * scores["subject"].astype(str).map(weights))
 
 
-def decisions_of(results: Iterable[Mapping[str, Any]], classes: Sequence[str]) -> pd.DataFrame:
-    """Return each person's class in each draw: that with the highest mean probability."""
+def decisions_of(
+    results: Iterable[Mapping[str, Any]],
+    classes: Sequence[str],
+    units_of: Callable[[Mapping[str, Any]], Any] = itemgetter("subjects"),
+) -> pd.DataFrame:
+    """Return the class of each person in each draw: that with the highest mean probability.
+
+    ``units_of`` gives other units than people, such as the recording of each window.
+    """
     parts = []
     for result in results:
         own, key = result["probabilities"], result["key"]
@@ -103,10 +112,11 @@ def decisions_of(results: Iterable[Mapping[str, Any]], classes: Sequence[str]) -
         if "columns" in own:
             shares = pd.DataFrame(dict(zip(own["classes"], own["columns"], strict=True)))
         shares = shares.astype(float).rename(columns=str).reindex(columns=classes, fill_value=0)
-        by_person = shares.groupby(result["subjects"]).mean()
-        true = pd.Series(result["true"]).map(str).groupby(result["subjects"]).first()
+        units = np.asarray(units_of(result))
+        of_unit = shares.groupby(units).mean()
+        true = pd.Series(result["true"]).map(str).groupby(units).first()
         told = dict(method=key["method"], seed=key["seed"], true=true)
-        parts.append(by_person.assign(predicted=by_person.idxmax(axis=1), **told))
+        parts.append(of_unit.assign(predicted=of_unit.idxmax(axis=1), **told))
     return pd.concat(parts)
 
 

@@ -499,6 +499,9 @@ def test_people_are_decided_by_the_mean_of_their_windows(quick, untimed, undoubt
     assert set(table["people"]) == {12}
     means = found.levels.set_index("method")["mean"]
     assert table["balanced_accuracy"]["band power"] > means["band power"]
+    # One recording each, of equal lengths: the score of windows is the mean over people.
+    assert table["by_recording"].tolist() == table["balanced_accuracy"].tolist()
+    np.testing.assert_allclose(table["by_window"], means[table.index], atol=1e-6)
     # A plain computation from what is decided.
     right = (found.decided["true"] == found.decided["predicted"]).mean()
     assert right * 12 == pytest.approx(table["right"].iloc[0])

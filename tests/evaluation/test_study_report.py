@@ -264,13 +264,13 @@ def test_the_same_study_has_the_same_page(page, study, tmp_path):
 
 
 def test_where_each_person_has_one_class_the_page_tells_how_many_are_right(study, tmp_path):
-    people = pd.DataFrame(
-        [dict(method=study.best, right=36.5, people=40.0, balanced_accuracy=0.91, auroc=0.95)]
-    )
+    decided = dict(right=36.5, people=40.0, balanced_accuracy=0.91, auroc=0.95)
+    smaller = dict(by_recording=0.88, by_window=0.8)
+    people = pd.DataFrame([dict(method=study.best, **decided, **smaller)])
     check = toy_check(by_subject=True)
     of_people = SimpleNamespace(**vars(study) | dict(people=people, check=check))
     page = section(write_report(of_people, tmp_path).read_text("utf-8"), "people")
-    assert "<td>36.5 of 40</td><td>0.910</td><td>0.950</td>" in page
+    assert "<td>36.5 of 40</td><td>0.910</td><td>0.950</td><td>0.880</td><td>0.800</td>" in page
     assert page.count("<img") == 2
 
 
