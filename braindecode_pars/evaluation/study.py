@@ -283,7 +283,10 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
     classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
     decisions = study_report.decisions_of(_results(planned), classes)
     people = study_report.scores_of_people(decisions, classes)
-    units = {"by_recording": partial(_recordings_of, corpus), "by_window": _windows_of}
+    units: dict[str, Any] = {
+        "by_recording": partial(_recordings_of, corpus),
+        "by_window": _windows_of,
+    }
     for unit, units_of in units.items():
         smaller = study_report.decisions_of(_results(planned), classes, units_of)
         scores = study_report.scores_of_people(smaller, classes).set_index("method")
