@@ -24,8 +24,8 @@ from braindecode_pars.windows import Windows, amplitudes, door, labels, table
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
 _FEWEST_OF_A_CLASS, _FEWEST = 4, 6
-#: Windows that are read of each recording.
-_READ = 8
+#: Windows that are read of each recording, of many recordings fewer: about so many in all.
+_READ, _READ_IN_ALL = 8, 2000
 #: Probability that a window of one class has more of something than a window of another class, from
 #: which the two hardly overlap.
 _APART = 0.95
@@ -246,12 +246,13 @@ def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
     """Read some windows of each recording and class, spread over its time."""
     chosen = []
     n_classes = labelled.groupby("recording")["class"].nunique()
+    most = min(_READ, _READ_IN_ALL // max(1, len(n_classes)))
     for (recording, _), own in labelled.groupby(["recording", "class"], observed=True):
-        n = max(2, _READ // n_classes[recording])
+        n = max(2, most // n_classes[recording])
         chosen.append(own.iloc[np.unique(np.linspace(0, len(own) - 1, n).astype(int))])
     table = pd.concat(chosen) if chosen else labelled
     levels, digests = [], []
-    for window in windows.read(table["window"].to_numpy()) if len(table) else []:
+    for window in map(windows.__getitem__, table["window"].tolist()):  # one at a time in memory
         levels.append(amplitudes.levels_of(window.astype(float)))
         is_flat = np.isnan(levels[-1][0]).all()
         digests.append(None if is_flat else hashlib.sha256(window.tobytes()).hexdigest())

@@ -57,10 +57,10 @@ N_FOLDS = 2
 #: Draws of labelled people of classifiers on features. Networks have a quarter of them, or these.
 DRAWS, FEWEST_DRAWS = 6, 3
 #: Windows that a training is timed on, and first those that features are; seconds from which more
-#: windows are not tried.
-_TIMED, _FIRST, _LONG = 64, 16, 0.2
+#: windows are not tried, and from which one number of windows or epochs has to do.
+_TIMED, _FIRST, _LONG, _VERY_LONG = 64, 16, 0.2, 1.0
 #: Seconds after which further methods are not timed.
-_LONGEST = 60.0
+_LONGEST = 30.0
 #: Fewest windows of each subject to subtract the mean of the subject.
 CENTRING_NEEDS = 10
 #: Variances of subjects, of draws, and the rest, of the gain of an encoder over an untrained one:
@@ -525,7 +525,8 @@ def _seconds_of(
         with windows_estimator.features_computed_once():
             first, again = (_timed(_fit_and_predict, estimator, *few) for _ in range(2))
         points.append((len(rows), first - again, again))
-        if len(rows) == len(drawn) or (first > _LONG and len(points) > 1):
+        enough = _LONG if len(points) > 1 else _VERY_LONG
+        if len(rows) == len(drawn) or first > enough:
             break
         rows = drawn[: 4 * len(rows)]
     sizes, features, fits = (list(map(float, column[-2:])) for column in zip(*points, strict=True))
@@ -546,8 +547,11 @@ def _time_training(
     """Return the seconds of a training, from those of one and of four epochs of few windows."""
     few = [X[:_TIMED], *(labels[:_TIMED] for labels in y)]
     shorts = [clone(estimator).set_params(**{f"{phase}_epochs": n}) for n in (1, 1, 4)]
-    _, one, four = (_timed(short.fit, *few) for short in shorts)  # the first one warms up
-    return one + max(0.0, four - one) / 3 * epochs * len(X) / len(few[0])
+    times, share = (_timed(short.fit, *few) for short in shorts), len(X) / len(few[0])
+    if (first := next(times)) > _VERY_LONG:
+        return first * epochs * share
+    one, four = times  # the first one was to warm up
+    return one + max(0.0, four - one) / 3 * epochs * share
 
 
 @contextmanager

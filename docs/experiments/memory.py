@@ -1,0 +1,137 @@
+"""Measure the memory of each stage on simulated people: docs/measured/memory.csv.
+
+    python docs/experiments/memory.py FOLDER --people 1000
+
+Each person has ten minutes of 19 channels at 128 Hz, which are stored, and windows of 30 s with one
+class. FOLDER gets a store (2.8 MB a person) and what the commands write. Each row is a process of
+its own. Its peak has the parts of the store that it has read, which the system may drop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+from braindecode.datasets import EEGWindowsDataset
+from stored_table import store_table
+
+from braindecode_pars.recordings.loading import Recording
+from braindecode_pars.recordings.recipe import Recipe
+from braindecode_pars.signal_store import SignalStore
+
+CHANNELS = [
+    "Fp1",
+    "Fp2",
+    "F7",
+    "F3",
+    "Fz",
+    "F4",
+    "F8",
+    "T7",
+    "C3",
+    "Cz",
+    "C4",
+    "T8",
+    "P7",
+    "P3",
+    "Pz",
+    "P4",
+    "P8",
+    "O1",
+    "O2",
+]
+SFREQ, MINUTES, SECONDS = 128, 10, 30
+CARD = dict(name="simulated", version="1", classes=("patient", "control"), sfreq=float(SFREQ))
+
+
+def recordings(path: str | Path, subjects: list | None = None) -> list[Recording]:
+    """Return a person for each file of a folder; the files are empty."""
+    files = sorted(Path(path).glob("*.edf"))
+    return [Recording(each, dict(subject=int(each.stem), corpus="simulated")) for each in files]
+
+
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Draw ten minutes of noise whose power falls with frequency, by the number of the person."""
+    rng, n_times = np.random.default_rng(recording.subject), MINUTES * 60 * SFREQ
+    spectrum = rng.normal(size=(len(CHANNELS), n_times // 2 + 1, 2)).astype("float32")
+    frequencies = np.fft.rfftfreq(n_times, 1 / SFREQ)
+    spectrum *= (1 / np.maximum(frequencies, 0.5))[:, None]
+    signals = np.fft.irfft(spectrum[..., 0] + 1j * spectrum[..., 1], n_times)
+    signals *= 10e-6 / signals.std()
+    info = mne.create_info(CHANNELS, SFREQ, "eeg")
+    return mne.io.RawArray(signals, info, verbose="error").set_montage("colin27_1020")
+
+
+def cut(recording: Recording) -> EEGWindowsDataset:
+    """Cut a person into windows of one class."""
+    starts = np.arange(MINUTES * 60 // SECONDS) * SECONDS * SFREQ
+    table = pd.DataFrame(
+        dict(
+            i_window_in_trial=range(len(starts)),
+            i_start_in_trial=starts,
+            i_stop_in_trial=starts + SECONDS * SFREQ,
+            target=recording.subject % 2,
+        )
+    )
+    return EEGWindowsDataset(prepare(recording), table, recording.description)
+
+
+_SHORT = ["--epochs", "1", "--steps-per-epoch", "50"]
+#: What is measured, and the code or the command of it. {store} and {out} are folders.
+STAGES = {
+    "import of torch, mne and braindecode": "import torch, mne, braindecode",
+    "study --plan-only": ["study", "{store}", "--plan-only", "--out", "{out}/study"],
+    "pretrain, 50 steps": ["pretrain", "{store}", "--out", "{out}/run", *_SHORT],
+    "features of 1,000 windows, encoder small": (
+        "from braindecode_pars import PARSEmbedder, as_sklearn\n"
+        "from braindecode_pars.signal_store import SignalStore\n"
+        "windows, *_ = as_sklearn(SignalStore.open('{store}').labelled_windows())\n"
+        "PARSEmbedder(encoder='small').fit_transform(windows[:1000])"
+    ),
+}
+
+
+def measured(stage: Any, **folders: Path) -> dict[str, float]:
+    """Return seconds and peak memory (MiB) of a process."""
+    code = ["-c", stage] if isinstance(stage, str) else ["-m", "braindecode_pars", *stage]
+    command = [sys.executable, *(part.format(**folders) for part in code)]
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{' '.join(command)} failed.")
+    return dict(seconds=time.perf_counter() - begin, MiB=usage.ru_maxrss / 1024)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--people", type=int, required=True)
+    given = parser.parse_args()
+    source, store = given.folder / "people", given.folder / "store"
+    source.mkdir(parents=True, exist_ok=True)
+    for number in range(given.people):
+        (source / f"{number:04}.edf").touch()
+    SignalStore.create(store, Recipe("simulated", CARD, recordings, prepare, cut).labelled(source))
+    rows = [
+        dict(stage=name, people=given.people) | measured(stage, store=store, out=given.folder)
+        for name, stage in STAGES.items()
+    ]
+    command = f"python docs/experiments/memory.py FOLDER --people {given.people}"
+    file = Path(__file__).parents[1] / "measured" / "memory.csv"
+    store_table(pd.DataFrame(rows), file, command, index=False, float_format="%.3g")
+    print(file.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    from memory import cut, prepare, recordings
+
+    main()
