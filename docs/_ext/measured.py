@@ -18,6 +18,8 @@ from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, mea
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
 from stored_numbers import stored, summary
+from stored_person import FILE as PERSON
+from stored_person import person_rows
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
@@ -55,6 +57,7 @@ __all__ = [
     *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
     *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks"),
     *(
+        "Person",
         "Pretrainings",
         "SettingsTable",
         "Sleep",
@@ -197,6 +200,16 @@ class Audits(_Computed):
     def run(self) -> list[nodes.Node]:
         table = _list_table(audit_rows(self.arguments[0]))
         return self.parse([*table, "", *_origin(AUDITS)], [AUDITS])
+
+
+class Person(_Computed):
+    """Show how much of the features is the person: ``.. person:: CONTROL``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        table = _list_table(person_rows(self.arguments[0]))
+        return self.parse([*table, "", *_origin(PERSON)], [PERSON])
 
 
 class Pretrainings(_Computed):
@@ -404,6 +417,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
     app.add_directive("space-time", SpaceTime)
+    app.add_directive("person", Person)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
