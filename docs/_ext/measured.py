@@ -23,6 +23,8 @@ from stored_person import person_rows
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
+from stored_rhythms import FILE as RHYTHMS
+from stored_rhythms import rhythm_rows
 from stored_scores import (
     MEASURED,
     RESULTS,
@@ -59,6 +61,7 @@ __all__ = [
     *(
         "Person",
         "Pretrainings",
+        "Rhythms",
         "SettingsTable",
         "Sleep",
         "SpaceTime",
@@ -210,6 +213,13 @@ class Person(_Computed):
     def run(self) -> list[nodes.Node]:
         table = _list_table(person_rows(self.arguments[0]))
         return self.parse([*table, "", *_origin(PERSON)], [PERSON])
+
+
+class Rhythms(_Computed):
+    """Show the smallest rhythms that are found: ``.. rhythms::``."""
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse([*_list_table(rhythm_rows()), "", *_origin(RHYTHMS)], [RHYTHMS])
 
 
 class Pretrainings(_Computed):
@@ -418,6 +428,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("networks", Networks)
     app.add_directive("space-time", SpaceTime)
     app.add_directive("person", Person)
+    app.add_directive("rhythms", Rhythms)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
