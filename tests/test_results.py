@@ -212,6 +212,7 @@ def test_a_stored_audit_is_measured_again():
 
     found = audit_encoder("small", mental_arithmetic())
     stored = read_audits("arithmetic").query("encoder == 'small'")
+    found = found[found["property"].isin(stored["property"])]  # those of people are newer
     assert found["property"].tolist() == stored["property"].tolist()
     np.testing.assert_allclose(found["value"], stored["value"], atol=0.01)
 
@@ -469,3 +470,41 @@ def test_what_is_said_of_the_settings_of_pars_was_measured():
     assert set(p.index[p < 0.05]) == significant
     assert worse[list(significant)].all()
     assert p[["30 0.4 attention", "30 0.8 attention", "40 0.4 attention"]].min() > 0.5
+
+
+def test_erasing_people_helps_with_their_own_windows_only():
+    """As the page on the person says; and the sham changes nothing."""
+    from stored_person import COLUMNS, FILE, person_figure, person_rows
+
+    table = pd.read_csv(FILE, comment="#")
+    keys = ["features", "property", "measure", "erased"]
+    plain, sham = (table[table["control"] == name].set_index(keys) for name in ("none", "sham"))
+    np.testing.assert_allclose(sham["value"], plain["value"], atol=0.01)
+    scores = plain["value"].unstack("erased").xs(("class", "balanced accuracy"), level=[1, 2])
+    assert (scores["training people"] - scores["nothing"] < 0.01).all()
+    assert (scores["all people"] - scores["nothing"] > 0.01).sum() == 6
+    shares = plain.xs("share of variance", level="measure")
+    cosines = plain.xs("cosine", level="measure")
+    for own in (shares, cosines):
+        assert (own["value"] > own["null_high"]).all()
+    assert plain.xs(("person", "balanced accuracy", "training people"), level=[1, 2, 3])[
+        "value"
+    ].to_numpy() == pytest.approx(1 / 24, abs=1e-3)
+    assert list(person_rows("none")) == ["features", *COLUMNS]
+    assert len(person_figure("none")) == 3
+
+
+def test_a_stored_audit_of_the_person_is_measured_again():
+    from stored_person import FILE
+
+    from braindecode_pars import as_sklearn
+    from braindecode_pars.datasets import mental_arithmetic
+    from braindecode_pars.evaluation import ChannelFeatures, audit_person
+
+    X, y, people = as_sklearn(mental_arithmetic())
+    features = {"classical features": ChannelFeatures().fit_transform(X)}
+    found = audit_person(features, y, people, X.table["recording"].to_numpy())
+    stored = pd.read_csv(FILE, comment="#")
+    stored = stored[(stored["control"] == "none") & (stored["features"] == "classical features")]
+    columns = ["value", "null", "p"]
+    np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)

@@ -18,9 +18,13 @@ from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, mea
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
 from stored_numbers import stored, summary
+from stored_person import FILE as PERSON
+from stored_person import person_rows
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import by_design, by_variances
+from stored_rhythms import FILE as RHYTHMS
+from stored_rhythms import rhythm_rows
 from stored_scores import (
     MEASURED,
     RESULTS,
@@ -55,7 +59,9 @@ __all__ = [
     *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
     *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks"),
     *(
+        "Person",
         "Pretrainings",
+        "Rhythms",
         "SettingsTable",
         "Sleep",
         "SpaceTime",
@@ -197,6 +203,23 @@ class Audits(_Computed):
     def run(self) -> list[nodes.Node]:
         table = _list_table(audit_rows(self.arguments[0]))
         return self.parse([*table, "", *_origin(AUDITS)], [AUDITS])
+
+
+class Person(_Computed):
+    """Show how much of the features is the person: ``.. person:: CONTROL``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        table = _list_table(person_rows(self.arguments[0]))
+        return self.parse([*table, "", *_origin(PERSON)], [PERSON])
+
+
+class Rhythms(_Computed):
+    """Show the smallest rhythms that are found: ``.. rhythms::``."""
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse([*_list_table(rhythm_rows()), "", *_origin(RHYTHMS)], [RHYTHMS])
 
 
 class Pretrainings(_Computed):
@@ -404,6 +427,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
     app.add_directive("space-time", SpaceTime)
+    app.add_directive("person", Person)
+    app.add_directive("rhythms", Rhythms)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
