@@ -94,7 +94,7 @@ def predict_recordings(
         bar = training.ProgressBar(todo, desc="predicting", unit=" recordings")
         try:
             for results in bar:
-                given = adapt and (adapt["classes"], stretches.get(results.recording))
+                given = (adapt["classes"], stretches.get(results.recording)) if adapt else None
                 if problem := _predict(clf, results, options, bar, given):
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C

@@ -66,8 +66,8 @@ def codes_of(estimator: Any, windows: Windows, labels: Any, *, recentre: bool) -
     unlabelled = estimator.unlabeled_label
     if isinstance(unlabelled, str) and unlabelled == "auto":
         unlabelled = None if -1 in code_of else -1
-    codes = [-1 if one == unlabelled else code_of.get(one) for one in windows.labels.tolist()]
-    if None in codes or max(codes) < 0:
+    codes = [-1 if one == unlabelled else code_of.get(one, -2) for one in windows.labels.tolist()]
+    if min(codes) < -1 or max(codes) < 0:
         found = checks.listed(sorted(set(map(repr, windows.labels.tolist()))), most=3)
         known = checks.listed(list(map(repr, code_of)))
         raise ValueError(f"The labels are {found}; labelled windows have those of fit, {known}.")
@@ -206,7 +206,7 @@ def chosen_strength(
     folds : iterable of tuple
         Training and held-out windows of each fold; without one, nothing is searched.
     """
-    scores, codes, people = [], windows.labels, windows.groups
+    scores, codes, people = [], windows.labels, np.asarray(windows.groups)
     for train, test in folds:
         scaler, linear = clone(clf).fit(features[train], codes[train])
         for person in pd.unique(people[test])[:_N_PEOPLE]:
