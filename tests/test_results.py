@@ -508,3 +508,41 @@ def test_a_stored_audit_of_the_person_is_measured_again():
     stored = stored[(stored["control"] == "none") & (stored["features"] == "classical features")]
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
+
+
+def test_the_page_of_a_new_person_says_what_is_stored():
+    from stored_new_person import FEATURES, TITLES, new_person_scores, new_person_table
+
+    gains = {}
+    for task in TITLES:
+        means = new_person_scores(task).mean(axis=1)
+        shown = [features for features in FEATURES if features in means]
+        assert new_person_table(task).columns.tolist() == ["given", *shown]
+        nothing = means.xs(("nothing", 0), level=("method", "n_labelled"))
+        for method in means.index.unique("method"):
+            of_method = means.xs(method, level="method")
+            gains[task, method] = of_method.unstack("n_labelled").sub(nothing, axis=0)
+        own, prior = gains[task, "own only"], gains[task, "prior"]
+        assert (prior - own).min(axis=None) > -0.01
+        best = np.maximum(own, 0)  # of labels alone and of the others alone
+        assert (prior - best).min(axis=None) > -0.02
+    assert gains["sleep", "prior, centred"].min(axis=None).round(2) == -0.04
+    for task, low, high in (("arithmetic", 0.02, 0.07), ("sleep", -0.04, -0.03)):
+        t3a = gains[task, "T3A"].round(2)
+        assert (t3a.min(axis=None), t3a.max(axis=None)) == (low, high)
+
+
+def test_stored_scores_of_a_new_person_are_computed_again():
+    import new_person
+    from stored_new_person import new_person_scores
+
+    from braindecode_pars.evaluation import LogBandPower, features_computed_once
+
+    X, y, subjects = new_person.sleep()
+    own = subjects == "ucddb002"
+    with features_computed_once():
+        found = [*new_person.scores_of(LogBandPower(), X[~own], y[~own], X[own], y[own])]
+    stored = new_person_scores("sleep")["ucddb002"]
+    for method, _, n, value in found:
+        assert abs(value - stored["band power", method, n]) < 1e-3, (method, n)
+    assert len(found) == len(stored["band power"])

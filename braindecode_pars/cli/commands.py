@@ -333,6 +333,9 @@ def predict(
     overlap: Annotated[float, typer.Option(min=0, max=0.99)] = 0.0,
     smooth: bool = False,
     rescale: bool = False,
+    adapt: bool = False,
+    labels: str | None = None,
+    classes: Annotated[list[str] | None, typer.Option("--class")] = None,
     device: str = "auto",
     overwrite: bool = False,
 ) -> None:
@@ -361,19 +364,31 @@ def predict(
     rescale
         Multiply each recording by one factor, which is printed, to the amplitudes of the training:
         for another unit or gain, as of wearables.
+    adapt
+        Adapt a model of fit --few-labels to each recording before: to the mean of its windows, and
+        to annotations with the names of the model's classes, if it has any.
+    labels
+        With --adapt: table of files with labels instead of annotations, as in fit.
+    classes
+        With --adapt: label to use, such as 'Sleep stage W=W', as in fit. May be repeated.
     device
         Torch device; auto uses CUDA, then MPS, then the CPU.
     overwrite
         Replace results of another state of a recording, another model or other options. Without it,
         nothing is written if there are such.
     """
+    if not adapt and (labels or classes):
+        raise typer.BadParameter("--labels and --class are for --adapt.")
     kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):
         from braindecode_pars.cli.predicting import predict_recordings
 
+        named = dict(text.rpartition("=")[::2] for text in classes or ())
+        of_label = {label or name: name for label, name in named.items()}
+        given = dict(labels=labels, classes=of_label) if adapt else None
         options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
         n_failed = predict_recordings(
-            model, recordings, out, device=device, overwrite=overwrite, **options
+            model, recordings, out, device=device, overwrite=overwrite, adapt=given, **options
         )
     if n_failed:
         raise typer.Exit(1)

@@ -6,6 +6,7 @@ from all results in the folder: time in each class, sleep statistics, findings.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -16,6 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from braindecode_pars import (
@@ -27,14 +29,21 @@ from braindecode_pars import (
 )
 from braindecode_pars._common import checks, files, model_files, subjects, tables, training
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.estimators.predict_raw import check_transitions
-from braindecode_pars.recordings import search
+from braindecode_pars.estimators import predict_raw
+from braindecode_pars.recordings import label_files, readers, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
 
 def predict_recordings(
-    model: str, paths: Sequence[Path], out: Path, *, device: str, overwrite: bool, **options: Any
+    model: str,
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    device: str,
+    overwrite: bool,
+    adapt: dict[str, Any] | None = None,
+    **options: Any,
 ) -> int:
     """Predict recordings, and write and print a summary; return how many could not be predicted.
 
@@ -50,6 +59,9 @@ def predict_recordings(
         Device of the model.
     overwrite : bool
         Whether to replace results of another state of a recording, another model or other options.
+    adapt : dict | None
+        Whether the model is adapted to each recording before: ``labels``, a table or None, and
+        ``classes``, the class of each label, or empty for labels that are classes of the model.
     **options
         ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
@@ -67,9 +79,14 @@ def predict_recordings(
         is_vote = model_files.FEW_LABELS in model_files.kinds_in(model_files.model_folder(model))
         clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
     if options["smooth"]:
-        check_transitions(clf)
+        predict_raw.check_transitions(clf)
     weights = model_files.model_folder(model) / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
+    stretches: Mapping[Path, Any] = {}
+    if adapt is not None:
+        if not hasattr(clf, "adapt"):
+            raise ValueError(f"{model} cannot be adapted; only a model of fit --few-labels can.")
+        settings["adapt"], stretches = adapt, _stretches(adapt["labels"], found)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
@@ -77,7 +94,8 @@ def predict_recordings(
         bar = training.ProgressBar(todo, desc="predicting", unit=" recordings")
         try:
             for results in bar:
-                if problem := _predict(clf, results, options, bar):
+                given = (adapt["classes"], stretches.get(results.recording)) if adapt else None
+                if problem := _predict(clf, results, options, bar, given):
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
@@ -110,7 +128,11 @@ def predict_recordings(
 
 
 def _predict(
-    clf: Classifier, results: Results, options: dict[str, Any], bar: training.ProgressBar
+    clf: Classifier,
+    results: Results,
+    options: dict[str, Any],
+    bar: training.ProgressBar,
+    adapt: tuple[Any, ...] | None,
 ) -> str | None:
     """Predict a recording and write its results; return why it failed, else None.
 
@@ -122,6 +144,9 @@ def _predict(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
+            if adapt is not None:
+                clf, told = adapted_to(clf, results.recording, *adapt, rescale=options["rescale"])
+                bar.write(f"{name}: adapted to {told}.", file=sys.stderr)
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
             text = f"{name}: multiplied by {factor:.3g}, to the amplitudes of the training."
@@ -134,6 +159,55 @@ def _predict(
         bar.write(f"{name} failed: {problem}", file=sys.stderr)
         return problem
     return None
+
+
+def _stretches(labels: str | None, recordings: Iterable[Path]) -> dict[Path, Any]:
+    """Return the labelled stretches of recordings in a table; none without one."""
+    files = [*recordings]
+    root = Path(os.path.commonpath([file.parent for file in files]))
+    table = None if labels is None else Path(labels).absolute()
+    found = label_files.labels_of_files(table, root, files) or ()
+    return {each.file: each.stretches for each in found}
+
+
+def adapted_to(
+    clf: Any, file: Path, classes: Mapping[str, str], stretches: Any = None, *, rescale: bool
+) -> tuple[Any, str]:
+    """Return a classifier that is adapted to one recording, and what it was given of it.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Classifier with a method ``adapt``.
+    file : Path
+        The recording.
+    classes : mapping of str to str
+        Class of each label; empty if the labels are those of the model.
+    stretches : Any
+        Labelled stretches of a table, instead of annotations.
+    rescale : bool
+        As in ``predict_raw``.
+    """
+    raw, name = readers.open_recording(file)
+    recording, length = predict_raw.prepare_recording(raw, name, clf), clf.n_times_
+    if rescale:
+        predict_raw.rescale_signals(recording, clf)
+    starts = predict_raw.usable_starts(recording, length)
+    known, codes = {text: i for i, text in enumerate(clf._class_texts)}, np.full(len(starts), -1)
+    for note in label_files.annotations_of(file, raw, stretches):
+        text = note["description"]
+        first = round(note["onset"] * recording.sfreq)
+        stop = round((note["onset"] + note["duration"]) * recording.sfreq)
+        is_inside = (starts >= first) & (starts + length <= stop)
+        codes[is_inside] = known.get(classes.get(text, "") if classes else text, -1)
+    counts = {text: int(np.sum(codes == i)) for text, i in known.items()}
+    labels, told = None, "its windows without labels"
+    if any(counts.values()):
+        labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
+        each = checks.listed([f"{n} {text}" for text, n in counts.items()])
+        told = f"its windows with labels ({each}), which are predicted too"
+    windows = predict_raw.windows_from(recording, starts, length)
+    return clf.adapt(windows, labels), told
 
 
 @contextmanager

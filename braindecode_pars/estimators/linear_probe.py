@@ -65,8 +65,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
         :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. With None
-        it is searched in 0.003, 0.03, 0.3, 3 and 30, by the log loss of held-out subjects of the
-        fit; with fewer than three subjects, or unknown ones, it is 0.3.
+        it is searched in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
+        of the fit; with fewer than three subjects, or unknown ones, it is 0.3.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ from braindecode_pars.windows import Windows
 from braindecode_pars.windows.labels import cross_entropy_weights
 
 #: Strengths of the prior that are searched, and the one without a search.
-STRENGTHS, DEFAULT_STRENGTH = (0.003, 0.03, 0.3, 3.0, 30.0), 0.3
+STRENGTHS, DEFAULT_STRENGTH = (30.0, 3.0, 0.3, 0.03, 0.003), 0.3
 
 #: In the search: windows of each class that a held-out person has labels of, and people of a fold.
 _N_LABELLED, _N_PEOPLE = (2, 8), 3
@@ -66,8 +66,8 @@ def codes_of(estimator: Any, windows: Windows, labels: Any, *, recentre: bool) -
     unlabelled = estimator.unlabeled_label
     if isinstance(unlabelled, str) and unlabelled == "auto":
         unlabelled = None if -1 in code_of else -1
-    codes = [-1 if one == unlabelled else code_of.get(one) for one in windows.labels.tolist()]
-    if None in codes or max(codes) < 0:
+    codes = [-1 if one == unlabelled else code_of.get(one, -2) for one in windows.labels.tolist()]
+    if min(codes) < -1 or max(codes) < 0:
         found = checks.listed(sorted(set(map(repr, windows.labels.tolist()))), most=3)
         known = checks.listed(list(map(repr, code_of)))
         raise ValueError(f"The labels are {found}; labelled windows have those of fit, {known}.")
@@ -187,7 +187,10 @@ def chosen_strength(
     windows: Windows,
     folds: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> float:
-    """Return the strength of the prior with the lowest log loss on held-out people.
+    """Return the strength of the prior with the highest balanced accuracy on held-out people.
+
+    The accuracy, and not the log loss: a weak prior makes timid weights of the others larger, which
+    lowers the loss even where it predicts worse. Of equal strengths it is the strongest.
 
     Up to three people of each fold have labels of the first 2 and then 8 windows of each class, and
     their other windows are predicted.
@@ -203,27 +206,27 @@ def chosen_strength(
     folds : iterable of tuple
         Training and held-out windows of each fold; without one, nothing is searched.
     """
-    losses, codes, people = [], windows.labels, windows.groups
+    scores, codes, people = [], windows.labels, np.asarray(windows.groups)
     for train, test in folds:
         scaler, linear = clone(clf).fit(features[train], codes[train])
         for person in pd.unique(people[test])[:_N_PEOPLE]:
             mine = test[people[test] == person]
             own, labels = scaler.transform(features[mine]), codes[mine]
             fewest = np.bincount(labels, minlength=codes.max() + 1).min()
-            losses += [_losses(linear, own, labels, n) for n in _N_LABELLED if n < fewest]
-    return STRENGTHS[np.mean(losses, axis=0).argmin()] if losses else DEFAULT_STRENGTH
+            scores += [_scores(linear, own, labels, n) for n in _N_LABELLED if n < fewest]
+    return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH
 
 
-def _losses(linear: Any, features: np.ndarray, codes: np.ndarray, n: int) -> list[float]:
-    """Return the balanced log loss of each strength after the first n windows of each class."""
+def _scores(linear: Any, features: np.ndarray, codes: np.ndarray, n: int) -> list[float]:
+    """Return the balanced accuracy of each strength after the first n windows of each class."""
     first = first_of_each_class(codes, n)
     given = features[first], codes[first], np.ones(first.sum())
-    weights, losses = compute_sample_weight("balanced", codes[~first]), []
+    weights, scores = compute_sample_weight("balanced", codes[~first]), []
     for strength in STRENGTHS:
         coef, intercept = ridge_towards(linear.coef_, linear.intercept_, *given, strength)
-        logs = _log_softmax(_of_classes(features[~first] @ coef.T + intercept))
-        losses.append(-np.average(logs[np.arange(len(logs)), codes[~first]], weights=weights))
-    return losses
+        logits = _of_classes(features[~first] @ coef.T + intercept)
+        scores.append(np.average(logits.argmax(axis=1) == codes[~first], weights=weights))
+    return scores
 
 
 def _of_classes(outputs: np.ndarray) -> np.ndarray:

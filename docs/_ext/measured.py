@@ -17,6 +17,8 @@ from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
+from stored_new_person import FOLDER as NEW_PERSON
+from stored_new_person import new_person_table
 from stored_numbers import stored, summary
 from stored_person import FILE as PERSON
 from stored_person import person_rows
@@ -57,7 +59,7 @@ from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
     *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
-    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks"),
+    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks", "NewPerson"),
     *(
         "Person",
         "Pretrainings",
@@ -193,6 +195,17 @@ class FewLabelsLarger(_Computed):
             lines += [title, "", *_list_table(larger(names, centred=centred)), ""]
         files = [FOLDER / f"{name}{end}.csv" for name in names.values() for end in ("", "_larger")]
         return self.parse([*lines, *_origin(files[1])], files)
+
+
+class NewPerson(_Computed):
+    """Show what helps on a new person: ``.. new-person:: TASK``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = NEW_PERSON / f"{name}.csv"
+        return self.parse([*_list_table(new_person_table(name)), "", *_origin(file)], [file])
 
 
 class Audits(_Computed):
@@ -426,6 +439,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
+    app.add_directive("new-person", NewPerson)
     app.add_directive("space-time", SpaceTime)
     app.add_directive("person", Person)
     app.add_directive("rhythms", Rhythms)

@@ -10,10 +10,10 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
-from support.small_estimators import classifier
+from support.small_estimators import classifier, embedder
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier
+from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import read_checked, write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
@@ -27,7 +27,9 @@ from braindecode_pars.cli.predicting import (
     summary_row,
     summary_table,
 )
+from braindecode_pars.estimators.new_person import first_of_each_class
 from braindecode_pars.predictions import sleep_statistics
+from braindecode_pars.windows.door import as_windows
 
 
 def touch(root, *names):
@@ -607,3 +609,75 @@ def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_pat
     assert message in result.output
     assert "Traceback" not in result.output
     assert not (tmp_path / "out" / "summary.csv").exists()
+
+
+@pytest.fixture(scope="module")
+def few_labels_model(nights, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vote")
+    donor = embedder(pretext=None).fit(nights)
+    donor.save(folder / "encoder")
+    vote = FewLabelsClassifier(str(folder / "encoder"), device="cpu", verbose=0).fit(nights)
+    vote.save(folder / "vote")
+    return folder / "vote"
+
+
+def annotated_night(nights, file, names):
+    """A night with the stage of its first windows, two of each, as annotations."""
+    raw = nights.datasets[0].raw.copy()
+    y = nights.datasets[0].metadata["target"].to_numpy()
+    first = np.flatnonzero(first_of_each_class(y, 2))
+    texts = [names[code] for code in y[first]]
+    raw.set_annotations(mne.Annotations(30.0 * first, 30.0, texts))
+    raw.save(file, verbose="error")
+    return first, texts
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+@pytest.mark.parametrize("given", ["annotations", "other names", "table", "none"])
+def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
+    vote = FewLabelsClassifier.load(few_labels_model)
+    names = dict(enumerate(vote._class_texts))
+    written = {code: f"stage {text}" for code, text in names.items()}
+    file = tmp_path / "P09_raw.fif"
+    first, texts = annotated_night(nights, file, names if given == "annotations" else written)
+    options = ["predict", str(few_labels_model), str(file), "--out", str(tmp_path / "out")]
+    options += ["--adapt"]
+    if given == "other names":
+        options += [f"--class={written[code]}={name}" for code, name in names.items()]
+    if given == "table":
+        rows = dict(file=file.name, onset=30.0 * first, duration=30.0)
+        wanted = [text.removeprefix("stage ") for text in texts]
+        pd.DataFrame(rows).assign(label=wanted).to_csv(tmp_path / "labels.csv", index=False)
+        options += ["--labels", str(tmp_path / "labels.csv")]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 0, result.output
+    windows = as_windows(nights.datasets[0])
+    labels = None
+    if given != "none":
+        labels = np.where(np.isin(np.arange(len(windows)), first), windows.labels, -1)
+        assert f"2 {names[0]}" in result.output
+    else:
+        assert "without labels" in result.output
+    table = pd.read_csv(tmp_path / "out" / "P09_raw_predictions.csv")
+    columns = [f"probability_{name}" for name in names.values()]
+    expected = vote.adapt(windows, labels).predict_proba(windows)
+    np.testing.assert_allclose(table[columns], expected, atol=2e-4)
+    # The same recording without --adapt is another result.
+    again = CliRunner().invoke(app, options[:5])
+    assert again.exit_code == 1
+    assert "adapt" in again.output
+
+
+def test_what_is_for_adapt_alone_is_refused(few_labels_model, tmp_path):
+    options = ["predict", str(few_labels_model), "x.edf", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, [*options, "--labels", "labels.csv"])
+    assert result.exit_code == 2
+    assert "--adapt" in result.output
+
+
+def test_a_network_is_not_adapted(nights, tmp_path):
+    classifier().fit(nights).save(tmp_path / "model")
+    options = [str(tmp_path / "model"), "x.edf", "--out", str(tmp_path / "out"), "--adapt"]
+    result = CliRunner().invoke(app, ["predict", *options])
+    assert result.exit_code == 1
+    assert "only a model of fit --few-labels can" in result.output

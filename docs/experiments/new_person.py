@@ -1,0 +1,128 @@
+"""What helps on a new person: windows without labels, or a few with labels?
+
+    python docs/experiments/new_person.py arithmetic
+    python docs/experiments/new_person.py sleep
+
+One person at a time is new, and all others are labelled. Of the new person, the first k windows of
+each class in time have labels. The next window of each class is left out, so that none that is
+tested touches one with a label, and the windows after the first 16 and this gap are tested: the
+same for every k. Arithmetic is rest or arithmetic in windows of two seconds; sleep is wake or deep
+sleep (stages 3 and 4). All features are given the same, and have a logistic regression with
+C = 0.01. The results are written to ``docs/measured/new_person/TASK.csv``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyriemann.tangentspace import TangentSpace
+from sklearn.base import TransformerMixin
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
+from stored_table import store_table
+from tqdm import tqdm
+
+from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn, datasets
+from braindecode_pars._common.access import Access
+from braindecode_pars.estimators import LinearProbe, RiemannianCentering, new_person
+from braindecode_pars.evaluation import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+    features_computed_once,
+)
+
+MEASURED = Path(__file__).parents[1] / "measured" / "new_person"
+#: Windows of each class that have labels, and those of each class that no k tests.
+N_LABELLED, N_NOT_TESTED = (1, 2, 4, 8, 16), 17
+
+
+def arithmetic() -> tuple[Any, np.ndarray, np.ndarray]:
+    return as_sklearn(datasets.mental_arithmetic(window_seconds=2))
+
+
+def sleep() -> tuple[Any, np.ndarray, np.ndarray]:
+    X, y, subjects = as_sklearn(datasets.sleep())
+    return X, np.minimum(y, 1), subjects  # today's N3
+
+
+TASKS = {"arithmetic": arithmetic, "sleep": sleep}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("task", choices=TASKS)
+    task = parser.parse_args().task
+    X, y, subjects = TASKS[task]()
+    rows = []
+    with features_computed_once():
+        for name, transformer in features_of(X):
+            for subject in tqdm(np.unique(subjects).tolist(), desc=name):
+                new = subjects == subject
+                fold = X[~new], y[~new], X[new], y[new]
+                keys = ("method", "access", "n_labelled", "value")
+                rows += [
+                    dict(zip(keys, each, strict=True), features=name, subject=subject)
+                    for each in scores_of(transformer, *fold)
+                ]
+    keys = ["features", "method", "access", "n_labelled"]
+    table = pd.DataFrame(rows).pivot(index=keys, columns="subject", values="value").reset_index()
+    command = f"python docs/experiments/new_person.py {task}"
+    store_table(table, MEASURED / f"{task}.csv", command, index=False, float_format="%.4g")
+
+
+def features_of(X: Any) -> Iterator[tuple[str, TransformerMixin]]:
+    yield "small", PARSEmbedder(encoder="small", pooling="channels", verbose=0)
+    yield "classical features", ChannelFeatures()
+    yield "band power", LogBandPower()
+    if X.shape[1] > 1:
+        yield "tangent space", make_pipeline(SpatialCovariance(), TangentSpace())
+
+
+def scores_of(
+    transformer: TransformerMixin, X: Any, y: np.ndarray, own: Any, labels: np.ndarray
+) -> Iterator[tuple[str, Access, int, float]]:
+    """Yield method, access, number of labelled windows a class, and balanced accuracy."""
+    test = ~new_person.first_of_each_class(labels, N_NOT_TESTED)
+
+    def score(predicted: np.ndarray) -> float:
+        return balanced_accuracy_score(labels[test], predicted[test])
+
+    def fitted(features: TransformerMixin, X: Any = X, y: np.ndarray = y) -> LinearProbe:
+        return LinearProbe(features, C=0.01).fit(X, y)
+
+    plain, centred = fitted(transformer), fitted(SubjectCentering(transformer))
+    without_labels = {
+        "nothing": plain,
+        "centred": centred,
+        "centred, running": fitted(SubjectCentering(transformer, running=True)),
+        "mean replaced": plain.adapt(own),
+    }
+    if isinstance(getattr(transformer, "steps", [[None]])[-1][-1], TangentSpace):
+        riemannian = RiemannianCentering(SpatialCovariance())
+        without_labels["recentred, rescaled"] = fitted(make_pipeline(riemannian, TangentSpace()))
+    for method, probe in without_labels.items():
+        yield method, probe.access_, 0, score(probe.predict(own))
+    features = plain.transformer_.transform(own)
+    for method, causal in (("T3A", False), ("T3A, running", True)):
+        access = Access.CAUSAL if causal else Access.UNLABELLED
+        logits = new_person.t3a(plain.classifier_, features, causal=causal)
+        yield method, access, 0, score(logits.argmax(axis=1))
+    for n in N_LABELLED:
+        first = new_person.first_of_each_class(labels, n)
+        known = np.where(first, labels, -1)
+        for method, probe in (
+            ("own only", fitted(transformer, own[first], labels[first])),
+            ("prior", plain.adapt(own[first], labels[first])),
+            ("prior, centred", centred.adapt(own, known)),
+        ):
+            yield method, Access.LABELLED, n, score(probe.predict(own))
+
+
+if __name__ == "__main__":
+    main()
