@@ -86,7 +86,9 @@ def predict_recordings(
     if adapt is not None:
         if not hasattr(clf, "adapt"):
             raise ValueError(f"{model} cannot be adapted; only a model of fit --few-labels can.")
-        settings["adapt"], stretches = adapt, _stretches(adapt["labels"], found)
+        table = adapt["labels"]
+        settings["adapt"] = {**adapt, "labels": table and files.checksum_of_file(Path(table))}
+        stretches = _stretches(table, found)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]

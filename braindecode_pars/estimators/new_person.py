@@ -281,6 +281,20 @@ def t3a(
     ----------
     Iwasawa, Y., and Matsuo, Y. (2021). Test-time classifier adjustment module for model-agnostic
     domain generalization. NeurIPS. The prototypes have length 1 as in the authors' code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars.estimators.new_person import t3a
+    >>> rng, y = np.random.default_rng(0), np.arange(100) % 2
+    >>> features = rng.standard_normal((100, 3)) + 3 * y[:, None]
+    >>> clf = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, y)
+    >>> person = features * [2, -1, 0.1]  # whose second feature counts the other way
+    >>> np.round([clf.score(person, y), np.mean(t3a(clf, person, causal=False).argmax(1) == y)], 2)
+    array([0.63, 0.87])
     """
     scaler, linear = clf
     inputs = np.nan_to_num(scaler.transform(features))
