@@ -51,8 +51,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         Logistic regression, or linear discriminant analysis with a covariance that is shrunk by the
         amount of Ledoit and Wolf.
     C : float | None
-        Inverse strength of the regularisation of logistic regression, as in scikit-learn. With None
-        it is searched in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
+        Inverse strength of the regularisation of logistic regression, as in scikit-learn. None
+        searches it in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
         up to five folds; with fewer than three subjects, or unknown ones, it is 0.01. LDA does not
         use it.
     class_weight : "balanced" | dict | None
@@ -64,8 +64,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         :class:`~braindecode_pars.PARSClassifier`.
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
-        :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. With None
-        it is searched in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
+        :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. None
+        searches it in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
         of the fit; with fewer than three subjects, or unknown ones, it is 0.3.
 
     Attributes
@@ -111,7 +111,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
     unlabeled_label: Any = "auto"
-    prior_strength: float | None = None
+    prior_strength: float | None = new_person.DEFAULT_STRENGTH
 
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 

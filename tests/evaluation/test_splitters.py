@@ -211,6 +211,7 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     )
     told = scores.groupby(["method", "n_windows"])["access"].unique().map(list)
     assert told["probe", 0] == ["none"]
+    assert told["centred", 0] == ["unlabelled windows of the test person"]
     assert told["probe", 2] == told["centred", 2] == ["labelled windows of the test person"]
     assert set(scores["n_train_subjects"]) == {3}
     means = summarize(scores)
