@@ -308,8 +308,8 @@ def _read(
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
     for name, (y, own, held_out) in questions.items():
-        scores = person.accuracies(X, y, own)
-        yield _row(name, ACCURACY, scores, 1 / (y.max() + 1), held_out)
+        found = person.accuracies(X, y, own)
+        yield _row(name, ACCURACY, found, 1 / (y.max() + 1), held_out)
 
 
 def _of_people(X: np.ndarray, signals: _Signals, question: _Question) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import recall_score
@@ -73,7 +72,7 @@ class LinearErasure(TransformerMixin, BaseEstimator):
     np.float64(0.0)
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Find what a linear model could know of the labels.
 
         Parameters
@@ -102,7 +101,7 @@ class LinearErasure(TransformerMixin, BaseEstimator):
         self.projection_ = (axes.T / spread) @ shared @ shared.T @ (spread[:, None] * axes)
         return self
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Return the features without what is linear in the labels.
 
         Parameters
@@ -121,7 +120,7 @@ class LinearErasure(TransformerMixin, BaseEstimator):
         return self.mean_ + np.where(np.abs(left) > 1e-9 * self.sd_, left, 0)
 
 
-def variance_share(X: ArrayLike, labels: ArrayLike) -> float:
+def variance_share(X: Any, labels: Any) -> float:
     r"""Return the share of the variance of features that labels explain, the mean over features.
 
     For a feature with the values :math:`x_i`, and :math:`n_k` rows with label :math:`k` and mean
@@ -152,10 +151,10 @@ def variance_share(X: ArrayLike, labels: ArrayLike) -> float:
 
 
 def permuted_shares(
-    X: ArrayLike,
-    people: ArrayLike,
-    recordings: ArrayLike,
-    classes: ArrayLike | None = None,
+    X: Any,
+    people: Any,
+    recordings: Any,
+    classes: Any | None = None,
     *,
     n_permutations: int = 200,
 ) -> np.ndarray:
@@ -219,10 +218,10 @@ class _Found(NamedTuple):
 
 
 def audit_person(
-    features: ArrayLike | Mapping[str, ArrayLike],
-    classes: ArrayLike,
-    people: ArrayLike,
-    recordings: ArrayLike | None = None,
+    features: Any | Mapping[str, Any],
+    classes: Any,
+    people: Any,
+    recordings: Any | None = None,
     *,
     n_permutations: int = 200,
 ) -> pd.DataFrame:
@@ -420,7 +419,7 @@ def accuracies(
     return np.array(found)
 
 
-def _rows(people: ArrayLike, classes: ArrayLike, recordings: ArrayLike) -> pd.DataFrame:
+def _rows(people: Any, classes: Any, recordings: Any) -> pd.DataFrame:
     """Return numbers from 0 of the person, the class and the recording of each row."""
     named = {"person": people, "class": classes, "recording": recordings}
     rows = pd.DataFrame({name: np.asarray(own) for name, own in named.items()})
@@ -441,7 +440,7 @@ def _blocks_of_time(rows: pd.DataFrame) -> Folds:
             yield train, test
 
 
-def _scaled(X: ArrayLike) -> np.ndarray:
+def _scaled(X: Any) -> np.ndarray:
     """Return features with mean 0 and sum of squares 1, without constant ones."""
     centred = np.asarray(X, dtype=float) - np.mean(X, axis=0, dtype=float)
     size = np.linalg.norm(centred, axis=0)
