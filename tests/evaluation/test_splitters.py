@@ -21,6 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from support.subjects import with_subject
 
 from braindecode_pars import SubjectCentering, as_sklearn
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.evaluation import (
     LabelledSubjects,
     LabelledWindows,
@@ -194,8 +196,9 @@ def test_random_labels_stay_at_chance(splitter):
         scores = []
         for train, test in splitter.split(X, y, SUBJECTS):
             if len(set(y[train])) == 2:
-                predicted = GaussianNB().fit(X[train], y[train]).predict(X[test])
-                scores.append((predicted == y[test]).mean())
+                centres = [X[train][y[train] == k].mean(axis=0) for k in (0, 1)]
+                far, near = (((X[test] - centre) ** 2).sum(axis=1) for centre in centres)
+                scores.append(((near < far) == y[test]).mean())
         accuracies.append(np.mean(scores))
     assert stats.ttest_1samp(accuracies, 0.5).pvalue > 0.001
     assert abs(np.mean(accuracies) - 0.5) < 0.02
@@ -226,13 +229,18 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
 
 
-def test_methods_without_access_predict_each_window_alone(nights):
-    X, y, groups = as_sklearn(nights)
-    fitted = PROBE.fit(X[groups < 4], y[groups < 4])
-    own = X[groups == 4]
-    order = np.random.default_rng(0).permutation(24)
-    alone = [fitted.predict(own[[i]])[0] for i in order.tolist()]
-    assert alone == fitted.predict(own)[order].tolist()
+def test_methods_without_access_predict_each_window_alone():
+    windows = mental_arithmetic(["Subject00", "Subject01", "Subject02"])
+    X, y, groups = as_sklearn(windows)
+    new = groups == "Subject02"
+    order = np.random.default_rng(0).permutation(new.sum())
+    names = ["band-power", "classical-features", "tangent-space"]
+    for name, method in make_methods(names).items():
+        scores = evaluate({name: method}, windows, LeaveOneSubjectOut(["Subject02"]), verbose=0)
+        assert set(scores["access"]) == {"none"}
+        fitted = method.fit(X[~new], y[~new])
+        alone = [fitted.predict(X[new][[i]])[0] for i in order.tolist()]
+        assert alone == fitted.predict(X[new])[order].tolist()
 
 
 def test_within_subjects_the_test_is_an_ordinary_t_test(nights):
