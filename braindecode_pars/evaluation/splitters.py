@@ -345,12 +345,11 @@ class LabelledWindows(Splitter):
                 before = (np.cumsum(corpus.seconds_of(own)) / 60).round(6)
             else:
                 before = 1 + pd.Series(corpus.y[own]).groupby(corpus.y[own]).cumcount().to_numpy()
-            most = max(amounts)
-            test = corpus.apart(own[before > most], own[before <= most], of_subject, self.gap)
+            test = corpus.apart(own, own[before <= max(amounts)], of_subject, self.gap)
             if not len(test):
                 raise ValueError(
                     f"Subject {subject} has {len(own)} labelled windows; none is left to test "
-                    f"after {name}={most:g} and a gap of {self.gap}. Use less, or leave the "
+                    f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave the "
                     "subject out of test_subjects."
                 )
             others = np.setdiff1d(everyone, of_subject)
@@ -409,8 +408,7 @@ class WithinSubject(Splitter):
                     f"The labelled windows of subject {subject} make one block; two are needed."
                 )
             for number, test in enumerate(blocks):
-                rest = own[~np.isin(own, test)]
-                train = np.sort(corpus.apart(rest, test, of_subject, self.gap))
+                train = np.sort(corpus.apart(own, test, of_subject, self.gap))
                 columns = {"block": number}
                 yield Round(train, np.sort(test), train, 1, None, columns, len(train))
 
