@@ -349,8 +349,8 @@ class LabelledWindows(Splitter):
             if not len(test):
                 raise ValueError(
                     f"Subject {subject} has {len(own)} labelled windows; none is left to test "
-                    f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave the "
-                    "subject out of test_subjects."
+                    f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave "
+                    "the subject out of test_subjects."
                 )
             others = np.setdiff1d(everyone, of_subject)
             n = len(corpus.subjects_of(others[corpus.labeled[others]]))
