@@ -216,7 +216,7 @@ def make_methods(
                 raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
     # One rule for all methods of a table, also for those whose own default is another.
     shared = dict(verbose=0, class_weight=parameters["class_weight"])
-    # A table adapts to no one, so its many fits need no search.
+    # A table adapts to no one, so its many fits need no search of a prior.
     settings = {**shared, "prior_strength": new_person.DEFAULT_STRENGTH, **settings}
     if subject_centering and "few-labels" in names:
         settings["recenter"] = "subject"

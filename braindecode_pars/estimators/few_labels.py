@@ -216,7 +216,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             # A classifier of each view
             given = windows.labels, self.classes_, self.class_weight
             weights = linear_probe.weights_of_codes(*given)
-            folds = linear_probe.folds_of_subjects(windows)
+            is_searched = None in (self.C, self.prior_strength)
+            folds = linear_probe.folds_of_subjects(windows) if is_searched else []
             unfitted, of_c = linear_probe.logistic_regression(self.C, weights), folds * (not self.C)
             views = {
                 view: linear_probe.fit_searched(unfitted, own, windows.labels, of_c)

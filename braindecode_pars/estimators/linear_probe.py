@@ -111,7 +111,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
     unlabeled_label: Any = "auto"
-    prior_strength: float | None = None
+    prior_strength: float | None = new_person.DEFAULT_STRENGTH
 
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
@@ -147,7 +147,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))
             windows = windows.with_labels(codes)
-            folds = folds_of_subjects(windows)
+            folds = folds_of_subjects(windows) if None in (self.C, self.prior_strength) else []
             if self.classifier == "lda":
                 # Class weights become priors.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)

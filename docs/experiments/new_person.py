@@ -94,7 +94,7 @@ def scores_of(
         return balanced_accuracy_score(labels[test], predicted[test])
 
     def fitted(features: TransformerMixin, X: Any = X, y: np.ndarray = y) -> LinearProbe:
-        return LinearProbe(features, C=0.01).fit(X, y)
+        return LinearProbe(features, C=0.01, prior_strength=None).fit(X, y)
 
     plain, centred = fitted(transformer), fitted(SubjectCentering(transformer))
     without_labels = {
