@@ -22,7 +22,6 @@ from braindecode_pars.estimators import (
     SubjectCentering,
     encoder_start,
     linear_probe,
-    new_person,
     window_features,
     windows_estimator,
 )
@@ -205,7 +204,7 @@ def make_methods(
     parameters = PARSClassifier().get_params()
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
     if not _LINEAR.keys().isdisjoint(names):
-        further |= dict(C=LinearProbe().C, prior_strength=None)
+        further["C"] = LinearProbe().C
     tasks = [n for n in names if n in PRETEXT_TASKS or checks.names_file(n) or _network(n)]
     for what, given, known in (
         ("Method", names, dict.fromkeys((*METHODS, *tasks))),
@@ -215,9 +214,7 @@ def make_methods(
             if name not in known:
                 raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
     # One rule for all methods of a table, also for those whose own default is another.
-    shared = dict(verbose=0, class_weight=parameters["class_weight"])
-    # A table adapts to no one, so its many fits need no search of a prior.
-    settings = {**shared, "prior_strength": new_person.DEFAULT_STRENGTH, **settings}
+    settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
     if subject_centering and "few-labels" in names:
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}

@@ -154,7 +154,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     encoder: Any = field(default="small", kw_only=False)
     recenter: str | None = "auto"
     C: float | None = linear_probe.DEFAULT_C
-    prior_strength: float | None = None
+    prior_strength: float | None = new_person.DEFAULT_STRENGTH
     class_weight: str | dict | None = "balanced"
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
@@ -216,8 +216,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             # A classifier of each view
             given = windows.labels, self.classes_, self.class_weight
             weights = linear_probe.weights_of_codes(*given)
-            is_searched = None in (self.C, self.prior_strength)
-            folds = linear_probe.folds_of_subjects(windows) if is_searched else []
+            searches = None in (self.C, self.prior_strength)
+            folds = linear_probe.folds_of_subjects(windows) if searches else []
             unfitted, of_c = linear_probe.logistic_regression(self.C, weights), folds * (not self.C)
             views = {
                 view: linear_probe.fit_searched(unfitted, own, windows.labels, of_c)

@@ -51,8 +51,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         Logistic regression, or linear discriminant analysis with a covariance that is shrunk by the
         amount of Ledoit and Wolf.
     C : float | None
-        Inverse strength of the regularisation of logistic regression, as in scikit-learn. With None
-        it is searched in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
+        Inverse strength of the regularisation of logistic regression, as in scikit-learn. None
+        searches it in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
         up to five folds; with fewer than three subjects, or unknown ones, it is 0.01. LDA does not
         use it.
     class_weight : "balanced" | dict | None
@@ -64,8 +64,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         :class:`~braindecode_pars.PARSClassifier`.
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
-        :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. With None
-        it is searched in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
+        :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. None
+        searches it in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
         of the fit; with fewer than three subjects, or unknown ones, it is 0.3.
 
     Attributes
@@ -147,7 +147,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))
             windows = windows.with_labels(codes)
-            folds = folds_of_subjects(windows) if None in (self.C, self.prior_strength) else []
+            folds = folds_of_subjects(windows)
             if self.classifier == "lda":
                 # Class weights become priors.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)

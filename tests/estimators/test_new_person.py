@@ -60,9 +60,9 @@ def test_centring_recovers_what_people_without_offsets_allow():
         X, y, groups = simulated_people(20, offset=offset, turn=0, seed=0)
         Z, t, people = simulated_people(50, offset=offset, turn=0, seed=1)
         for name, features in (("plain", Means()), ("centred", SubjectCentering(Means()))):
-            probe = LinearProbe(features).fit(X, y, groups=groups)
+            probe = LinearProbe(features, prior_strength=1.0).fit(X, y, groups=groups)
             scores[name, offset] = probe.score(Z, t, groups=people)
-        plain = LinearProbe(Means()).fit(X, y, groups=groups)
+        plain = LinearProbe(Means(), prior_strength=1.0).fit(X, y, groups=groups)
         each = [(Z[people == s], t[people == s]) for s in range(50)]
         scores["adapted", offset] = np.mean([plain.adapt(own).score(own, y) for own, y in each])
     oracle = scores["plain", 0]
@@ -229,12 +229,12 @@ def test_people_who_differ_have_a_weak_prior():
     strengths = []
     for turn in (0, 3):
         X, y, groups = simulated_people(12, offset=0, turn=turn, seed=6)
-        probe = LinearProbe(Means(), prior_strength=None).fit(X, y, groups=groups)
-        strengths.append(probe.prior_strength_)
+        searching = LinearProbe(Means(), prior_strength=None)
+        strengths.append(searching.fit(X, y, groups=groups).prior_strength_)
     alike, differing = strengths
     assert differing < alike
     two = groups < 2
-    unknown = LinearProbe(Means(), prior_strength=None).fit(X[two], y[two], groups=groups[two])
+    unknown = searching.fit(X[two], y[two], groups=groups[two])
     assert unknown.prior_strength_ == new_person.DEFAULT_STRENGTH
     assert LinearProbe(Means(), prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
 
