@@ -130,11 +130,7 @@ def predict_recordings(
 
 
 def _predict(
-    clf: Classifier,
-    results: Results,
-    options: dict[str, Any],
-    bar: training.ProgressBar,
-    adapt: tuple[Any, ...] | None,
+    clf: Classifier, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
 ) -> str | None:
     """Predict a recording and write its results; return why it failed, else None.
 

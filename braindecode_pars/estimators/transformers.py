@@ -192,11 +192,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     """
 
     def __init__(
-        self,
-        transformer: Any = None,
-        *,
-        min_windows: int = MIN_WINDOWS,
-        running: bool = False,
+        self, transformer: Any = None, *, min_windows: int = MIN_WINDOWS, running: bool = False
     ):
         self.transformer = transformer
         self.min_windows = min_windows
