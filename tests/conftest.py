@@ -47,7 +47,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
+    gc.collect()  # pytest reports errors in what the tests have left
     gc.unfreeze()  # Hypothesis, which may be imported now, asks who refers to a generator
+
+
+def pytest_unconfigure() -> None:
+    gc.freeze()  # pytest would look for garbage among the modules again, five times
 
 
 @pytest.fixture(autouse=True)

@@ -264,7 +264,9 @@ print("it went on")
 
 #: A command that prints what Ctrl-C does while it computes, and warns.
 PROGRAM = """
-import signal, warnings
+import signal, sys, warnings
+# What all commands import, which takes seconds.
+sys.modules["braindecode_pars._common.hosts"] = type(sys)("hosts")
 from braindecode_pars.cli import commands, main
 from braindecode_pars.cli.terminal import report_failures
 def app(**_):
