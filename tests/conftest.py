@@ -70,6 +70,14 @@ def seeded():
     rng.set_state(state)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_power_loss():
+    """What is written need not reach the disk, which takes seconds: no test ends in a power loss."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def plain_log():
     """Return the level and the handlers of the log before any command."""

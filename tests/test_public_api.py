@@ -7,12 +7,10 @@ import doctest
 import functools
 import importlib
 import inspect
-import os
 import pkgutil
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -279,29 +277,3 @@ def test_tests_take_no_package_from_the_folder_they_run_in(request, tmp_path):
     assert found.stdout.strip() == braindecode_pars.__file__
     lines = request.config.hook.pytest_report_header(config=request.config, start_path=tmp_path)
     assert f"testing {Path(braindecode_pars.__file__).parent}" in lines
-
-
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
-def test_importing_prints_and_changes_nothing():
-    result = run_python(
-        """
-        import numpy, torch
-        numpy_state = numpy.random.get_state()[1].tolist()
-        before = torch.get_rng_state(), torch.get_num_threads()
-        import braindecode_pars
-        assert torch.equal(before[0], torch.get_rng_state())
-        assert before[1] == torch.get_num_threads()
-        assert numpy_state == numpy.random.get_state()[1].tolist()
-        """
-    )
-    assert result.returncode == 0, result.stderr
-    ours = [line for line in result.stderr.splitlines() if "braindecode" in line]
-    assert ours == []
