@@ -72,7 +72,7 @@ def seeded():
 
 @pytest.fixture(autouse=True, scope="session")
 def no_power_loss():
-    """What is written need not reach the disk, which takes seconds: no test ends in a power loss."""
+    """What is written need not reach the disk, since no test ends in a power loss."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
