@@ -26,31 +26,6 @@ from braindecode_pars import datasets
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def test_names():
-    from braindecode_pars import (  # noqa: F401
-        PARSClassifier,
-        PARSEmbedder,
-        PARSNet,
-        PARSRegressor,
-        PatchEncoder,
-        as_sklearn,
-        datasets,
-        evaluation,
-        paper,
-        plotting,
-    )
-    from braindecode_pars.callbacks import Pretraining, WarmupCosine  # noqa: F401
-    from braindecode_pars.pretext import PARS, PRETEXT_TASKS
-    from braindecode_pars.pretext.pairwise import (  # noqa: F401
-        CrossAttentionDecoder,
-        PairwiseMLPDecoder,
-    )
-    from braindecode_pars.pretraining import PretrainingNet  # noqa: F401
-    from braindecode_pars.windows import SingleChannelWindows  # noqa: F401
-
-    assert PRETEXT_TASKS["pars"] is PARS
-
-
 def parameters(callable_):
     return [name for name in inspect.signature(callable_).parameters if name != "self"]
 

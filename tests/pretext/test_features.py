@@ -428,7 +428,8 @@ def test_another_rate_than_that_of_the_windows_is_refused():
         make_task(task, n_times=400, encoder=encoder, sfreq=100.0)
 
 
-def test_the_features_are_standardised_from_the_windows(nights, tiny):
+def test_the_features_are_standardised_from_the_windows(nights, tiny, monkeypatch):
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 500)
     encoder = PatchEncoder(100, **tiny)
     net = pretrain_encoder(
         encoder, nights, PretrainingSettings("features", epochs=1), seed=0, verbose=0
@@ -454,6 +455,7 @@ JOINT = dict(task="joint", task_params={"tasks": {"features": 1.0, "spectral": 1
 @pytest.mark.parametrize("settings", [dict(task="features"), JOINT], ids=["alone", "joint"])
 def test_a_resumed_run_keeps_mean_and_standard_deviation(settings, tmp_path, monkeypatch):
     store = make_store(tmp_path / "store")
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 100)
     whole = last_checkpoint(run(store, tmp_path / "whole", **settings))
     with monkeypatch.context() as patch:
         interrupt(patch, step=8)
@@ -468,7 +470,8 @@ def test_a_resumed_run_keeps_mean_and_standard_deviation(settings, tmp_path, mon
         assert torch.equal(resumed[name], tensor), name
 
 
-def test_the_held_out_loss_uses_mean_and_standard_deviation_of_the_run(tmp_path):
+def test_the_held_out_loss_uses_mean_and_standard_deviation_of_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(SignalFeatures, "N_PREPARED", 300)
     store = make_store(tmp_path / "store")
     trained = store.select(exclude=["subject-3"])
     out = run(trained, tmp_path / "run", task="features", epochs=20, lr=3e-3)
