@@ -47,7 +47,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
+    gc.collect()  # pytest reports errors in what the tests have left
     gc.unfreeze()  # Hypothesis, which may be imported now, asks who refers to a generator
+
+
+def pytest_unconfigure() -> None:
+    gc.freeze()  # pytest would look for garbage among the modules again, five times
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +68,14 @@ def seeded():
         rng.seed(0)
         yield
     rng.set_state(state)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_power_loss():
+    """What is written need not reach the disk, since no test ends in a power loss."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session")

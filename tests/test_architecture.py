@@ -133,3 +133,21 @@ def test_a_public_name_has_one_meaning():
                 of_name.setdefault(node.name, set()).add(module)
     twice = {name for name, modules in of_name.items() if len(modules) > 1}
     assert twice - set().union(*SHARED_NAMES.values()) == set()
+
+
+def test_nothing_private_is_imported():
+    found = []
+    for name in MODULES:
+        for node in ast.walk(tree(name)):
+            modules = []
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            for module in modules:
+                parts = module.split(".")
+                if parts[0] in {"sklearn", "skorch", "braindecode", "mne", "torch"} and any(
+                    part.startswith("_") and part != "__version__" for part in parts
+                ):
+                    found.append(module)
+    assert found == []

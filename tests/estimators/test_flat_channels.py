@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import mne
 import numpy as np
 import pytest
@@ -37,16 +39,15 @@ def few(**arguments) -> FewLabelsClassifier:
 
 
 @pytest.mark.parametrize("recenter", [None, "subject"])
-@pytest.mark.parametrize("value", [0.0, 3e-5])
-@pytest.mark.parametrize("n_flat", [1, 3])
-def test_a_flat_channel_does_not_vote(rhythm, recenter, value, n_flat):
+def test_a_flat_channel_does_not_vote(rhythm, recenter):
     X, y, groups = rhythm
     clf = few(recenter=recenter).fit(X[:48], y[:48], groups=groups[:48])
-    flat = X[48:].copy()
-    flat[:, :n_flat] = value
-    with pytest.warns(UserWarning, match="do not change"):
-        found = clf.predict(flat, groups=groups[48:])
-    assert np.mean(found == y[48:]) > 0.9
+    for value, n_flat in product((0.0, 3e-5), (1, 3)):
+        flat = X[48:].copy()
+        flat[:, :n_flat] = value
+        with pytest.warns(UserWarning, match="do not change"):
+            found = clf.predict(flat, groups=groups[48:])
+        assert np.mean(found == y[48:]) > 0.9, (value, n_flat)
 
 
 @pytest.mark.filterwarnings("ignore:The windows were prepared otherwise")

@@ -14,6 +14,7 @@ import torch
 from braindecode import EEGClassifier
 from braindecode.augmentation import ChannelsDropout, GaussianNoise
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
+from sklearn.base import clone
 from skorch.callbacks import Callback, EpochScoring
 from skorch.helper import SliceDataset
 from support import small_estimators
@@ -125,8 +126,14 @@ def reference(two_nights, labels, groups):
 
 
 @pytest.fixture(scope="module")
-def untrained(array, labels, groups):
-    return classifier(pretext=None, sfreq=100).fit(array, labels, groups=groups)
+def short(array):
+    """Windows of five seconds, for tests of labels."""
+    return array[:, :, :500]
+
+
+@pytest.fixture(scope="module")
+def untrained(short, labels, groups):
+    return classifier(pretext=None, sfreq=100).fit(short, labels, groups=groups)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,19 +204,19 @@ def test_float64_and_float32_give_the_same_model(array, labels, groups, referenc
         ("tensor", torch.from_numpy),
     ],
 )
-def test_labels_of_every_type(array, labels, groups, untrained, kind, transform):
+def test_labels_of_every_type(short, labels, groups, untrained, kind, transform):
     y = transform(labels)
-    clf = classifier(pretext=None, sfreq=100).fit(array, y, groups=groups)
+    clf = clone(untrained).fit(short, y, groups=groups)
     assert same_weights(clf.net_.module_, untrained.net_.module_)
-    predicted = clf.predict(array)
-    expected = np.asarray(y)[[np.flatnonzero(labels == c)[0] for c in untrained.predict(array)]]
+    predicted = clf.predict(short)
+    expected = np.asarray(y)[[np.flatnonzero(labels == c)[0] for c in untrained.predict(short)]]
     assert predicted.tolist() == expected.tolist()
-    assert clf.score(array, y) == untrained.score(array, labels)
+    assert clf.score(short, y) == untrained.score(short, labels)
 
 
-def test_a_column_of_labels_is_flattened_with_a_warning(array, labels, groups, untrained):
+def test_a_column_of_labels_is_flattened_with_a_warning(short, labels, groups, untrained):
     with pytest.warns(match="column-vector"):
-        clf = classifier(pretext=None, sfreq=100).fit(array, labels[:, None], groups=groups)
+        clf = clone(untrained).fit(short, labels[:, None], groups=groups)
     assert same_weights(clf.net_.module_, untrained.net_.module_)
 
 

@@ -91,14 +91,14 @@ def expected(clf, X, y, weights=None):
     }
 
 
-@pytest.mark.parametrize("scoring", SCORES)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_scores_by_name(awake, scoring, weighted):
+def test_scores_by_name(awake, weighted):
     clf, X, y, labelled = awake
     weights = np.linspace(0.5, 2, 96) if weighted else None
     kept = np.flatnonzero(labelled)
-    value = expected(clf, X[kept], y[kept], None if weights is None else weights[kept])[scoring]
-    assert clf.score(X, y, weights, scoring=scoring) == pytest.approx(value, rel=1e-5)
+    values = expected(clf, X[kept], y[kept], None if weights is None else weights[kept])
+    found = {name: clf.score(X, y, weights, scoring=name) for name in SCORES}
+    assert found == pytest.approx(values, rel=1e-5)
 
 
 def test_several_scores_and_a_function(awake):

@@ -18,11 +18,11 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.25, 0.3, 0.5, 0.8, 0.99])
-@pytest.mark.parametrize("n_times", [10, 19, 20, 57])
-def test_starts(overlap, n_times):
+def test_starts(overlap):
     step = max(1, round((1 - overlap) * 10))
-    expected = [s for s in range(n_times) if s + 10 <= n_times and (s % 10 == 0 or s % step == 0)]
-    assert window_starts(n_times, 10, overlap).tolist() == expected
+    for n in (10, 19, 20, 57):
+        expected = [s for s in range(n) if s + 10 <= n and (s % 10 == 0 or s % step == 0)]
+        assert window_starts(n, 10, overlap).tolist() == expected
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.3, 0.5, 0.8])

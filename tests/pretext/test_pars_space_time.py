@@ -201,13 +201,13 @@ def test_it_learns_where_and_when():
     times = torch.arange(N_TIMES) / 100
 
     def batch() -> torch.Tensor:
-        phases = 2 * torch.pi * torch.rand(32, 12, 1)
+        phases = 2 * torch.pi * torch.rand(8, 12, 1)
         waves = torch.sin(2 * torch.pi * frequencies * times + phases)
         envelope = torch.linspace(0.2, 2, N_TIMES)  # louder later: when can be found, too
         return (mixing @ waves) * envelope
 
-    optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
-    where, losses = WHERE.expand(32, -1, -1), []
+    optimizer = torch.optim.AdamW(task.parameters(), lr=5e-3)
+    where, losses = WHERE.expand(8, -1, -1), []
     for _ in range(150):
         prediction, target = task(batch(), where)
         loss = task.criterion()(prediction, target)

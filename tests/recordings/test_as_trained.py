@@ -158,16 +158,15 @@ def test_what_is_unknown_of_the_training_is_not_applied():
     assert rereferenced(c3, "changed", ["C3", "C4"], ["C3", "C4"]) is c3
 
 
-@pytest.mark.parametrize("n_times", [3, 50, 99, 300, 1000, 1023, 1024, 25_601])
 @pytest.mark.parametrize(
     ("old", "new"), [(256, 100), (200, 100), (100, 128), (127.3, 100), (64, 100)]
 )
-def test_it_is_the_resampling_of_mne(n_times, old, new):
-    signal = 5000 + np.random.default_rng(0).standard_normal(n_times).cumsum()
-    expected = mne.filter.resample(signal, new, old, npad="auto", pad="auto", verbose="error")
-    np.testing.assert_allclose(
-        resampled(signal, new, old), expected, rtol=0, atol=3e-6 * signal.std()
-    )
+def test_it_is_the_resampling_of_mne(old, new):
+    for n_times in (3, 50, 99, 300, 1000, 1023, 1024, 25_601):
+        signal = 5000 + np.random.default_rng(0).standard_normal(n_times).cumsum()
+        expected = mne.filter.resample(signal, new, old, npad="auto", pad="auto", verbose="error")
+        found, atol = resampled(signal, new, old), 3e-6 * signal.std()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=atol, err_msg=str(n_times))
 
 
 @pytest.mark.parametrize(("old", "new"), [(256, 100), (128, 100), (100, 128)])

@@ -85,16 +85,6 @@ def test_the_next_epoch_continues_with_the_next_step(store, num_workers):
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_errors_in_the_data_are_raised_unchanged(store, monkeypatch, num_workers):
-    def fail(steps, step):
-        raise FileNotFoundError("samples.bin does not exist")
-
-    monkeypatch.setattr(Steps, "__getitem__", fail)
-    with pytest.raises(FileNotFoundError, match=r"samples\.bin"):
-        list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=num_workers))
-
-
 def test_crops_longer_than_every_recording_raise(store):
     with pytest.raises(ValueError, match=r"2100 .* 2000"):
         Steps(store, 2100, 4)

@@ -438,8 +438,10 @@ def test_a_full_disk_keeps_stored_recordings(recordings, tmp_path, full_disk, op
     assert store.checksum == SignalStore.create(tmp_path / "b", recordings, verbose=0).checksum
 
 
-def test_two_concurrent_writers_raise(tree, tmp_path):
+def test_two_concurrent_writers_raise(tree, tmp_path, monkeypatch):
     store = SignalStore.create(tmp_path / "store", tree, verbose=0)
+    locked = _writing.files.locked
+    monkeypatch.setattr(_writing.files, "locked", lambda *given, wait: locked(*given))
     before = on_disk(store.path)
     with (
         _writing._open_locked(store.path),

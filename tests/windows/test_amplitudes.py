@@ -22,10 +22,10 @@ from braindecode_pars.windows.table import Windows
 NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))
 
 
-@pytest.mark.parametrize("scale", [1e-8, 2e-6, 2e-5, 1e-3, 1.0, 20.0, 1e5])
 @pytest.mark.parametrize("offset", [0, 1, -300])
-def test_usual_units_and_offsets_are_accepted(scale, offset):
-    assert amplitude_problem(scale * (NOISE + offset)) is None
+def test_usual_units_and_offsets_are_accepted(offset):
+    for scale in (1e-8, 2e-6, 2e-5, 1e-3, 1.0, 20.0, 1e5):
+        assert amplitude_problem(scale * (NOISE + offset)) is None, scale
 
 
 @pytest.mark.parametrize(
