@@ -155,7 +155,9 @@ def signals(n: int, n_times: int, sfreq: float, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-@pytest.mark.parametrize(("sfreq", "n_times"), [(128, 384), (97.6, 500), (125, 1001), (60, 300)])
+@pytest.mark.parametrize(
+    ("sfreq", "n_times"), [(128, 384), (97.6, 500), (125, 1001), (60, 300), (61, 305)]
+)
 def test_every_feature_equals_a_slow_recomputation(name, sfreq, n_times):
     x = signals(7, n_times, sfreq)
     found = FEATURES[name](x, sfreq).reshape(len(x), -1).numpy()
