@@ -41,6 +41,8 @@ def test_unknown_names_use_the_digitised_location():
     found = electrode_positions(info["chs"])
     np.testing.assert_allclose(found[0], [0.01, 0.02, 0.09], rtol=1e-6)
     np.testing.assert_array_equal(found[1], positions("C3")[0])
+    info["chs"][0]["loc"][:3] = 0  # not set, as some readers of MNE leave it
+    assert np.isnan(electrode_positions(info["chs"])[0]).all()
 
 
 @torch.no_grad()

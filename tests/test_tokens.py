@@ -89,9 +89,10 @@ def test_nonoverlapping_starts_keep_the_minimum_gap(n_patches, min_gap):
     assert n_patches == 1 or not torch.equal(starts, ordered)  # the order is random
 
 
-def test_nonoverlapping_starts_are_uniform_over_arrangements():
-    """Three patches of two samples in nine: C(6, 3) = 20 arrangements, equally likely."""
-    starts = nonoverlapping_starts(20_000, 3, 9, 2).sort(dim=1).values
+@pytest.mark.parametrize(("n_times", "min_gap"), [(9, 0), (11, 1)])
+def test_nonoverlapping_starts_are_uniform_over_arrangements(n_times, min_gap):
+    """Three patches of two samples leave three free: C(6, 3) = 20 arrangements, equally likely."""
+    starts = nonoverlapping_starts(20_000, 3, n_times, 2, min_gap=min_gap).sort(dim=1).values
     arrangements, counts = starts.unique(dim=0, return_counts=True)
     assert len(arrangements) == 20
     assert (counts - 1000).abs().max() < 5 * math.sqrt(1000)

@@ -434,12 +434,12 @@ def _draw_panel(
     offsets = (np.arange(len(styles)) - (len(styles) - 1) / 2) * 0.7 / len(styles)
     for (method, number), offset in zip(styles.items(), offsets, strict=True):
         own = rows[rows["method"] == method].set_index("control").reindex(controls)
-        first = own.dropna(subset=["gain"]).head(1)
+        first = own.bfill().head(1)  # the gain is the same in all rows that have it
         columns = [
             [f"{name}{end}" for end in ("", "_low", "_high")] for name in ("gain", "without")
         ]
         values = np.vstack([first[columns[0]].to_numpy(), own[columns[1]].to_numpy()])
-        places = np.arange(len(values)) + 1 - len(first) + offset
+        places = np.arange(len(values)) + offset
         means, low, high = values.astype(float).T
         look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
         ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)

@@ -201,6 +201,12 @@ def test_a_terminal_without_unicode(printed):
     assert r"0.200 \xb1 0.100" in text
 
 
+def test_numbers_of_a_table_are_short(printed):
+    numbers = [1234.0, 9_999_999, 2.3456e12, 0.123456, float("nan")]
+    rows = printed(print_frame, pd.DataFrame({"n": numbers})).splitlines()[3:-1]
+    assert [row.strip("│ ") for row in rows] == ["1,234", "9,999,999", "2.35e+12", "0.123", "-"]
+
+
 def test_a_table_is_not_wider_than_needed(printed):
     text = printed(print_frame, pd.DataFrame({"one": ["1"], "two": ["2"]}))
     assert max(map(len, text.splitlines())) == len("│ one │ two │")

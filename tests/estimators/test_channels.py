@@ -164,6 +164,7 @@ def test_a_permuted_montage_keeps_the_accuracy():
     assert model.score(mirrored, y) <= 0.5
 
 
+@pytest.mark.filterwarnings("ignore:The amplitude of channels")  # they are loud
 @pytest.mark.parametrize("method", METHODS)
 def test_other_signals_are_used_on_request(method):
     raws = [recording(seed) for seed in (1, 2)]

@@ -154,7 +154,9 @@ def signals(n: int, n_times: int, sfreq: float, seed: int = 0) -> torch.Tensor:
     return instance_norm(torch.from_numpy(x))
 
 
-@pytest.mark.parametrize(("sfreq", "n_times"), [(128, 384), (97.6, 500), (125, 1001), (60, 300)])
+@pytest.mark.parametrize(
+    ("sfreq", "n_times"), [(128, 384), (97.6, 500), (125, 1001), (60, 300), (61, 305)]
+)
 def test_every_feature_equals_a_slow_recomputation(sfreq, n_times):
     x = signals(7, n_times, sfreq)
     for name, function in FEATURES.items():

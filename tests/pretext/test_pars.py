@@ -151,6 +151,13 @@ def test_without_overlap_no_two_patches_share_a_sample():
     assert (task.sample_starts(50) % 100 != 0).any()  # placed at random, not on the grid
 
 
+def test_the_chance_loss_of_three_starts_by_hand():
+    """The squared difference of two of 0, 1, 2 is 4 / 3 on average; half of the pairs are equal."""
+    task = PARS(4, 2, n_patches=4, position_mask_ratio=0.5, **SIZES)
+    assert task.n_masked == 2
+    assert task.chance_loss() == pytest.approx(4 / 3 / 4**2 / 2)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{}, dict(sampling="grid"), dict(overlap=False, n_patches=20), dict(n_times=800, n_patches=5)],

@@ -51,6 +51,12 @@ def test_one_channel_in_time_is_pars(decoder):
     torch.testing.assert_close(task.criterion()(found, target), relative)
 
 
+@pytest.mark.parametrize(("n_chans", "n_hidden"), [(1, 0), (2, 2), (4, 2), (12, 3)])
+def test_a_quarter_of_the_electrodes_is_hidden_and_at_least_a_pair(n_chans, n_hidden):
+    hidden = new_task(position_mask_ratio=0.25).hidden_electrodes(torch.ones(50, n_chans).bool())
+    assert hidden.sum(dim=1).tolist() == [n_hidden] * 50
+
+
 @torch.no_grad()
 def test_targets_are_differences_of_positions(monkeypatch):
     task = new_task()

@@ -38,6 +38,7 @@ def test_a_raw_of_a_file_with_gaps_is_doubtful(tmp_path):
     [
         ([0.25 + i for i in range(6)], "EDF+D"),  # the start is a fraction of a second
         ([0, 1, 2.0004, 3, 4, 5], "EDF+D"),  # rounded times
+        ([0, 1, 2.008, 3, 4, 5], "EDF+D"),  # less than a sample
         ([1.0005 * i for i in range(6)], "EDF+C"),  # a clock that drifts
     ],
 )

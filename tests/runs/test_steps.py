@@ -35,6 +35,11 @@ def test_a_pass_visits_each_recording_once_for_every_whole_window(store, batch_s
     assert not np.array_equal(orders, passes(Steps(store, 300, batch_size, seed=1), 4))
 
 
+def test_a_recording_as_long_as_a_crop_has_been_seen(store):
+    assert Steps(store, 700, 8).subjects == store.recordings["subject"][[0, 1, 3]].tolist()
+    assert Steps(store, 701, 8).subjects == store.recordings["subject"][[0, 3]].tolist()
+
+
 def test_a_step_depends_only_on_its_number(store):
     forwards, backwards = Steps(store, 300, 8), Steps(store, 300, 8)
     found = {step: backwards[step] for step in (40, 7, 0, 41)}

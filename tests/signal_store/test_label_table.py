@@ -11,7 +11,13 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.labelled_stores import check_equal
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.index import label_rows, labels_of_pieces, resampled_labels
+from braindecode_pars.signal_store.index import (
+    LabelWriter,
+    label_rows,
+    labels_of_pieces,
+    read_labels,
+    resampled_labels,
+)
 from braindecode_pars.signal_store.sources import Source
 
 
@@ -181,7 +187,20 @@ def test_a_window_is_in_one_piece_of_its_recording(starts, message):
         labels_of_pieces(windows_at(starts), [(0, 30), (35, 70)], 10.0)
 
 
+def test_times_in_seconds_are_the_same_samples_again(tmp_path):
+    """Sample 57 at 100 Hz is at 0.57 s, and 100 * 0.57 is less than 57."""
+    writer, given = LabelWriter(tmp_path, {}), windows_at(range(2000))
+    writer.add({"night": given}, {}, 100.0)
+    read = read_labels(tmp_path, writer.commit(), 100.0)["night"]
+    pd.testing.assert_frame_equal(read, given)
+
+
 def test_windows_keep_their_times_and_stay_inside_at_another_rate():
     found = resampled_labels(windows_at([0, 30, 990]), 100.0, 125.0, 1250)
     assert found["i_start_in_trial"].tolist() == [0, 38, 1238]
     assert found["i_stop_in_trial"].tolist() == [12, 50, 1250]
+    # Start and length, 5.6 samples each, are rounded up, and the 11.2 of the recording down.
+    table = pd.DataFrame(dict(i_start_in_trial=[0, 8], i_stop_in_trial=[8, 16]))
+    found = resampled_labels(table, 10.0, 7.0, 11)
+    assert found["i_start_in_trial"].tolist() == [0, 5]
+    assert found["i_stop_in_trial"].tolist() == [6, 11]

@@ -113,6 +113,14 @@ def test_a_saturated_amplifier_is_clipped():
     assert error[:10_000].max() < 20e-6 / 20
 
 
+@pytest.mark.parametrize(("peak", "is_coarse"), [(4000, False), (5000, True)])
+def test_the_spread_of_a_short_signal_is_its_median_deviation(peak, is_coarse):
+    """It is 1.4826 here, and 65,534 steps of its twentieth are 4858."""
+    signal = np.resize([-1.0, 0.0, 1.0], 999)
+    signal[0] = peak
+    assert encode(signal[None], ["C3"], "int16").coarse.tolist() == [is_coarse]
+
+
 def test_a_signal_that_stays_coarse_is_reported():
     signal = eeg()
     signal[:3000] = np.resize([-1.0, 1.0], 3000)  # a tenth of the recording
