@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from make_encoder import command_of
 
+from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.runs import RunConfig
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -546,3 +547,52 @@ def test_stored_scores_of_a_new_person_are_computed_again():
     for method, _, n, value in found:
         assert abs(value - stored["band power", method, n]) < 1e-3, (method, n)
     assert len(found) == len(stored["band power"])
+
+
+def test_what_the_page_on_rhythms_says():
+    import matplotlib.pyplot as plt
+    from stored_rhythms import FILE, rhythm_figure, rhythm_rows, smallest
+
+    found = smallest().groupby(["method", "frequency"]).mean().unstack()
+    tasks = found.loc[sorted(PRETEXT_TASKS)]
+    assert (tasks.idxmax()[[3.3, 6.3, 10.3]] == "mae").all()
+    high = [20.3, 38.3]
+    assert (tasks[high] > found.loc["untrained", high]).all(axis=None)
+    assert (tasks.idxmin()[high] == "mp3").all()
+    assert (found.loc["small"] < 2.8).all()
+    assert found.loc["noise"].max() < 3.2
+    assert set(found.index[(found < 3).all(axis=1)]) == {"classical features", "small"}
+    for name in ("band power", "untrained"):
+        assert (found.loc[name] > 3)[[3.3, 10.3]].all()
+        assert (found.loc[name] > 3).sum() == 2
+    assert (found[10.3] == found.max(axis=1)).sum() > len(found) / 2
+    for name in ("features", "spectral"):
+        assert found.loc[name, 10.3] < found.loc["pars", 10.3]
+        assert found.loc[name, 20.3] > found.loc["pars", 20.3]
+    assert (found[38.3] == found.min(axis=1)).all()
+    # Between two amplitudes on the line; and none where the largest is not enough.
+    table = pd.read_csv(FILE, comment="#")
+    own = table[(table["method"] == "band power") & (table["frequency"] == 10.3)]
+    below, above = own[own["value"] < 0.75].iloc[-1], own[own["value"] >= 0.75].iloc[0]
+    part = (0.75 - below["value"]) / (above["value"] - below["value"])
+    expected = 1e6 * below["amplitude"] * 2**part
+    assert smallest()["band power", 10.3, 0] == pytest.approx(expected)
+    assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz"]
+    rhythm_figure()
+    plt.close("all")
+
+
+def test_a_planted_sine_has_its_size_and_only_half_of_the_windows_have_it():
+    from rhythms import halves, planted
+
+    from braindecode_pars import as_sklearn
+    from braindecode_pars.datasets import mental_arithmetic
+
+    X, _, people = as_sklearn(mental_arithmetic(["Subject00", "Subject01"]))
+    added = np.stack(list(planted(X, 10.0, 2e-6))) - np.stack(list(X))
+    assert added.std() == pytest.approx(2e-6 / 2**0.5, rel=1e-3)
+    assert np.abs(np.fft.rfft(added)).argmax(axis=-1).tolist() == [[100] * 8] * 24
+    np.testing.assert_allclose(added[:, 0], added[:, 7], atol=1e-10)
+    assert np.ptp(added[:, 0, 0]) > 3e-6  # phases differ
+    has = halves(people, np.random.default_rng(0))
+    assert [has[people == one].sum() for one in ("Subject00", "Subject01")] == [6, 6]

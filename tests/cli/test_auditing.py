@@ -77,7 +77,8 @@ def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
     assert "rest and mental arithmetic: 3 people, 288 signals of 36 windows of 10 s" in output
     names = [line[0] for line in cells(output)]
     assert names[:3] == ["R2", "slope", "curvature"]
-    assert names[-3:] == ["balanced accuracy", "subject", "channel"]
+    told = ["balanced accuracy", "subject", "channel", "subject, erased"]
+    assert names[-6:] == [*told, "share of variance", "variance by subject"]
     assert "Measured" not in output
 
 
