@@ -12,6 +12,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from braindecode_pars._common.access import Access
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows import Windows, door, labels
 
@@ -187,6 +188,8 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
         Fitted classifier.
     transitions_ : Transitions
         Transitions between the labels of the windows of ``fit``.
+    access_ : Access
+        What a prediction is given of the test person, beside its window.
 
     Notes
     -----
@@ -207,6 +210,8 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
     >>> changes(smoothed.predict(night)) < changes(smoothed.classifier_.predict(night))
     True
     """
+
+    access_ = Access.UNLABELLED
 
     def __init__(self, classifier: Any = None):
         self.classifier = classifier

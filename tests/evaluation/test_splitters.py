@@ -23,6 +23,7 @@ from support.subjects import with_subject
 from braindecode_pars import SubjectCentering, as_sklearn
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.datasets import mental_arithmetic
+from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
     LabelledSubjects,
     LabelledWindows,
@@ -205,6 +206,7 @@ def test_random_labels_stay_at_chance(splitter):
 
 
 def test_what_is_given_of_the_test_subject_is_a_column(nights):
+    told_of_centring = "unlabelled windows of the test person"
     methods = {
         "probe": PROBE,
         "centred": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
@@ -212,9 +214,10 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     scores = evaluate(
         methods, nights, LabelledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
     )
+    assert HMMSmoothing(PROBE).access_ == told_of_centring
     told = scores.groupby(["method", "n_windows"])["access"].unique().map(list)
     assert told["probe", 0] == ["none"]
-    assert told["centred", 0] == ["unlabelled windows of the test person"]
+    assert told["centred", 0] == [told_of_centring]
     assert told["probe", 2] == told["centred", 2] == ["labelled windows of the test person"]
     assert set(scores["n_train_subjects"]) == {3}
     means = summarize(scores)
