@@ -102,12 +102,6 @@ def test_a_run_that_is_interrupted_ends_as_one_that_is_not(store, tmp_path, monk
     assert type(load_encoder(more).encoder) is SpaceTimeEncoder
 
 
-@pytest.mark.parametrize("task", ["pars_space_time", "joint_space_time"])
-def test_crops_of_several_lengths(store, tmp_path, task):
-    out = run(store, tmp_path, task=task, window_seconds=(3.0, 2.0), epochs=1)
-    assert type(load_encoder(out).encoder) is SpaceTimeEncoder
-
-
 def test_a_task_measures_only_channels_that_are_there(store, tmp_path, monkeypatch):
     """Zeros stand for missing channels in a batch."""
     measured = []
