@@ -259,7 +259,8 @@ def load(
     UserWarning
         Once, with a table, when recordings lack an electrode that others have. When the mains have
         another frequency. When the amplitude of recordings is 20 times larger or smaller than that
-        of the others, or that of channels of a recording 30 times. With ``on_error="warn"``, when recordings are left out.
+        of the others, or that of channels of a recording 30 times. With
+        ``on_error="warn"``, when recordings are left out.
 
     Examples
     --------
