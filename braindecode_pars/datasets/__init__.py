@@ -109,7 +109,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Warns
     -----
     UserWarning
-        When the amplitude of recordings is 20 times larger or smaller than that of the others.
+        When the amplitude of recordings is 20 times larger or smaller than that of the others, or
+        that of channels of a recording 30 times.
 
     Examples
     --------

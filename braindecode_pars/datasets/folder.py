@@ -74,7 +74,8 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
         When it is unclear which subject a recording is of: also when files or folders have names
         that obviously number the recordings of one person, such as ``Subject00_1`` and
         ``Subject00_2``, or when one or two first folders, such as ``train`` and ``test``, would be
-        the subjects of ten or more recordings.
+        the subjects of ten or more recordings; or when two data sets of BIDS have one name, such as
+        ``sub-01``.
 
     Examples
     --------
@@ -258,7 +259,8 @@ def load(
     UserWarning
         Once, with a table, when recordings lack an electrode that others have. When the mains have
         another frequency. When the amplitude of recordings is 20 times larger or smaller than that
-        of the others. With ``on_error="warn"``, when recordings are left out.
+        of the others, or that of channels of a recording 30 times. With
+        ``on_error="warn"``, when recordings are left out.
 
     Examples
     --------
