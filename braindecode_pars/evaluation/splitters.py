@@ -9,11 +9,12 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, GroupKFold, check_cv
+from sklearn.model_selection._split import GroupsConsumerMixin  # MOABB asks for it
 
 from braindecode_pars._common import checks
 from braindecode_pars.evaluation.splitting import (
@@ -29,16 +30,13 @@ from braindecode_pars.evaluation.splitting import (
 _NONE = np.array([], dtype=int)
 
 
-class Splitter(BaseCrossValidator):
+class Splitter(GroupsConsumerMixin, BaseCrossValidator):
     """Base class: a splitter yields rounds, and scikit-learn sees their training and test rows.
 
     ``split`` and ``get_n_splits`` take ``groups``, the subject of each window. ``X`` may be
     windows of :func:`~braindecode_pars.as_sklearn`, whose recordings, times and splits are then
     known, or any features with a row a window, in the order of time.
     """
-
-    #: scikit-learn passes the groups on, also with metadata routing.
-    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     #: Value of the column ``protocol`` in tables of scores.
     protocol = "evaluate"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from scipy import stats
@@ -18,6 +19,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from skorch.dataset import Dataset, ValidSplit
 from support.subjects import with_subject
 
 from braindecode_pars import SubjectCentering, as_sklearn
@@ -70,6 +72,17 @@ def test_scikit_learn_takes_it(splitter):
     if splitter.test_subjects is None:  # the outer folds have other subjects
         nested = cross_val_score(search, X, LABELS, cv=outer, params={"groups": SUBJECTS})
         assert np.isfinite(nested).all()
+
+
+def test_moabb_and_skorch_take_them():
+    from moabb.evaluations.splitters import CrossSubjectSplitter
+
+    metadata = pd.DataFrame(dict(subject=SUBJECTS, session="0", run="0"))
+    theirs = CrossSubjectSplitter(cv_class=LeaveOneSubjectOut).split(LABELS, metadata)
+    assert [(a.tolist(), b.tolist()) for a, b in theirs] == pairs(LeaveOneSubjectOut())
+    data = Dataset(np.arange(96, dtype="float32"), LABELS)
+    valid = ValidSplit(WithinSubject(3))(data, LABELS, groups=SUBJECTS)
+    assert [part.indices.tolist() for part in valid] == [*pairs(WithinSubject(3))[0]]
 
 
 def test_groups_are_needed():
