@@ -554,7 +554,8 @@ def test_what_the_page_on_rhythms_says():
     from stored_rhythms import FILE, rhythm_figure, rhythm_rows, smallest
 
     found = smallest().groupby(["method", "frequency"]).mean().unstack()
-    tasks = found.loc[sorted(PRETEXT_TASKS)]
+    tasks = found.loc[sorted({*PRETEXT_TASKS} & {*found.index})]  # other tests may add one
+    assert len(tasks) == 11
     assert (tasks.idxmax()[[3.3, 6.3, 10.3]] == "mae").all()
     high = [20.3, 38.3]
     assert (tasks[high] > found.loc["untrained", high]).all(axis=None)

@@ -167,11 +167,11 @@ class _ValidationSubjects(LabelledSubjects):
         super().__init__(**subjects)
         self.estimators = estimators
 
-    def _fixed(self, corpus: splitting.Corpus) -> tuple[list, list]:
+    def fixed_subjects(self, corpus: splitting.Corpus) -> tuple[list, list]:
         is_valid = corpus.splits == "valid"
         labeled = corpus.subjects_of(is_valid & corpus.labeled)
         if self.test_subjects is not None or not labeled:  # without them, the test subjects
-            return super()._fixed(corpus)
+            return super().fixed_subjects(corpus)
         for name, estimator in self.estimators.items():
             if splitting.validates_by_split(estimator):
                 raise ValueError(

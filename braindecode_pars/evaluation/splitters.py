@@ -174,7 +174,7 @@ class LabelledSubjects(Splitter):
                     raise ValueError(f"cv and {name} both choose the subjects; pass one of them.")
             pairs = [*_pairs(self.cv, corpus)]
         else:
-            tested, left_out = self._fixed(corpus)
+            tested, left_out = self.fixed_subjects(corpus)
             rest = [s for s in corpus.subjects if s not in {*tested, *left_out}]
             pairs = [(corpus.rows_of(rest), corpus.rows_of(tested))]
             if self.train_subjects is not None:
@@ -187,7 +187,7 @@ class LabelledSubjects(Splitter):
             seeds = [None] if self.n_subjects is None else self.seeds
             yield from _rounds_of(corpus, train, test, unused, numbers, seeds, chosen)
 
-    def _fixed(self, corpus: Corpus) -> tuple[list, list]:
+    def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
         """Return the test subjects, and those who are neither tested nor trained on."""
         is_test = corpus.splits == "test"
         reserved, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))

@@ -74,4 +74,6 @@ def test_a_test_window_is_predicted_once(counted, estimator):
         metrics=["kappa", "auroc"],
         unlabeled_label=None,
     )
-    assert [read[2, i] for i in range(24)] == [1 + looks] * 24
+    # The first and the middle window are compared with other people's, to find copies
+    expected = [1 + looks + (i in (0, 12)) for i in range(24)]
+    assert [read[2, i] for i in range(24)] == expected
