@@ -361,6 +361,9 @@ class LabelledWindows(Splitter):
 class WithinSubject(Splitter):
     """Test each block, or each recording, of a subject; train on the subject's others.
 
+    Where a class comes in one stretch of time, there should be more blocks than classes, so that
+    each training set has all of them.
+
     Parameters
     ----------
     n_blocks : int | None
