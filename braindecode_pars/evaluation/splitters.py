@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import BaseCrossValidator, GroupKFold, check_cv
-from sklearn.model_selection._split import GroupsConsumerMixin  # MOABB asks for it
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, check_cv
 
 from braindecode_pars._common import checks
 from braindecode_pars.evaluation.splitting import (
@@ -30,12 +29,13 @@ from braindecode_pars.evaluation.splitting import (
 _NONE = np.array([], dtype=int)
 
 
-class Splitter(GroupsConsumerMixin, BaseCrossValidator):
+class Splitter(LeaveOneGroupOut):
     """Base class: a splitter yields rounds, and scikit-learn sees their training and test rows.
 
     ``split`` and ``get_n_splits`` take ``groups``, the subject of each window. ``X`` may be
     windows of :func:`~braindecode_pars.as_sklearn`, whose recordings, times and splits are then
-    known, or any features with a row a window, in the order of time.
+    known, or any features with a row a window, in the order of time. It is a LeaveOneGroupOut,
+    because MOABB gives groups to subclasses of scikit-learn's splitters of groups only.
     """
 
     #: Value of the column ``protocol`` in tables of scores.
