@@ -57,8 +57,8 @@ N_FOLDS = 2
 #: Draws of labelled people of classifiers on features. Networks have a quarter of them, or these.
 DRAWS, FEWEST_DRAWS = 6, 3
 #: Windows that a training is timed on, and first those that features are; seconds from which more
-#: windows are not tried, and from which one number of windows or epochs has to do.
-_TIMED, _FIRST, _LONG, _VERY_LONG = 64, 16, 0.2, 1.0
+#: windows are not tried, and from which one number of epochs has to do.
+_TIMED, _FIRST, _LONG, _VERY_LONG = 64, 8, 0.2, 5.0
 #: Seconds after which further methods are not timed.
 _LONGEST = 30.0
 #: Fewest windows of each subject to subtract the mean of the subject.
@@ -519,14 +519,13 @@ def _seconds_of(
         encoder = own_encoder(method.own, len(train))
         assert encoder.pretrain_epochs is not None
         own = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
-    rows, points = drawn[:_FIRST], []
+    rows, points = drawn[: max(_FIRST, 2 * len(set(y[drawn].tolist())))], []
     while True:
         few = X[rows], y[rows]
         with windows_estimator.features_computed_once():
             first, again = (_timed(_fit_and_predict, estimator, *few) for _ in range(2))
         points.append((len(rows), first - again, again))
-        enough = _LONG if len(points) > 1 else _VERY_LONG
-        if len(rows) == len(drawn) or first > enough:
+        if len(rows) == len(drawn) or (first > _LONG and len(points) > 1):
             break
         rows = drawn[: 4 * len(rows)]
     sizes, features, fits = (list(map(float, column[-2:])) for column in zip(*points, strict=True))

@@ -4,22 +4,24 @@
 
 Each person has ten minutes of 19 channels at 128 Hz, which are stored, and windows of 30 s with one
 class. FOLDER gets a store (2.8 MB a person) and what the commands write. Each row is a process of
-its own. Its peak has the parts of the store that it has read, which the system may drop.
+its own, with the peaks of its own memory, and of that and the files that it maps, as the store;
+the system drops their pages where others need the room.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 import mne
 import numpy as np
 import pandas as pd
+import psutil
 from braindecode.datasets import EEGWindowsDataset
 from stored_table import store_table
 
@@ -27,27 +29,7 @@ from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.signal_store import SignalStore
 
-CHANNELS = [
-    "Fp1",
-    "Fp2",
-    "F7",
-    "F3",
-    "Fz",
-    "F4",
-    "F8",
-    "T7",
-    "C3",
-    "Cz",
-    "C4",
-    "T8",
-    "P7",
-    "P3",
-    "Pz",
-    "P4",
-    "P8",
-    "O1",
-    "O2",
-]
+CHANNELS = "Fp1 Fp2 F7 F3 Fz F4 F8 T7 C3 Cz C4 T8 P7 P3 Pz P4 P8 O1 O2".split()  # noqa: SIM905
 SFREQ, MINUTES, SECONDS = 128, 10, 30
 CARD = dict(name="simulated", version="1", classes=("patient", "control"), sfreq=float(SFREQ))
 
@@ -100,15 +82,20 @@ STAGES = {
 
 
 def measured(stage: Any, **folders: Path) -> dict[str, float]:
-    """Return seconds and peak memory (MiB) of a process."""
+    """Return seconds, and peaks of a process in MiB: its own memory, and with what it maps."""
     code = ["-c", stage] if isinstance(stage, str) else ["-m", "braindecode_pars", *stage]
     command = [sys.executable, *(part.format(**folders) for part in code)]
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
+    begin, own, mapped = time.perf_counter(), 0, 0
+    with psutil.Popen(command, stdout=DEVNULL, stderr=DEVNULL) as process:
+        while process.poll() is None:
+            with suppress(psutil.Error):  # it ends meanwhile
+                memory = process.memory_info()
+                own, mapped = max(own, memory.rss - memory.shared), max(mapped, memory.rss)
+            time.sleep(0.02)
+    if process.returncode:
         raise RuntimeError(f"{' '.join(command)} failed.")
-    return dict(seconds=time.perf_counter() - begin, MiB=usage.ru_maxrss / 1024)
+    seconds = time.perf_counter() - begin
+    return dict(seconds=seconds, own_MiB=own / 2**20, with_files_MiB=mapped / 2**20)
 
 
 def main() -> None:
@@ -119,7 +106,8 @@ def main() -> None:
     source, store = given.folder / "people", given.folder / "store"
     source.mkdir(parents=True, exist_ok=True)
     for number in range(given.people):
-        (source / f"{number:04}.edf").touch()
+        if not (file := source / f"{number:04}.edf").exists():
+            file.touch()
     SignalStore.create(store, Recipe("simulated", CARD, recordings, prepare, cut).labelled(source))
     rows = [
         dict(stage=name, people=given.people) | measured(stage, store=store, out=given.folder)
@@ -127,7 +115,7 @@ def main() -> None:
     ]
     command = f"python docs/experiments/memory.py FOLDER --people {given.people}"
     file = Path(__file__).parents[1] / "measured" / "memory.csv"
-    store_table(pd.DataFrame(rows), file, command, index=False, float_format="%.3g")
+    store_table(pd.DataFrame(rows), file, command, index=False, float_format="%.0f")
     print(file.read_text(encoding="utf-8"))
 
 
