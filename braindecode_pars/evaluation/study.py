@@ -406,28 +406,11 @@ def _doubt(
         groups[study_plan.CHANCE] = [methods[str(means.idxmax())], guess]
     gains: list[pd.DataFrame] = []
     warned: list[tuple] = []
-    for against, group in groups.items():
-        numbers = range(len(planned.folds)) if any(m.own for m in group) else [None]
-        name = against.replace(",", "").replace(" ", "-")
-        seeds = range(min(CONTROL_DRAWS, runs["draws"][group[0].name]))
-        found = []
-        try:
-            for k in numbers:
-                how = _options(planned, k, verbose) | dict(n_train_subjects=[largest], seeds=seeds)
-                how["out"] = planned.folder / "controls" / (name if k is None else f"{name}-{k}")
-                estimators = {m.name: _with_own(planned, m, k) for m in group}
-                with folds.collected(warned):  # that a control is not possible is in the report
-                    found.append(controls(estimators, planned.windows_ds, **how))
-        except folds.FoldError as error:
-            sentences.append(f"The controls of gains over {against} failed: {error.reason}.")
-            continue
-        joined = pd.concat(found, ignore_index=True)
-        joined = (
-            study_report.weighted(joined, planned.corpus) if planned.check.by_subject else joined
-        )
-        joined.loc[joined["method"] == study_plan.CHANCE, "value"] = chance
-        joined.attrs = found[0].attrs
-        gains.append(control_gains(joined, against=against))
+    for own in (False, True):
+        those = {k: group for k, group in groups.items() if any(m.own for m in group) == own}
+        found, failures = _controlled(planned, those, largest, verbose, warned)
+        sentences += failures
+        gains += [control_gains(found[against], against=against) for against in found]
     if not gains:
         return None, sentences
     encoders = {}
@@ -439,6 +422,52 @@ def _doubt(
     table = pd.concat(gains, ignore_index=True)
     table.attrs = {"metric": study_plan.METRIC}
     return table, [*sentences, *dict.fromkeys(str(text) for text, *_ in warned)]
+
+
+def _controlled(
+    planned: study_plan.Planned,
+    groups: Mapping[str, Sequence[study_plan.Method]],
+    n: int,
+    verbose: int,
+    warned: list[tuple],
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return scores in all controls by what a group is compared with; say also what failed.
+
+    The methods run together, so that plain and centred ones share the features of changed windows.
+    """
+    assert planned.folder is not None
+    left, failures = dict(groups), []
+    while left:
+        methods = {m.name: m for group in left.values() for m in group}
+        own = any(m.own for m in methods.values())
+        draws = min(planned.runs["draws"].get(name, CONTROL_DRAWS) for name in methods)
+        seeds, found = range(min(CONTROL_DRAWS, draws)), []
+        try:
+            for k in range(len(planned.folds)) if own else [None]:
+                how = _options(planned, k, verbose) | dict(n_train_subjects=[n], seeds=seeds)
+                how["out"] = planned.folder / "controls" / ("given" if k is None else f"own-{k}")
+                estimators = {name: _with_own(planned, m, k) for name, m in methods.items()}
+                with folds.collected(warned):  # that a control is not possible is in the report
+                    found.append(controls(estimators, planned.windows_ds, **how))
+        except folds.FoldError as error:
+            failed = [
+                against
+                for against, group in left.items()
+                if error.method is None or error.method in [m.name for m in group]
+            ]
+            failures += [f"The controls of gains over {a} failed: {error.reason}." for a in failed]
+            left = {against: group for against, group in left.items() if against not in failed}
+            continue
+        scores = pd.concat(found, ignore_index=True)
+        if planned.check.by_subject:
+            scores = study_report.weighted(scores, planned.corpus)
+        scores.loc[scores["method"] == study_plan.CHANCE, "value"] = 1 / len(planned.check.classes)
+        by_group = {}
+        for against, group in left.items():
+            by_group[against] = scores[scores["method"].isin([m.name for m in group])]
+            by_group[against].attrs = found[0].attrs
+        return by_group, failures
+    return {}, failures
 
 
 def _audited(encoders: Mapping[str, Any], windows: Windows) -> Iterator[str]:
