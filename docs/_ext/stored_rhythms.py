@@ -45,7 +45,7 @@ def rhythm_rows() -> pd.DataFrame:
     largest = 1e6 * pd.read_csv(FILE, comment="#")["amplitude"].max()
     rows = []
     for method, own in found.groupby("method", sort=False):
-        row = {"method": method}
+        row = {"method": method.replace("_", " ")}
         for frequency, seeds in own.groupby("frequency", sort=False):
             texts = [f"{x:.1f}" if np.isfinite(x) else f"> {largest:g}" for x in seeds]
             row[f"{frequency:g} Hz"] = ", ".join(dict.fromkeys(texts))
@@ -56,7 +56,7 @@ def rhythm_rows() -> pd.DataFrame:
 def rhythm_figure() -> Figure:
     """Draw the smallest amplitude against the frequency, the mean of logarithms over seeds."""
     found = np.log(smallest()).groupby(["method", "frequency"], sort=False).mean()
-    figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
     for number, method in enumerate(DRAWN):
         own = np.exp(found[method]).replace(np.inf, np.nan)
         ax.plot(own.index, own, label=method, **style.series_style(number))
