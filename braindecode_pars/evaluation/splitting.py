@@ -159,10 +159,13 @@ class Corpus:
 
     def seconds_of(self, rows: np.ndarray) -> np.ndarray:
         """Return the lengths of some windows; ValueError where they are unknown."""
-        if not isinstance(self.X, table.Windows) or self.X.sfreq is None:
-            raise ValueError("Minutes need windows with a sampling rate; pass n_windows.")
-        times = self.X.table[["start", "stop"]].to_numpy()[rows]
-        return (times[:, 1] - times[:, 0]) / self.X.sfreq
+        lengths = np.zeros(len(rows))
+        if isinstance(self.X, table.Windows) and self.X.sfreq is not None:
+            times = self.X.table[["start", "stop"]].to_numpy()[rows]
+            lengths = (times[:, 1] - times[:, 0]) / self.X.sfreq
+        if (lengths <= 0).any():
+            raise ValueError("Minutes need windows with a sampling rate and times; pass n_windows.")
+        return lengths
 
     def apart(
         self, rows: np.ndarray, others: np.ndarray, in_time: np.ndarray, gap: int

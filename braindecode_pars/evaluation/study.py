@@ -43,7 +43,7 @@ from braindecode_pars.windows import Windows, labels
 
 #: Draws of the controls: each is a comparison of its own.
 CONTROL_DRAWS = 4
-#: Windows on which features are audited, and people in whom the person is.
+#: Windows and people of the audits of features.
 AUDIT_WINDOWS, AUDIT_PEOPLE = 300, 24
 #: Where there is nothing to doubt.
 NO_GAIN = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -127,8 +129,11 @@ def test_labelled_minutes_are_the_first_of_a_subject(nights):
     found = pairs(LabelledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
     assert [sorted({*train} & {*range(24, 48)}) for train, _ in found] == [[], [24, 25, 26]]
     assert [test for _, test in found] == [[*range(27, 48)]] * 2
-    with pytest.raises(ValueError, match="Minutes need windows with a sampling rate"):
+    with pytest.raises(ValueError, match="Minutes need windows with a sampling rate and times"):
         pairs(LabelledWindows(minutes=[1]))
+    unknown = replace(X, table=X.table.assign(start=-1, stop=-1))
+    with pytest.raises(ValueError, match="and times"):
+        pairs(LabelledWindows(minutes=[1]), y, groups, unknown)
 
 
 def test_blocks_of_a_subject_have_a_gap():
