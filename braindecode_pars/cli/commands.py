@@ -335,6 +335,7 @@ def predict(
     rescale: bool = False,
     adapt: bool = False,
     labels: str | None = None,
+    label_column: str = "label",
     classes: Annotated[list[str] | None, typer.Option("--class")] = None,
     device: str = "auto",
     overwrite: bool = False,
@@ -366,9 +367,11 @@ def predict(
         for another unit or gain, as of wearables.
     adapt
         Adapt a model of fit --few-labels to each recording before: to the mean of its windows, and
-        to annotations with the names of the model's classes, if it has any.
+        to annotations with the names of at least two of the model's classes, if it has any.
     labels
         With --adapt: table of files with labels instead of annotations, as in fit.
+    label_column
+        Column of the table with the labels.
     classes
         With --adapt: label to use, such as 'Sleep stage W=W', as in fit. May be repeated.
     device
@@ -385,7 +388,7 @@ def predict(
 
         named = dict(text.rpartition("=")[::2] for text in classes or ())
         of_label = {label or name: name for label, name in named.items()}
-        given = dict(labels=labels, classes=of_label) if adapt else None
+        given = dict(labels=labels, column=label_column, classes=of_label) if adapt else None
         options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
         n_failed = predict_recordings(
             model, recordings, out, device=device, overwrite=overwrite, adapt=given, **options

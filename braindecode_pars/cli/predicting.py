@@ -60,8 +60,9 @@ def predict_recordings(
     overwrite : bool
         Whether to replace results of another state of a recording, another model or other options.
     adapt : dict | None
-        Whether the model is adapted to each recording before: ``labels``, a table or None, and
-        ``classes``, the class of each label, or empty for labels that are classes of the model.
+        Whether the model is adapted to each recording before: ``labels``, a table or None, its
+        ``column`` of labels, and ``classes``, the class of each label, or empty for labels that
+        are classes of the model.
     **options
         ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
@@ -88,7 +89,7 @@ def predict_recordings(
             raise ValueError(f"{model} cannot be adapted; only a model of fit --few-labels can.")
         table = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": table and files.checksum_of_file(Path(table))}
-        stretches = _stretches(table, found)
+        stretches = _stretches(table, adapt["column"], found)
     with prediction_folder(out):
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
@@ -159,12 +160,17 @@ def _predict(
     return None
 
 
-def _stretches(labels: str | None, recordings: Iterable[Path]) -> dict[Path, Any]:
-    """Return the labelled stretches of recordings in a table; none without one."""
-    files = [*recordings]
-    root = Path(os.path.commonpath([file.parent for file in files]))
-    table = None if labels is None else Path(labels).absolute()
-    found = label_files.labels_of_files(table, root, files) or ()
+def _stretches(labels: str | None, column: str, recordings: Iterable[Path]) -> dict[Path, Any]:
+    """Return the labelled stretches of recordings in a table; none without one.
+
+    The table may have the other recordings of its folder, too.
+    """
+    if labels is None:
+        return {}
+    table, files = Path(labels).absolute(), [*recordings]
+    root = Path(os.path.commonpath([table.parent, *(file.parent for file in files)]))
+    everything = dict.fromkeys([*files, *search.recordings_below(root)])
+    found = label_files.labels_of_files(table, root, [*everything], column) or ()
     return {each.file: each.stretches for each in found}
 
 
@@ -200,7 +206,7 @@ def adapted_to(
         codes[is_inside] = known.get(classes.get(text, "") if classes else text, -1)
     counts = {text: int(np.sum(codes == i)) for text, i in known.items()}
     labels, told = None, "its windows without labels"
-    if any(counts.values()):
+    if np.count_nonzero([*counts.values()]) > 1:  # one class tells nothing of the other
         labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
         each = checks.listed([f"{n} {text}" for text, n in counts.items()])
         told = f"its windows with labels ({each}), which are predicted too"

@@ -49,7 +49,8 @@ def codes_of(estimator: Any, windows: Windows, labels: Any, *, recentre: bool) -
     Raises
     ------
     ValueError
-        When the windows are of several people, too few for a mean, or a label is no class of fit.
+        When the windows are of several people, too few for a mean, labelled with one class only, or
+        a label is no class of fit.
     """
     people = set() if windows.groups is None else set(windows.groups.tolist())
     if len(people) > 1:
@@ -71,6 +72,11 @@ def codes_of(estimator: Any, windows: Windows, labels: Any, *, recentre: bool) -
         found = checks.listed(sorted(set(map(repr, windows.labels.tolist()))), most=3)
         known = checks.listed(list(map(repr, code_of)))
         raise ValueError(f"The labels are {found}; labelled windows have those of fit, {known}.")
+    if len({*codes} - {-1}) < 2:
+        raise ValueError(
+            f"All labels are {estimator.classes_[max(codes)]!r}; pass labelled windows of two "
+            "classes of the person, or none."
+        )
     return np.array(codes)
 
 

@@ -645,10 +645,13 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path
     if given == "other names":
         options += [f"--class={written[code]}={name}" for code, name in names.items()]
     if given == "table":
+        nights.datasets[1].raw.save(tmp_path / "P10_raw.fif", verbose="error")  # not predicted
         rows = dict(file=file.name, onset=30.0 * first, duration=30.0)
         wanted = [text.removeprefix("stage ") for text in texts]
-        pd.DataFrame(rows).assign(label=wanted).to_csv(tmp_path / "labels.csv", index=False)
-        options += ["--labels", str(tmp_path / "labels.csv")]
+        both = pd.DataFrame(rows).assign(stage=wanted)
+        both = pd.concat([both, both.assign(file="P10_raw.fif")])
+        both.to_csv(tmp_path / "labels.csv", index=False)
+        options += ["--labels", str(tmp_path / "labels.csv"), "--label-column", "stage"]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 0, result.output
     windows = as_windows(nights.datasets[0])
@@ -663,7 +666,7 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path
     expected = vote.adapt(windows, labels).predict_proba(windows)
     np.testing.assert_allclose(table[columns], expected, atol=2e-4)
     if given == "table":  # with another label, it is another result
-        changed = pd.DataFrame(rows).assign(label=wanted[::-1])
+        changed = pd.DataFrame(rows).assign(stage=wanted[::-1])
         changed.to_csv(tmp_path / "labels.csv", index=False)
         again = CliRunner().invoke(app, options)
         assert again.exit_code == 1
