@@ -1,6 +1,7 @@
 """Names of the columns in tables of scores, of training losses and of predictions."""
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,23 @@ PRETRAINING_SEED = "pretraining_seed"
 #: Optional columns of scores: what a method was given of the test subject.
 AMOUNTS = ("n_windows", "minutes")
 ACCESS = ("access", *AMOUNTS)
+
+
+class Access(StrEnum):
+    """What a method was given of the test person, beside the window that it predicts.
+
+    Two scores compare only with the same access, or with less of it for the better one.
+    """
+
+    #: Each window is predicted on its own.
+    NONE = "none"
+    #: The windows so far, in the order of time, without labels.
+    CAUSAL = "one window at a time"
+    #: All windows, without labels.
+    UNLABELLED = "unlabelled windows of the test person"
+    #: Some windows with labels.
+    LABELLED = "labelled windows of the test person"
+
 
 #: Training loss relative to chance.
 RELATIVE = "train_loss_relative"

@@ -11,7 +11,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, model_files
-from braindecode_pars._common.access import Access
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import (
     embedder,
     encoder_start,

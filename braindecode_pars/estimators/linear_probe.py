@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.access import Access
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import new_person, transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.access import Access
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows import Windows, door, labels
 

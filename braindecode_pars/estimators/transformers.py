@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
-from braindecode_pars._common.access import Access
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows import Windows, door, picking
 

@@ -22,7 +22,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
-from braindecode_pars._common.access import Access
 from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.metrics import (
@@ -338,7 +337,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     if not all(isinstance(label, (bool, int, float, str)) for each in labels for label in each):
         labels = [list(map(str, each)) for each in labels]
     seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
-    of_parts = [getattr(part, "access_", Access.NONE) for part in _estimators_in(fitted)]
+    of_parts = [getattr(part, "access_", tables.Access.NONE) for part in _estimators_in(fitted)]
     return {
         "key": fold.key,
         "true": labels[0],
@@ -346,7 +345,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
         "seen": seen,
-        "access": str(max(fold.access, *of_parts, key=[*Access].index)),
+        "access": str(max(fold.access, *of_parts, key=[*tables.Access].index)),
     }
 
 

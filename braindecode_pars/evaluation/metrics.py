@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, tables
-from braindecode_pars._common.access import Access
 from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
 from braindecode_pars.windows import Windows, labels
 from braindecode_pars.windows.table import as_column
@@ -414,7 +413,7 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     spread = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
     summary["score"] = summary["mean"].map("{:.3f}".format) + spread
     rows = ["dataset", "n_train_subjects", "method"]
-    rows += [name for name in _access(summary) if {*summary[name]} - {Access.NONE}]
+    rows += [name for name in _access(summary) if {*summary[name]} - {tables.Access.NONE}]
     # aggfunc="first" keeps text; each cell has one score.
     table = summary.pivot_table("score", rows, "metric", aggfunc="first", sort=False)
     if sizes := scores.attrs.get("encoder_parameters"):

@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_consistent_length
 
 from braindecode_pars._common import checks, tables
-from braindecode_pars._common.access import Access
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn, labels, table
@@ -278,7 +277,7 @@ class Fold:
     pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
-    access: Access = Access.NONE
+    access: tables.Access = tables.Access.NONE
 
     @property
     def subject(self) -> Any:
@@ -522,7 +521,7 @@ def make_folds(
                 test_subjects=tested_on,
                 valid=valid if fixed[method] else valid[:0],
                 pooled=pooled,
-                access=Access.LABELLED if each.n_labelled else Access.NONE,
+                access=tables.Access.LABELLED if each.n_labelled else tables.Access.NONE,
                 varied={**each.columns, **(varied or {}).get(method, {})},
             )
             for seed in (seeds if each.seed is None else [each.seed])

@@ -28,7 +28,7 @@ from stored_table import store_table
 from tqdm import tqdm
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn, datasets
-from braindecode_pars._common.access import Access
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import LinearProbe, RiemannianCentering, new_person
 from braindecode_pars.evaluation import (
     ChannelFeatures,

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from support.small_estimators import embedder
 
 from braindecode_pars import FewLabelsClassifier, SubjectCentering, as_sklearn
-from braindecode_pars._common.access import Access
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     LinearProbe,
