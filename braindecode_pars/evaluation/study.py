@@ -364,9 +364,8 @@ def _with_own(
             study_plan.own_encoder(method.own, len(train)).fit(X[train]).save(folder)
         except Exception as error:
             raise folds.FoldError.of(f"The pretraining with {method.own}", error) from error
-    parts = method.estimator.get_params()
-    name = next(key for key in parts if key.rpartition("__")[2] == "encoder")
-    return clone(method.estimator).set_params(**{name: str(folder)})
+    names = splitting.parameters_called("encoder", method.estimator)
+    return clone(method.estimator).set_params(**dict.fromkeys(names, str(folder)))
 
 
 def _doubt(
@@ -378,46 +377,35 @@ def _doubt(
     perfect with chance level.
     """
     assert planned.folder is not None
-    methods, runs = planned.methods, planned.runs
-    largest = runs["people"].map(max).max()
-    of_largest = tests["n_train_subjects"] == largest
-    helped = tests[study_report.ahead(tests) & (tests["question"] == "pretraining") & of_largest][
-        "method_a"
-    ]
-    names = [name for name in helped if not methods[name].trains]
-    sentences = [
-        f"The controls were not run for {name}, whose fits take long."
-        for name in helped
-        if methods[name].trains
-    ]
-    groups = {
-        twin: [methods[name] for name in names if methods[name].twin == twin] + [methods[twin]]
-        for twin in dict.fromkeys(str(methods[name].twin) for name in names)
-    }
+    methods, largest = planned.methods, planned.runs["people"].map(max).max()
+    levels, tests = (each[each["n_train_subjects"] == largest] for each in (levels, tests))
+    is_ahead = study_report.ahead(tests) & (tests["question"] == "pretraining")
+    groups: dict[str, list[study_plan.Method]] = {}
+    encoders, sentences = {}, []
+    for method in (methods[name] for name in tests["method_a"][is_ahead]):
+        if method.trains:
+            why = f"The controls were not run for {method.name}, whose fits take long."
+            sentences.append(why)
+            continue
+        groups.setdefault(str(method.twin), []).append(method)
+        found = splitting.parameters_called("encoder", _with_own(planned, method, 0))
+        encoders[method.name.removesuffix(CENTRED)] = next(iter(found.values()))
+    groups = {twin: [*group, methods[twin]] for twin, group in groups.items()}
     chance, means = 1 / len(planned.check.classes), levels.set_index("method")["mean"]
-    means = means[(levels["n_train_subjects"] == largest).to_numpy()]
     means = means[[methods[name].kind == "simple" for name in means.index]]
     if len(means) and means.max() > chance + TOO_GOOD * (1 - chance):
-        guess = study_plan.Method(
-            study_plan.CHANCE,
-            make_pipeline(window_features.LogBandPower(), DummyClassifier()),
-            "simple",
-        )
+        guesses = make_pipeline(window_features.LogBandPower(), DummyClassifier())
+        guess = study_plan.Method(study_plan.CHANCE, guesses, "simple")
         groups[study_plan.CHANCE] = [methods[str(means.idxmax())], guess]
     gains: list[pd.DataFrame] = []
     warned: list[tuple] = []
     for own in (False, True):
         those = {k: group for k, group in groups.items() if any(m.own for m in group) == own}
-        found, failures = _controlled(planned, those, largest, verbose, warned)
+        scores, failures = _controlled(planned, those, largest, verbose, warned)
         sentences += failures
-        gains += [control_gains(found[against], against=against) for against in found]
+        gains += [control_gains(of_group, against=name) for name, of_group in scores.items()]
     if not gains:
         return None, sentences
-    encoders = {}
-    for name in names:
-        params = _with_own(planned, methods[name], 0).get_params().items()
-        of_method = (value for key, value in params if key.rpartition("__")[2] == "encoder")
-        encoders[name.removesuffix(CENTRED)] = next(of_method)
     sentences += [*map(describe_controls, gains), *_audited(encoders, planned.corpus.X)]
     table = pd.concat(gains, ignore_index=True)
     table.attrs = {"metric": study_plan.METRIC}

@@ -188,7 +188,8 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
     AmplitudeRange | None
         None when all channels are flat; flat ones are left out.
     """
-    found = _amplitudes(windows, spread_out(len(windows), N_WINDOWS_IN_RANGE))
+    numbers = spread_out(len(windows), N_WINDOWS_IN_RANGE).tolist()
+    found = {i: levels_of(windows[i]) for i in numbers}
     if compare:
         warn_of_other_units(windows, found)
     amplitudes = 10 ** np.concatenate([each[0] for each in found.values()])
@@ -204,14 +205,10 @@ def levels_of(window: np.ndarray) -> np.ndarray:
     The second is without the median of the channels, and so does not depend on the reference: an
     average hands a channel of another unit on to all.
     """
-    both = np.stack([window, window - np.median(window, axis=0)]).astype(float)
+    window = window.astype(float)
+    both = np.stack([window, window - np.median(window, axis=0)])
     flat = flat_channels(both)
     return np.where(flat, np.nan, np.log10(np.where(flat, 1.0, both.std(axis=-1))))
-
-
-def _amplitudes(windows: Windows, numbers: Iterable[Any]) -> dict[int, np.ndarray]:
-    """Return the levels of the channels of windows, by number."""
-    return {int(i): levels_of(windows[int(i)].astype(float)) for i in numbers}
 
 
 #: Factor from the middle of all recordings, or of a recording's channels, from which the unit of
@@ -281,25 +278,23 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     """
     recordings = windows.table["recording"].to_numpy()
     own, levels = windows.table.groupby("recording").indices, dict(read or {})
-
-    def compared() -> tuple[pd.Series, dict[int, list[str]]]:
+    montages = windows.recordings["channels"]
+    looked_at = [*own] if read is None else []  # recordings
+    for n_windows in (3, 8):
+        for number in looked_at:
+            numbers = own[number][spread_out(len(own[number]), n_windows)].tolist()
+            levels |= {i: levels_of(windows[i]) for i in numbers}
         of_recording: dict[int, list[np.ndarray]] = {}
         for i, each in levels.items():
             of_recording.setdefault(int(recordings[i]), []).append(each)
-        montages = windows.recordings["channels"]
         found = {n: level_and_far_channels(x, montages[n].names) for n, x in of_recording.items()}
-        level = pd.Series({number: level for number, (level, _) in found.items()}, dtype=float)
-        return level.dropna(), {number: far for number, (_, far) in found.items() if far}
-
-    for number in own if read is None else ():
-        levels |= _amplitudes(windows, own[number][spread_out(len(own[number]), 3)])
-    level, channels = compared()
-    for number in {*far_from_others(level), *channels}:
-        levels |= _amplitudes(windows, own[number][spread_out(len(own[number]), 8)])
-    level, channels = compared()
-    far, names = far_from_others(level), {}
+        level = pd.Series({n: level for n, (level, _) in found.items()}, dtype=float).dropna()
+        channels = {n: far for n, (_, far) in found.items() if far}
+        far = far_from_others(level)
+        looked_at = [*dict.fromkeys([*far, *channels])]
+    names: dict[int, str] = {}
     sources: list[Any] = []
-    for number in dict.fromkeys([*far, *channels]):
+    for number in looked_at:
         row = windows.recordings.loc[number]
         source = getattr(row["reader"], "source", None)
         description = getattr(source, "description", None)

@@ -26,8 +26,6 @@ from braindecode_pars.windows.table import (
     as_column,
     divided,
     is_name,
-    label_column,
-    object_array,
     objects,
     plain_array,
 )
@@ -85,8 +83,14 @@ def as_windows(
         checks.check_same_rate(windows.sfreq, sfreq, "The recordings are", "sfreq= is", remedy)
         windows = replace(windows, recordings=windows.recordings.assign(sfreq=float(sfreq)))
     if y is not None:
-        labels = _column(y, len(windows), "y")
-        windows = windows.with_labels(labels, _names_that_hold(windows, labels))
+        labels, names = _column(y, len(windows), "y"), windows.label_names
+        if names is not None and windows.y is not None:
+            # Names hold for other labels too, if every window whose given label has a name also
+            # has this label in the dataset. Windows may be marked as unlabelled.
+            named = [*names.values()]
+            pairs = zip(windows.y.tolist(), labels.tolist(), strict=True)
+            names = names if all(old == new for old, new in pairs if new in named) else None
+        windows = windows.with_labels(labels, names)
     if groups is not None:
         people = _column(groups, len(windows), "groups").tolist()
         windows = windows.with_subjects(as_column([*map(subjects.normalized, people)]))
@@ -114,12 +118,28 @@ class _Part(NamedTuple):
     names: Mapping[str, Any] | None = None
 
 
-def _part(recordings: list[dict[str, Any]], columns: dict[str, np.ndarray]) -> _Part:
-    """Return windows of one recording that lie anywhere in it, unless ``columns`` say more."""
+#: Columns of the two tables, and braindecode's columns that become some of them.
+_OWN = {"recording", "item", "start", "stop", "label", "subject", "split"} | {
+    *("i_start_in_trial", "i_stop_in_trial", "target")
+}
+
+
+def _part(
+    recordings: list[dict[str, Any]],
+    columns: dict[str, np.ndarray],
+    metadata: pd.DataFrame | None = None,
+    names: Mapping[str, Any] | None = None,
+) -> _Part:
+    """Return windows of one recording that lie anywhere in it, unless ``columns`` say more.
+
+    Metadata that have no place of their own become further columns.
+    """
     n = len(columns["item"])
     unknown = np.full(n, -1)
     fixed = dict(recording=np.zeros(n, int), item=unknown, start=unknown, stop=unknown)
-    return _Part(recordings, fixed | columns)
+    told = {} if metadata is None else {str(name): metadata[name].to_numpy() for name in metadata}
+    others = {name: values for name, values in told.items() if name not in _OWN}
+    return _Part(recordings, fixed | others | columns, names)
 
 
 def _items_of(X: Any, columns: dict[str, np.ndarray] | None = None) -> _Part:
@@ -183,7 +203,7 @@ def _read_epochs(X: mne.BaseEpochs) -> _Part:
     numbers, first = divided([np.zeros(len(X)), *told.values()])
     rows = [recording | {name: values[i] for name, values in told.items()} for i in first]
     columns = dict(recording=numbers, item=np.arange(len(X)), label=X.events[:, 2])
-    return _part(rows, {**_other_metadata(table), **columns})._replace(names=X.event_id)
+    return _part(rows, columns, table, X.event_id)
 
 
 def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
@@ -196,7 +216,11 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     if hasattr(source, "stored_row"):  # a recording of a store
         known = source.stored_row(X.transform is not None or X.return_ch_pos)
     else:
-        known = dict(preprocessing=recorded(info, _steps_of(X)))
+        # What braindecode has recorded; the effect of a transform when windows are read is unknown.
+        kept = ("raw_preproc_kwargs", "window_preproc_kwargs")
+        steps = [step for name in kept for step in getattr(X, name, None) or ()]
+        steps += [] if X.transform is None else [{"fn": "the dataset.transform"}]
+        known = dict(preprocessing=recorded(info, steps))
     sfreq = float(info["sfreq"])
     seconds = n_times[0] / sfreq if len(n_times) == 1 else None
     description = {} if (told := X.description) is None else told
@@ -213,30 +237,16 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     recording |= {"reader": ItemReader(X), **known}
     recording["preprocessing"] = replace(known["preprocessing"], window_seconds=seconds)
     items = start if "reader" in known else np.arange(len(X))
-    columns = {**_other_metadata(X.metadata), "item": items, "start": start, "stop": stop}
+    columns = dict(item=items, start=start, stop=stop)
     if not has_labels:
-        return _part([recording], columns)
-    columns["label"] = as_column(X.y)
-    return _part([recording], columns)._replace(names=labels_by_name(X))
-
-
-def _steps_of(X: EEGWindowsDataset | WindowsDataset) -> list:
-    """Return what braindecode has recorded of the preprocessing of a recording."""
-    names = ("raw_preproc_kwargs", "window_preproc_kwargs")
-    steps = [step for name in names for step in getattr(X, name, None) or ()]
-    # A function that changes windows when they are read: its effect is unknown.
-    return steps if X.transform is None else [*steps, {"fn": "the dataset.transform"}]
-
-
-#: Columns of the two tables, and braindecode's columns that become some of them.
-_OWN = {"recording", "item", "start", "stop", "label", "subject", "split"} | {
-    *("i_start_in_trial", "i_stop_in_trial", "target")
-}
-
-
-def _other_metadata(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return the columns of metadata that have no place of their own."""
-    return {str(name): table[name].to_numpy() for name in table if str(name) not in _OWN}
+        return _part([recording], columns, X.metadata)
+    # braindecode records how windows were cut as pairs of a function and its arguments, of which
+    # the last mapping counts.
+    cuts = reversed(getattr(X, "window_kwargs", None) or [])
+    mappings = (arguments.get("mapping") for _, arguments in cuts)
+    mapping = next((found for found in mappings if isinstance(found, Mapping) and found), {})
+    names = {str(name): label for name, label in mapping.items()} or None
+    return _part([recording], columns | {"label": as_column(X.y)}, X.metadata, names)
 
 
 def _read_concat(X: ConcatDataset) -> _Part:
@@ -326,7 +336,7 @@ def _table(part: _Part) -> Windows:
     used, numbers = np.unique(part.columns["recording"], return_inverse=True)
     rows: list[dict[str, Any]] = [_UNKNOWN | part.recordings[i] for i in used]
     several_corpora = len({row["corpus"] for row in rows}) > 1
-    named = is_name(object_array([row["subject"] for row in rows]))
+    named = is_name(np.fromiter((row["subject"] for row in rows), object))
     readers: dict[Any, Reader] = {}
     montages: dict[Any, Montage] = {}
     for row, has_name in zip(rows, named.tolist(), strict=True):
@@ -348,10 +358,10 @@ def _table(part: _Part) -> Windows:
             f"The recordings have different sampling rates: {found}; resample them before you cut "
             "windows."
         )
-    columns, label_dtype = {**part.columns, "recording": numbers}, None
-    if "label" in columns:
-        columns["label"], label_dtype = label_column(columns["label"])
-    return Windows(recordings, pd.DataFrame(columns), label_dtype, part.names)
+    columns = {**part.columns, "recording": numbers}
+    labels = columns.pop("label", None)
+    windows = Windows(recordings, pd.DataFrame(columns))
+    return windows if labels is None else windows.with_labels(labels, part.names)
 
 
 # Labels and subjects as columns -----------------------------------------------------------------
@@ -374,19 +384,6 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     return values
 
 
-def labels_by_name(dataset: Any) -> dict[str, Any] | None:
-    """Return the label of each name in braindecode's record of how windows were cut.
-
-    The record is the attribute ``window_kwargs``, a list of pairs of a function and its arguments.
-    Of several mappings, the last one counts. None without one.
-    """
-    for _, arguments in reversed(getattr(dataset, "window_kwargs", None) or []):
-        mapping = arguments.get("mapping")
-        if isinstance(mapping, Mapping) and mapping:
-            return {str(name): label for name, label in mapping.items()}
-    return None
-
-
 def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
     """Return the names of several recordings together; recordings may lack some of the classes.
 
@@ -405,17 +402,3 @@ def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str
                 )
                 return None
     return joined or None
-
-
-def _names_that_hold(windows: Windows, given: np.ndarray) -> Mapping[str, Any] | None:
-    """Return the names of labels, if they hold for other labels that are given for the windows.
-
-    They do if every window whose given label has a name also has this label in the dataset. Windows
-    may be marked as unlabelled. Labels that mean something else have no names.
-    """
-    if windows.label_names is None or windows.y is None:
-        return None
-    named = [*windows.label_names.values()]
-    pairs = zip(windows.y.tolist(), given.tolist(), strict=True)
-    hold = all(before == now for before, now in pairs if now in named)
-    return windows.label_names if hold else None

@@ -120,8 +120,13 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         n_times: int | None = None,
     ):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
-        is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
-        given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
+        # A list has corpora, or windows, alone or as (window, label, ...).
+        given: list[Any] = [dataset]
+        if isinstance(dataset, list | tuple) and dataset:
+            item = dataset[0]
+            item = item[0] if isinstance(item, list | tuple) and item else item
+            is_window = isinstance(item, np.ndarray | torch.Tensor) and item.ndim == 2
+            given = given if is_window else [*dataset]
         # Recordings of a store are cut into windows of the length of a crop.
         given = [
             corpus if door.is_continuous(corpus) else door.as_windows(corpus) for corpus in given
@@ -273,14 +278,6 @@ class AllChannelWindows(SingleChannelWindows):
         if known is not None:
             positions[: len(crop)] = torch.from_numpy(known[channels])
         return {"x": x, "positions": positions, "keep": torch.arange(self.n_chans) < len(crop)}
-
-
-def _is_list_of_windows(items: Sequence[Any]) -> bool:
-    """Whether a list has windows, alone or as (window, label, ...), and not datasets of windows."""
-    if not items:
-        return True
-    first = items[0][0] if isinstance(items[0], tuple | list) and items[0] else items[0]
-    return isinstance(first, np.ndarray | torch.Tensor) and first.ndim == 2
 
 
 def as_sklearn(

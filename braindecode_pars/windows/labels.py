@@ -6,7 +6,7 @@ drawn, or fixed by the entry ``split`` of the recordings' descriptions.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from itertools import combinations
@@ -400,8 +400,21 @@ def hold_out(
     if share == 0:
         return windows, None
     y = labels_of(windows) if stratified else np.zeros(len(windows))
-    n_classes = len(np.unique(y))
-    for train, valid in _splits(windows, y, share, seed):
+    classes, counts = np.unique(y, return_counts=True)
+    n_classes = len(classes)
+    groups = _subject_numbers(windows)
+    splits: Iterable[tuple[np.ndarray, np.ndarray]] = ()
+    if groups is not None and groups.max() > 0:
+        n_subjects = groups.max() + 1
+        n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
+        splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
+        splits = splitter.split(y, y, groups)
+    else:  # stratified: both parts need at least one window of every class
+        n_valid = math.ceil(share * len(windows))
+        if min(n_valid, len(windows) - n_valid) >= n_classes and counts.min() > 1:
+            splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
+            splits = splitter.split(y, y)
+    for train, valid in splits:
         # A split is useful only if every class remains in training.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
@@ -411,25 +424,6 @@ def hold_out(
         "out of training; training continues without validation."
     )
     return windows, None
-
-
-def _splits(
-    windows: Windows, y: np.ndarray, share: float, seed: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Splits into training and validation windows, in random order."""
-    groups = _subject_numbers(windows)
-    if groups is not None and groups.max() > 0:
-        n_subjects = groups.max() + 1
-        n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
-        splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
-        return splitter.split(y, y, groups)
-    # Stratified: both parts need at least one window of every class.
-    n_valid = math.ceil(share * len(windows))
-    classes, counts = np.unique(y, return_counts=True)
-    if min(n_valid, len(windows) - n_valid) < len(classes) or counts.min() < 2:
-        return iter(())
-    splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-    return splitter.split(y, y)
 
 
 def _subject_numbers(windows: Windows) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any, ClassVar, Self, TypeAlias, overload
+from typing import Any, ClassVar, Self, TypeAlias
 
 import mne
 import numpy as np
@@ -40,20 +40,49 @@ class ItemReader:
             return self.source.ctypes.data, self.source.shape, self.source.strides
         return id(self.source)
 
-    def read(
-        self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
-    ) -> list[np.ndarray]:
+    def read(self, positions: np.ndarray, items: np.ndarray, montage: "Montage") -> list:
+        """Return windows, of these numbers for messages, as float32 copies after checks."""
         windows = []
-        for item in map(self.source.__getitem__, items.tolist()):
+        for i, window in zip(
+            positions.tolist(), map(self.source.__getitem__, items.tolist()), strict=True
+        ):
             # The samples alone: without the label, out of a one-window Epochs
-            if isinstance(item, tuple) or (
-                isinstance(item, list) and item and np.ndim(item[0]) == 2
+            if isinstance(window, tuple) or (
+                isinstance(window, list) and window and np.ndim(window[0]) == 2
             ):
-                item = item[0]
-            if isinstance(item, mne.BaseEpochs):
-                item = item.get_data(copy=False)[0]
-            windows.append(plain_array(item))
-        return windows  # with all their rows
+                window = window[0]
+            if isinstance(window, mne.BaseEpochs):
+                window = window.get_data(copy=False)[0]
+            window = plain_array(window)
+            if window.dtype.kind not in "iuf":
+                raise ValueError(
+                    f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers."
+                )
+            if window.ndim != 2 or 0 in window.shape:
+                raise ValueError(
+                    f"Window {i} has shape {window.shape}, which is not (n_chans, n_times)."
+                )
+            if montage.rows is not None:
+                if len(window) != montage.n_rows:
+                    raise ValueError(
+                        f"Window {i} has {len(window)} rows, but its recording has "
+                        f"{montage.n_rows} channels; pick channels in the recording instead of by "
+                        "name."
+                    )
+                window = window[montage.rows]
+            # A copy, because torch accepts neither negative strides nor read-only memory.
+            with np.errstate(over="ignore"):  # values too large for float32 become inf
+                window = np.array(window, dtype=np.float32, order="C")
+            finite = np.isfinite(window).all(axis=1)  # (n_chans,)
+            if not finite.all():
+                known = montage.names if len(montage.names) == len(window) else range(len(window))
+                bad = [str(known[c]) for c in np.flatnonzero(~finite)]
+                raise ValueError(
+                    f"Window {i} contains NaN or infinite samples in channel "
+                    f"{checks.listed(bad, 5)}; repair it."
+                )
+            windows.append(window)
+        return windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +106,16 @@ class SignalReader:
         return self.crops
 
     def read(
-        self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
+        self, bases: np.ndarray, items: np.ndarray, n_times: int, montage: "Montage"
     ) -> np.ndarray:
+        rows = np.arange(montage.n_rows or 0) if montage.rows is None else montage.rows
         signals = bases[:, None] + rows
         starts = np.repeat(items, signals.shape[1])
         return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
 
 
 #: What reads the samples of windows. ``key`` is equal for readers of the same samples, ``checked``
-#: says whether windows are known to be finite, with ``stop - start`` samples, and ``read`` gives
-#: windows of shape (n_chans, n_times), with all rows if they are not checked.
+#: says whether windows are known to be finite, with ``stop - start`` samples.
 Reader: TypeAlias = ItemReader | SignalReader
 
 
@@ -210,10 +239,6 @@ class Windows(Sequence):
         """Number of dimensions of :attr:`shape`."""
         return len(self.shape)
 
-    @overload
-    def __getitem__(self, key: int) -> np.ndarray: ...
-    @overload
-    def __getitem__(self, key: slice | np.ndarray | Sequence | tuple) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):  # scikit-learn's X[indices, ...]
             key = key[0]
@@ -243,10 +268,9 @@ class Windows(Sequence):
 
     def places(self) -> Iterator[tuple]:
         """Yield where each window is read: windows with the same place have the same samples."""
-        keys = object_array([reader.key for reader in self.recordings["reader"]])
-        of_window = keys[self._recording].tolist()
-        items = self.table["item"].tolist()
-        return zip(of_window, self.column("base").tolist(), items, strict=True)
+        keys = np.fromiter((reader.key for reader in self.recordings["reader"]), object)
+        columns = keys[self._recording], self.column("base"), self.table["item"]
+        return zip(*(column.tolist() for column in columns), strict=True)
 
     def column(self, name: str) -> np.ndarray:
         """Return an entry of each window's recording, shape (n_windows,)."""
@@ -256,7 +280,7 @@ class Windows(Sequence):
         """Return an entry for each window of values of all recordings; None when none is known."""
         used, place = self._used
         found = [values[recording] for recording in used.tolist()]
-        return None if pd.isna(object_array(found)).all() else as_column(found)[place]
+        return None if pd.isna(np.fromiter(found, object)).all() else as_column(found)[place]
 
     @cached_property
     def y(self) -> np.ndarray | None:
@@ -309,8 +333,10 @@ class Windows(Sequence):
 
     def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Self:
         """Return the windows with other labels, and with the label of each name."""
-        column, dtype = label_column(y)
-        table = self.table.assign(label=column)
+        # Text is an object in a table; several labels of one window stay together.
+        dtype = y.dtype if y.ndim == 1 and y.dtype.kind in "US" else None
+        plain = y.ndim == 1 and y.dtype.kind in "biuf"
+        table = self.table.assign(label=y if plain else objects(list(y)))
         return replace(self, table=table, label_dtype=dtype, label_names=names)
 
     def with_subjects(self, subjects: np.ndarray) -> Self:
@@ -323,20 +349,15 @@ class Windows(Sequence):
     # Channels ----------------------------------------------------------------------------------
 
     @cached_property
-    def _montages(self) -> tuple[list[Montage], np.ndarray]:
-        of_recording, montages = pd.factorize(self.recordings["channels"].to_numpy())
-        numbers, used = pd.factorize(of_recording[self._recording])
-        return montages[used].tolist(), numbers
-
-    @property
     def montages(self) -> list[Montage]:
         """Different montages, in the order of their first windows."""
-        return self._montages[0]
+        return self.recordings["channels"].iloc[self._used[0]].unique().tolist()
 
-    @property
+    @cached_property
     def montage_numbers(self) -> np.ndarray:
         """Number of each window's montage, shape (n_windows,)."""
-        return self._montages[1]
+        of_recording, _ = pd.factorize(self.recordings["channels"].to_numpy())
+        return pd.factorize(of_recording[self._recording])[0]
 
     @property
     def chs_info(self) -> list[dict] | None:
@@ -399,12 +420,9 @@ class Windows(Sequence):
         if (numbers != numbers[0]).any():
             return [self.read([i])[0] for i in positions.tolist()]
         reader, montage = readers[0], self.montage_of(positions[0])
-        rows = np.arange(montage.n_rows or 0) if montage.rows is None else montage.rows
-        windows = reader.read(bases, items, int(lengths[0]), rows)
-        if reader.checked:
-            return windows
-        pairs = zip(positions.tolist(), windows, strict=True)
-        return [_checked(i, window, montage) for i, window in pairs]
+        if isinstance(reader, ItemReader):
+            return reader.read(positions, items, montage)
+        return reader.read(bases, items, int(lengths[0]), montage)
 
     def read_crops(
         self, positions: np.ndarray, channels: np.ndarray, starts: np.ndarray, n_times: int
@@ -488,33 +506,6 @@ class Windows(Sequence):
             raise ValueError("There are no windows: the dataset has length 0.")
 
 
-def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
-    """Return the channels of a montage as a float32 copy, after checks of window ``i``."""
-    if window.dtype.kind not in "iuf":
-        raise ValueError(f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers.")
-    if window.ndim != 2 or 0 in window.shape:
-        raise ValueError(f"Window {i} has shape {window.shape}, which is not (n_chans, n_times).")
-    if montage.rows is not None:
-        if len(window) != montage.n_rows:
-            raise ValueError(
-                f"Window {i} has {len(window)} rows, but its recording has {montage.n_rows} "
-                "channels; pick channels in the recording instead of by name."
-            )
-        window = window[montage.rows]
-    # A copy, because torch accepts neither negative strides nor read-only memory.
-    with np.errstate(over="ignore"):  # values too large for float32 become inf, checked below
-        window = np.array(window, dtype=np.float32, order="C")
-    finite = np.isfinite(window).all(axis=1)  # (n_chans,)
-    if not finite.all():
-        known = montage.names if len(montage.names) == len(window) else range(len(window))
-        bad = [str(known[c]) for c in np.flatnonzero(~finite)]
-        raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel {checks.listed(bad, 5)}; "
-            "repair it."
-        )
-    return window
-
-
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise ValueError(
@@ -531,26 +522,9 @@ def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return numbers, np.unique(numbers, return_index=True)[1]
 
 
-def label_column(y: np.ndarray) -> tuple[Any, np.dtype | None]:
-    """Return labels as a column of a table, and the data type of text, which a table does not keep.
-
-    Several labels of one window stay together, as an object.
-    """
-    if y.ndim == 1 and y.dtype.kind in "biuf":
-        return y, None
-    return objects(list(y)), y.dtype if y.ndim == 1 and y.dtype.kind in "US" else None
-
-
 def objects(values: Sequence[Any]) -> Any:
     """Return values as a column of Python objects: pandas changes text, None and whole numbers."""
-    return pd.Index(object_array(values), dtype=object, tupleize_cols=False)
-
-
-def object_array(values: Sequence[Any]) -> np.ndarray:
-    """Return values as an array of objects, shape (len(values),)."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return pd.Index(np.fromiter(values, object), dtype=object, tupleize_cols=False)
 
 
 def as_column(values: Any) -> np.ndarray:
@@ -573,9 +547,9 @@ def as_column(values: Any) -> np.ndarray:
         try:
             return np.asarray(values)
         except ValueError:  # lists of different lengths
-            return object_array(values)
+            return np.fromiter(values, object)
     simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
-    return np.asarray(values) if simple else object_array(values)
+    return np.asarray(values) if simple else np.fromiter(values, object)
 
 
 #: "nan" and "none" are what a missing value becomes when a column is converted to strings.
