@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -218,36 +219,35 @@ def study(
     check = data_check.check_data(windows_ds)
     if check.stops:
         return unanswered(check, dataset, out)
-    compared: dict[str, Any] = dict(encoders=encoders, tasks=tasks, draws=draws)
-    named: dict[str, Any] = dict(dataset=dataset, unlabeled_label=unlabeled_label, out=out)
-    named |= dict(n_train_subjects=n_train_subjects, verbose=verbose)
-    planned = study_plan.plan_study(windows_ds, check, methods, **compared, **named)
-    return run_study(planned, n_jobs=n_jobs, verbose=verbose)
+    given: dict[str, Any] = dict(encoders=encoders, tasks=tasks, n_train_subjects=n_train_subjects)
+    given |= dict(draws=draws, dataset=dataset, unlabeled_label=unlabeled_label, verbose=verbose)
+    place: Any = nullcontext(out)
+    if out is None:
+        place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
+    with place as folder:
+        planned = study_plan.plan_study(windows_ds, check, methods, out=folder, **given)
+        return run_study(planned, save=out is not None, n_jobs=n_jobs, verbose=verbose)
 
 
 def unanswered(check: data_check.DataCheck, dataset: str, out: str | Path | None = None) -> Study:
     """Return the study of recordings that can have no answer."""
     answer = f"There is no answer. {' '.join(check.stops)}"
-    if (folder := study_plan.study_folder(out)) is not None:
-        files.replace_file(
-            folder / "study.json", files.to_json(study_plan.FORMAT | {"answer": answer})
-        )
+    if out is not None:
+        content = study_plan.FORMAT | {"answer": answer}
+        files.replace_file(Path(out).expanduser() / "study.json", files.to_json(content))
     return Study(dataset, study_plan.METRIC, check, answer=answer)
 
 
-def run_study(planned: study_plan.Planned, *, n_jobs: int | None = None, verbose: int = 1) -> Study:
-    """Score all methods, control the best ones, and answer."""
-    place: Any = nullcontext(planned.folder)
-    if planned.folder is None:
-        place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
+def run_study(
+    planned: study_plan.Planned, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
+) -> Study:
+    """Score all methods, control the best ones, and answer; save what was found with a model."""
     told: list[str] = []
-    with place as out:
-        here = replace(planned, folder=Path(out))
-        with _said_once(told):
-            found = _answered(here, n_jobs, verbose)
-        about = planned.about | {"warnings": [*planned.about.get("warnings", []), *told]}
-        found = replace(found, about=about)
-        return found if planned.folder is None else _saved(here, found)
+    with _said_once(told):
+        found = _answered(planned, n_jobs, verbose)
+    about = planned.about | {"warnings": [*planned.about.get("warnings", []), *told]}
+    found = replace(found, about=about)
+    return _saved(planned, found) if save else found
 
 
 def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> Study:
@@ -273,39 +273,34 @@ def _answered(planned: study_plan.Planned, n_jobs: int | None, verbose: int) -> 
         answer += f" Failed, and without a score: {checks.listed(list(failed))}."
     left, doubts = _doubt(planned, levels, tests, verbose)
     doubts = [*(doubts or [NO_GAIN]), *_about_the_person(planned, largest)]
-    doubts = [text.replace(CENTRED, " (centred by subject)") for text in doubts]
     results = [result for result in _results(planned) if result["key"]["method"] == best]
     columns = {name: [x for each in results for x in each[name]] for name in ("true", "predicted")}
-    found = replace(found, levels=levels, tests=tests, best=best, controls=left, doubts=doubts)
-    found = replace(found, answer=answer, confusion=_with_names(pd.DataFrame(columns), corpus))
-    if not check.by_subject:
-        return found
-    classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
-    decisions = study_report.decisions_of(_results(planned), classes)
-    people = study_report.scores_of_people(decisions, classes)
-    units: dict[str, Any] = {
-        "by_recording": partial(_recordings_of, corpus),
-        "by_window": _windows_of,
-    }
-    for unit, units_of in units.items():
-        smaller = study_report.decisions_of(_results(planned), classes, units_of)
-        scores = study_report.scores_of_people(smaller, classes).set_index("method")
-        people[unit] = people["method"].map(scores["balanced_accuracy"])
-    first = people.iloc[0]
-    answer = (
-        f"{answer} By person, with the mean probability of the windows, {first['method']} decides "
-        f"best: {first['right']:.3g} of {first['people']:.0f} people are right (mean of the "
-        f"draws), balanced accuracy {first['balanced_accuracy']:.3f}, AUROC {first['auroc']:.3f}."
-    ).replace(CENTRED, " (centred by subject)")
-    decided = decisions.loc[decisions["method"] == first["method"], ["true", "predicted"]]
-    return replace(found, answer=answer, people=people, decided=_with_names(decided, corpus))
+    confusion, people, decided = pd.DataFrame(columns), None, pd.DataFrame()
+    if check.by_subject:
+        people, decided = study_report.decided_by_person(_results(planned), corpus)
+        first = people.iloc[0]
+        answer += (
+            f" By person, with the mean probability of the windows, {first['method']} decides "
+            f"best: {first['right']:.3g} of {first['people']:.0f} people are right (mean of the "
+            f"draws), balanced accuracy {first['balanced_accuracy']:.3f}, AUROC "
+            f"{first['auroc']:.3f}."
+        )
+    answer, *doubts = (text.replace(CENTRED, " (centred by subject)") for text in (answer, *doubts))
+    # Classes by name
+    classes = np.unique(corpus.y[corpus.labeled])
+    names = labels.names_of_classes(classes, corpus.X.label_names) or {}
+    shown = {str(label): str(name) for label, name in names.items()}
+    confusion, decided = (
+        table.map(lambda label: shown.get(str(label), str(label))) for table in (confusion, decided)
+    )
+    found = replace(found, levels=levels, tests=tests, controls=left, doubts=doubts, answer=answer)
+    return replace(found, best=best, confusion=confusion, people=people, decided=decided)
 
 
 def _groups(
     planned: study_plan.Planned,
 ) -> Iterator[tuple[list[study_plan.Method], int | None, Path]]:
     """Yield methods that are scored together, their fold or None for all, and their folder."""
-    assert planned.folder is not None
     groups: dict[tuple, list[study_plan.Method]] = {}
     for method in (planned.methods[name] for name in planned.runs.index):
         kind = "networks" if method.trains else "features"
@@ -354,7 +349,6 @@ def _with_own(
     """Return the method with the encoder of a fold, or of all people, pretrained if need be."""
     if method.own is None:
         return method.estimator
-    assert planned.folder is not None
     X = planned.corpus.X
     name = f"{planned.about['digest']}-{method.own.replace('/', '-')}"
     folder = planned.folder / "encoders" / f"{name}-{'all' if k is None else f'fold-{k}'}"
@@ -376,7 +370,6 @@ def _doubt(
     They are those of what outperforms its untrained twin, and of a simple method that is nearly
     perfect with chance level.
     """
-    assert planned.folder is not None
     methods, largest = planned.methods, planned.runs["people"].map(max).max()
     levels, tests = (each[each["n_train_subjects"] == largest] for each in (levels, tests))
     is_ahead = study_report.ahead(tests) & (tests["question"] == "pretraining")
@@ -423,7 +416,6 @@ def _controlled(
 
     The methods run together, so that plain and centred ones share the features of changed windows.
     """
-    assert planned.folder is not None
     left, failures = dict(groups), []
     while left:
         methods = {m.name: m for group in left.values() for m in group}
@@ -515,16 +507,6 @@ def _about_the_person(planned: study_plan.Planned, levels: pd.DataFrame) -> Iter
         )
 
 
-def _recordings_of(corpus: splitting.Corpus, result: Mapping[str, Any]) -> np.ndarray:
-    """Return the recording of each predicted window."""
-    tested = np.isin(corpus.groups.astype(str), result["subjects"])
-    return corpus.recordings[corpus.labeled & tested]
-
-
-def _windows_of(result: Mapping[str, Any]) -> range:
-    return range(len(result["true"]))
-
-
 def _results(planned: study_plan.Planned) -> Iterator[dict[str, Any]]:
     """Yield the predictions of each method with most labelled people, fold by fold."""
     runs = planned.runs
@@ -537,18 +519,9 @@ def _results(planned: study_plan.Planned) -> Iterator[dict[str, Any]]:
                 yield result
 
 
-def _with_names(table: pd.DataFrame, corpus: splitting.Corpus) -> pd.DataFrame:
-    """Return a table of classes with their names."""
-    found = np.unique(corpus.y[corpus.labeled])
-    names = labels.names_of_classes(found, corpus.X.label_names) or {}
-    names = {str(label): str(name) for label, name in names.items()}
-    return table.map(lambda label: names.get(str(label), str(label)))
-
-
 def _saved(planned: study_plan.Planned, found: Study) -> Study:
     """Save the tables, and a model of all labelled people that ``predict`` can use."""
     corpus, methods, folder = planned.corpus, planned.methods, planned.folder
-    assert folder is not None
     order = found.levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
     of_ours = (PARSClassifier, FewLabelsClassifier)
     name = next((n for n in order if isinstance(methods[n].estimator, of_ours)), "")
@@ -574,11 +547,8 @@ def _said_once(told: list[str]) -> Iterator[None]:
 
     The texts of the warnings are added to ``told``.
     """
-    log = logging.getLogger("braindecode_pars")
-    records: list[logging.LogRecord] = []
+    log, keeper = logging.getLogger("braindecode_pars"), BufferingHandler(sys.maxsize)
     warned: list[tuple] = []
-    keeper = logging.Handler()
-    keeper.emit = records.append  # type: ignore[assignment, method-assign]
     before = log.handlers, log.propagate
     log.handlers, log.propagate = [keeper], False
     try:
@@ -586,7 +556,7 @@ def _said_once(told: list[str]) -> Iterator[None]:
             yield
     finally:
         log.handlers, log.propagate = before
-        for text, record in _counted((r.getMessage(), r) for r in records):
+        for text, record in _counted((r.getMessage(), r) for r in keeper.buffer):
             record.msg, record.args = text, ()
             log.handle(record)
         for text, where in _counted((text, where) for text, *where in warned):

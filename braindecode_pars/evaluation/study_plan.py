@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from braindecode_pars import pretrained
-from braindecode_pars._common import channel_names, checks, files, model_files, subjects, training
+from braindecode_pars._common import channel_names, checks, files, subjects, training
 from braindecode_pars.baselines import CENTRED, make_methods
 from braindecode_pars.estimators import (
-    LinearProbe,
     PARSClassifier,
     PARSEmbedder,
-    SubjectCentering,
     fine_tuning,
     linear_probe,
     window_features,
@@ -36,8 +34,9 @@ from braindecode_pars.windows import Windows
 
 #: Tasks of the encoders that are pretrained within each fold, where none are given.
 TASKS = ("pars", "features")
-#: What the names of these methods end with, and the same probe with an encoder not trained.
+#: What the names of these methods end with, what they are given, and their untrained twin.
 OWN, OWN_UNTRAINED = ", own pretraining", "untrained"
+_UNLABELLED = "unlabelled windows of all who are not tested"
 #: Windows that such a pretraining sees, those of all epochs together. PARS needs many steps until
 #: its loss is below chance: after 24,000 windows it is 0.94 of it on the sample of sleep. Features
 #: are learned at once.
@@ -66,7 +65,6 @@ CENTRING_NEEDS = 10
 #: Variances of subjects, of draws, and the rest, of the gain of an encoder over an untrained one:
 #: rest or arithmetic, four labelled people, 20 draws (``docs/measured/few_labels``).
 TYPICAL = {(0,): 0.0077, (1,): 0.0, (0, 1): 0.0249}
-
 
 #: Seconds of a window from which the encoder of sleep takes part.
 SLEEP_SECONDS = 20
@@ -124,7 +122,7 @@ class Planned:
     plan : DataFrame
         A row for each method: ``method``, ``kind``, ``given``, ``people`` (numbers of labelled
         people), ``draws``, ``fits``, ``minutes``, ``left_out`` (the reason, or nothing).
-    folder : Path | None
+    folder : Path
         Folder of the study.
     about : dict
         What the report names: versions, seeds, digest of the data.
@@ -136,7 +134,7 @@ class Planned:
     folds: list[tuple[np.ndarray, np.ndarray]]
     methods: dict[str, Method]
     plan: pd.DataFrame
-    folder: Path | None
+    folder: Path
     about: dict[str, Any]
 
     @property
@@ -156,20 +154,19 @@ def plan_study(
     check: data_check.DataCheck,
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
+    out: str | Path,
     encoders: Mapping[str, Any] | None = None,
     tasks: Sequence[str] = TASKS,
     n_train_subjects: Sequence[int] | None = None,
     draws: int = DRAWS,
     dataset: str = "recordings",
     unlabeled_label: Any = "auto",
-    out: str | Path | None = None,
     verbose: int = 1,
 ) -> Planned:
     """Choose methods, folds and numbers of people, and time the methods.
 
     The arguments are those of :func:`~braindecode_pars.evaluation.study`; ``check`` has no stops.
     """
-    folder = check_study(draws, tasks, out)
     by_subject = check.by_subject
     corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
     folds = folds_of(corpus, by_subject=by_subject)
@@ -178,7 +175,7 @@ def plan_study(
     for train, _ in folds:  # raises if there are fewer
         splitting.draw_subjects(corpus.subjects_of(train[corpus.labeled[train]]), max(people), 0)
     # Methods, and why others are left out
-    usable, reasons = _usable(_default_encoders(corpus) if encoders is None else encoders, corpus)
+    usable, reasons = usable_encoders(encoders, corpus)
     n_people = len(corpus.subjects_of(corpus.labeled))
     n_drawn = int(corpus.labeled.sum()) * people_of_networks(people) // n_people
     cannot = unusable(len(corpus.X[0]), n_drawn)
@@ -206,58 +203,46 @@ def plan_study(
         left_out=reasons,
     )
     settings = dict(digest=about["digest"], people=people, draws=draws, methods=names)
-    before: dict[str, Any] = {}
-    if folder is not None:
-        with suppress(FileNotFoundError, ValueError):  # a damaged plan is made anew
-            before = files.read_json(folder / "plan.json")
+    folder, before = Path(out).expanduser(), {}
+    with suppress(FileNotFoundError, ValueError):  # a damaged plan is made anew
+        before = files.read_json(folder / "plan.json")
     if before.get("settings") == settings:
         plan = pd.DataFrame(before["plan"])
     else:
         plan = make_plan(corpus, found, folds, people, draws=draws, verbose=verbose)
-    if folder is not None:
-        rows = plan.to_dict("records")
-        files.replace_file(folder / "study.json", files.to_json(FORMAT))
-        files.replace_file(
-            folder / "plan.json", files.to_json({"settings": settings, "plan": rows})
-        )
+    kept = {"settings": settings, "plan": plan.to_dict("records")}
+    for name, content in (("study.json", FORMAT), ("plan.json", kept)):
+        files.replace_file(folder / name, files.to_json(content))
     named = dict(zip(names, found, strict=True))
     return Planned(windows_ds, corpus, check, folds, named, plan, folder, about)
 
 
-def check_study(draws: int, tasks: Sequence[str], out: str | Path | None) -> Path | None:
-    """Check the arguments of a study before the data are read, and return its folder."""
+def check_study(draws: int, tasks: Sequence[str], out: str | Path | None) -> None:
+    """Check the arguments of a study, and that its folder has nothing else, before all else."""
     checks.integer(2).check("draws", draws)
     splitting.check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
     for task in tasks:
         base.find_task(task)
-    return study_folder(out)
+    if out is not None:
+        folder = Path(out).expanduser()
+        files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
 
 
-def study_folder(out: str | Path | None) -> Path | None:
-    """Return the folder of a study, which has nothing else in it."""
-    if out is None:
-        return None
-    folder = Path(out).expanduser()
-    files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
-    return folder
-
-
-def _default_encoders(corpus: splitting.Corpus) -> dict[str, str]:
-    """Return names of encoders in the package, that of sleep for windows as long as in scoring."""
-    is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
-    of_sleep = [name for name in model_files.packaged_names() if name == "pars-sleep" and is_sleep]
-    return {name: name for name in ("small", "noise", *of_sleep)}
-
-
-def _usable(
-    encoders: Mapping[str, Any], corpus: splitting.Corpus
+def usable_encoders(
+    encoders: Mapping[str, Any] | None, corpus: splitting.Corpus
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return encoders that fit the windows and know none of the people, and why not the others."""
+    """Return encoders that fit the windows and know none of the people, and why not the others.
+
+    None means those of the package, that of sleep for windows as long as in scoring.
+    """
+    if encoders is None:
+        is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
+        encoders = {name: name for name in ("small", "noise", *["pars-sleep"] * is_sleep)}
     usable, reasons = {}, []
+    # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
+    is_known = corpus.X.recordings["corpus"].notna().any()
     for name, encoder in encoders.items():
         card = pretrained.load_encoder(encoder).card
-        # Numbers such as 17 are in many corpora: only those of a known corpus tell who it is.
-        is_known = corpus.X.recordings["corpus"].notna().any()
         before = subjects.SubjectKeys(card.seen_subjects if is_known else ())
         seen = [person for person in corpus.people.values() if person in before]
         if card.sfreq not in (None, corpus.X.sfreq):
@@ -322,43 +307,38 @@ def unusable(n_chans: int, n_drawn: int = 0) -> dict[str, str]:
 def _on_features(
     encoders: Mapping[str, Any], windows: Windows, tasks: Sequence[str], by_subject: bool
 ) -> list[Method]:
-    mark = CENTRED if by_subject else ""
-    how: dict[str, Any] = dict(subject_centering=by_subject, C=linear_probe.DEFAULT_C)
-    given = "unlabelled windows of the test subject" if by_subject else ""
+    mark, given = (CENTRED, "unlabelled windows of the test subject") if by_subject else ("", "")
     also = f"; {given}" if given else ""
-    simple = [name for name in _SIMPLE if name not in unusable(len(windows[0]))]
-    found = [Method(n, e, "simple", given=given) for n, e in make_methods(simple, **how).items()]
     channels = channels_of_slow_voltages(windows) if windows.chs_info else None
-    slow = _probe(window_features.SlowVoltages(channels=channels), by_subject, classifier="lda")
-    found.append(Method(f"slow voltages{mark}", slow, "simple", given=given))
+    simple = [name for name in _SIMPLE if name not in unusable(len(windows[0]))]
+    how: dict[str, Any] = dict(subject_centering=by_subject)
+    slow = make_methods(["slow-voltages"], channels=channels, **how)
+    how["C"] = linear_probe.DEFAULT_C
+    found = [Method(n, e, "simple", given=given) for n, e in make_methods(simple, **how).items()]
+    found += [Method(n, e, "simple", given=given) for n, e in slow.items()]
     twins: dict[str, str] = {}
     for name, encoder in encoders.items():
         loaded = pretrained.load_encoder(encoder)
-        size = str(loaded.encoder.config)
         names = ["probe", "random-encoder"]
         probe, untrained, *_ = make_methods(names, encoder={name: encoder}, **how).values()
+        size = str(loaded.encoder.config)
         if size not in twins:
             twins[size] = f"{OWN_UNTRAINED} as {name}{mark}"
             found.append(Method(twins[size], untrained, "untrained", given=given))
         source = "recordings of other people" if loaded.card.subjects else "synthetic signals"
         both = f"an encoder of {source}{also}"
         found.append(Method(name + mark, probe, "pretrained", twins[size], both))
-    embedder = PARSEmbedder(pretext=None, pooling="channels", verbose=0)
-    own = _probe(embedder, by_subject, C=linear_probe.DEFAULT_C)
+    [own] = make_methods(["random-encoder"], **how).values()
     twin = OWN_UNTRAINED + mark
     found.append(Method(twin, own, "untrained", given=given))
     both = f"{_UNLABELLED}{also}"
-    found += [
-        Method(shown_task(task) + OWN + mark, own, "pretrained", twin, both, own=task)
-        for task in tasks
-    ]
+    for task in tasks:
+        name = shown_task(task) + OWN + mark
+        found.append(Method(name, own, "pretrained", twin, both, own=task))
     if "small" in encoders:
         [(name, vote)] = make_methods(["few-labels"], **how).items()
         found.append(Method(name, vote, "vote", given=f"the encoder small{also}"))
     return found
-
-
-_UNLABELLED = "unlabelled windows of all who are not tested"
 
 
 def shown_task(task: str) -> str:
@@ -378,10 +358,6 @@ def own_encoder(task: str, n_windows: int) -> PARSEmbedder:
     seen = _OF_FEATURES if task == "features" else _OWN_WINDOWS
     epochs = max(1, round(seen / n_windows))
     return PARSEmbedder(task, pretrain_epochs=epochs, random_state=0, verbose=0)
-
-
-def _probe(features: TransformerMixin, by_subject: bool, **how: Any) -> LinearProbe:
-    return LinearProbe(SubjectCentering(features) if by_subject else features, **how)
 
 
 def channels_of_slow_voltages(windows: Windows) -> list[str] | None:
@@ -458,28 +434,26 @@ def make_plan(
     Networks have a quarter of the draws, three at least, and one number of people: that next to
     four. The table is described in :class:`Planned`.
     """
-    few = [people_of_networks(people)]
     bar = training.ProgressBar(methods, desc="timing", unit=" methods", disable=not verbose)
     timed: dict[str, tuple[float, float, float]] = {}
-    table, begin = [], time.perf_counter()
+    table, begin, few = [], time.perf_counter(), people_of_networks(people)
     for method in bar:
-        numbers, n_draws = list(people), draws
+        numbers, n_draws, minutes, why = list(people), draws, 0.0, ""
         if method.trains:  # of two draws, an interval can be from 0 to 1
-            numbers, n_draws = few, min(draws, max(FEWEST_DRAWS, draws // 4))
-        minutes, why = 0.0, ""
+            numbers, n_draws = [few], min(draws, max(FEWEST_DRAWS, draws // 4))
         try:
-            plain = timed.get(method.name.removesuffix(CENTRED))  # the centred ones come later
-            with _silent():
-                found = (0.0, 0.0, plain[2]) if plain else None
-                if time.perf_counter() - begin > _LONGEST:
-                    found = (math.nan,) * 3
-                own, features, fit = found or _seconds_of(method, corpus, folds[0], max(numbers))
-            timed[method.name] = own, features, fit
+            seconds = (math.nan,) * 3
+            if plain := timed.get(method.name.removesuffix(CENTRED)):  # the centred come later
+                seconds = 0.0, 0.0, plain[2]
+            elif time.perf_counter() - begin <= _LONGEST:
+                with _silent():
+                    seconds = _seconds_of(method, corpus, folds[0], max(numbers))
+            own, features, fit = timed[method.name] = seconds
             # An untrained encoder is another one in each draw, and an own one in each fold.
             n_encoders = {"untrained": n_draws, "pretrained": len(folds) if method.own else 1}
             fits = len(folds) * n_draws * sum(numbers) / max(numbers)
-            seconds = own * len(folds) + features * n_encoders.get(method.kind, 1) + fit * fits
-            minutes = seconds / 60
+            features *= n_encoders.get(method.kind, 1)
+            minutes = (own * len(folds) + features + fit * fits) / 60
         except Exception as error:  # such as windows too short
             numbers, n_draws, why = [], 0, str(error)
         row = dict(method=method.name, kind=method.kind, given=method.given, people=numbers)
@@ -516,41 +490,49 @@ def _seconds_of(
         return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     own = 0.0
     if method.own:
-        encoder = own_encoder(method.own, len(train))
-        assert encoder.pretrain_epochs is not None
+        encoder: Any = own_encoder(method.own, len(train))
         own = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
     rows, points = drawn[: max(_FIRST, 2 * len(set(y[drawn].tolist())))], []
     while True:
         few = X[rows], y[rows]
         with windows_estimator.features_computed_once():
-            first, again = (_timed(_fit_and_predict, estimator, *few) for _ in range(2))
+            first, again = _timed(estimator, *few), _timed(estimator, *few)
         points.append((len(rows), first - again, again))
         if len(rows) == len(drawn) or (first > _LONG and len(points) > 1):
             break
         rows = drawn[: 4 * len(rows)]
-    sizes, features, fits = (list(map(float, column[-2:])) for column in zip(*points, strict=True))
+    sizes, features, fits = zip(*points, strict=True)
     return own, _extended(sizes, features, len(y)), _extended(sizes, fits, len(drawn))
-
-
-def _extended(sizes: list[float], seconds: list[float], size: int) -> float:
-    """Return the seconds for a larger size, along a line through the last two sizes."""
-    if len(sizes) == 1:
-        return max(0.0, seconds[0]) * size / sizes[0]
-    slope = max(0.0, seconds[1] - seconds[0]) / (sizes[1] - sizes[0])
-    return max(0.0, seconds[1]) + slope * (size - sizes[1])
 
 
 def _time_training(
     estimator: BaseEstimator, phase: str, epochs: int, X: Windows, *y: np.ndarray
 ) -> float:
     """Return the seconds of a training, from those of one and of four epochs of few windows."""
-    few = [X[:_TIMED], *(labels[:_TIMED] for labels in y)]
-    shorts = [clone(estimator).set_params(**{f"{phase}_epochs": n}) for n in (1, 1, 4)]
-    times, share = (_timed(short.fit, *few) for short in shorts), len(X) / len(few[0])
-    if (first := next(times)) > _VERY_LONG:
-        return first * epochs * share
-    one, four = times  # the first one was to warm up
-    return one + max(0.0, four - one) / 3 * epochs * share
+    few: Any = [X[:_TIMED], *(labels[:_TIMED] for labels in y)]
+    size = epochs * len(X)
+    one, four = (clone(estimator).set_params(**{f"{phase}_epochs": n}) for n in (1, 4))
+    if (first := _timed(one, *few)) > _VERY_LONG:
+        return _extended([len(few[0])], [first], size)
+    seconds = _timed(one, *few), _timed(four, *few)  # the first one was to warm up
+    return _extended([len(few[0]), 4 * len(few[0])], seconds, size)
+
+
+def _extended(sizes: Sequence[float], seconds: Sequence[float], size: int) -> float:
+    """Return the seconds for a larger size, along a line through the last two sizes."""
+    if len(sizes) == 1:
+        return max(0.0, seconds[0]) * size / sizes[0]
+    slope = max(0.0, seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2])
+    return max(0.0, seconds[-1]) + slope * (size - sizes[-1])
+
+
+def _timed(estimator: BaseEstimator, X: Windows, *y: np.ndarray) -> float:
+    """Return the seconds of a fit and, where there are labels, of predictions."""
+    begin = time.perf_counter()
+    fitted = clone(estimator).fit(X, *y)
+    if y:
+        fitted.predict(X)
+    return time.perf_counter() - begin
 
 
 @contextmanager
@@ -564,13 +546,3 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         log.setLevel(level)
-
-
-def _fit_and_predict(estimator: BaseEstimator, X: Windows, y: np.ndarray) -> None:
-    clone(estimator).fit(X, y).predict(X)
-
-
-def _timed(run: Callable[..., Any], *given: Any) -> float:
-    begin = time.perf_counter()
-    run(*given)
-    return time.perf_counter() - begin

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,40 +95,54 @@ def weighted(scores: pd.DataFrame, corpus: splitting.Corpus) -> pd.DataFrame:
     return scores.assign(value=scores["value"] * scores["subject"].astype(str).map(weights))
 
 
-def decisions_of(
-    results: Iterable[Mapping[str, Any]],
-    classes: Sequence[str],
-    units_of: Callable[[Mapping[str, Any]], Any] = itemgetter("subjects"),
-) -> pd.DataFrame:
-    """Return the class of each person in each draw: that with the highest mean probability.
+def decided_by_person(
+    results: Iterable[Mapping[str, Any]], corpus: splitting.Corpus
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Decide each person in each draw: the class with the highest mean probability.
 
-    ``units_of`` gives other units than people, such as the recording of each window.
+    Beside them are scores of recordings, which are decided in the same way, and of windows.
+
+    Returns
+    -------
+    people, decided : DataFrame
+        Of a :class:`~braindecode_pars.evaluation.Study`; the classes are texts.
     """
-    parts = []
+    classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
+    groups = corpus.groups.astype(str)
+    parts: dict[str, list[pd.DataFrame]] = {"person": [], "recording": [], "window": []}
     for result in results:
         own, key = result["probabilities"], result["key"]
         shares = pd.get_dummies(pd.Series(result["predicted"]))
         if "columns" in own:
             shares = pd.DataFrame(dict(zip(own["classes"], own["columns"], strict=True)))
         shares = shares.astype(float).rename(columns=str).reindex(columns=classes, fill_value=0)
-        units = np.asarray(units_of(result))
-        of_unit = shares.groupby(units).mean()
-        true = pd.Series(result["true"]).map(str).groupby(units).first()
-        told = dict(method=key["method"], seed=key["seed"], true=true)
-        parts.append(of_unit.assign(predicted=of_unit.idxmax(axis=1), **told))
-    return pd.concat(parts)
+        true = pd.Series(result["true"]).map(str)
+        tested = corpus.labeled & np.isin(groups, result["subjects"])
+        units = (result["subjects"], corpus.recordings[tested], range(len(true)))
+        for part, of_window in zip(parts.values(), units, strict=True):
+            unit = np.asarray(of_window)
+            of_unit = shares.groupby(unit).mean()
+            told = dict(method=key["method"], seed=key["seed"], true=true.groupby(unit).first())
+            part.append(of_unit.assign(predicted=of_unit.idxmax(axis=1), **told))
+    decisions = pd.concat(parts["person"])
+    people = _scores_of_decisions(decisions, classes)
+    for kind in ("recording", "window"):
+        scores = _scores_of_decisions(pd.concat(parts[kind]), classes).set_index("method")
+        people[f"by_{kind}"] = people["method"].map(scores["balanced_accuracy"])
+    of_best = decisions["method"] == people["method"].iloc[0]
+    return people, decisions.loc[of_best, ["true", "predicted"]]
 
 
-def scores_of_people(decisions: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
-    """Score the decisions on people; the scores are the means of draws."""
+def _scores_of_decisions(decisions: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
+    """Return the scores of each method, means of the draws; the best is the first."""
     rows = []
     for (method, _), own in decisions.groupby(["method", "seed"], sort=False):
         true, predicted = own["true"].to_numpy(), own["predicted"].to_numpy()
         shares = own[classes].to_numpy()
         given = dict(probabilities=shares / shares.sum(axis=1, keepdims=True), classes=classes)
         row = dict(method=method, right=(true == predicted).sum(), people=len(own))
-        scores = ("balanced_accuracy", "auroc")
-        row |= {name: metrics.score_predictions(true, predicted, name, **given) for name in scores}
+        for name in ("balanced_accuracy", "auroc"):
+            row[name] = metrics.score_predictions(true, predicted, name, **given)
         rows.append(row)
     table = pd.DataFrame(rows).groupby("method", as_index=False).mean()
     return table.sort_values("balanced_accuracy", ascending=False, ignore_index=True)

@@ -60,8 +60,12 @@ def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0):
     return as_windows(1e-5 * X, y, groups, sfreq=SFREQ)
 
 
-def plan(windows, **given):
-    return plan_study(windows, check_data(windows), **given)
+@pytest.fixture
+def plan(tmp_path):
+    """What is planned for windows."""
+    return lambda windows, **given: plan_study(
+        windows, check_data(windows), out=tmp_path / "planned", **given
+    )
 
 
 def corpus_of(windows):
@@ -266,13 +270,11 @@ def test_a_method_that_the_windows_do_not_allow_is_left_out_with_the_reason():
     assert table["left_out"].tolist() == ["", "it needs two channels"]
 
 
-def test_the_encoder_of_sleep_takes_part_for_long_windows_where_it_is_packaged(monkeypatch):
-    night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1)  # windows of 30 s
+def test_the_encoder_of_sleep_takes_part_for_long_windows():
+    night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=SFREQ)
     short, long = corpus_of(simulated()), Corpus.of(night, "night", -1)
-    for names, expected in (([], False), (["pars-sleep"], True)):
-        monkeypatch.setattr(study_plan.model_files, "packaged_names", lambda names=names: names)
-        assert ("pars-sleep" in study_plan._default_encoders(long)) is expected
-        assert list(study_plan._default_encoders(short)) == ["small", "noise"]
+    assert list(study_plan.usable_encoders(None, short)[0]) == ["small", "noise"]
+    assert list(study_plan.usable_encoders(None, long)[0]) == ["small", "noise", "pars-sleep"]
 
 
 def test_the_typical_variances_are_those_of_the_stored_scores(monkeypatch):
@@ -571,7 +573,7 @@ def test_a_centred_method_is_compared_with_centred_ones_only():
     ]
 
 
-def test_where_each_subject_has_one_class_every_class_counts_the_same(quick, untimed):
+def test_where_each_subject_has_one_class_every_class_counts_the_same(quick, plan, untimed):
     """Twice as many subjects of one class do not make its score count twice."""
     windows = simulated(by_subject=True, n_subjects=12)
     labels = (windows.groups % 3 > 0).astype(int)  # 4 and 8 subjects
@@ -604,7 +606,7 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
 def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(
-    quick, untimed, undoubted, tmp_path, write
+    quick, plan, untimed, undoubted, tmp_path, write
 ):
     """Half of the files with more inputs, two references in the names, one odd recording."""
     loading = write(tmp_path / "recordings")
@@ -618,7 +620,7 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(
         assert "PARS" in found.report(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick, untimed):
+def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick, plan, untimed):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(8), N_WINDOWS)
     windows = as_windows(
@@ -628,7 +630,7 @@ def test_an_encoder_of_another_rate_is_left_out_with_both_rates(quick, untimed):
     assert any("128 Hz" in each and "100 Hz" in each for each in planned.about["left_out"])
 
 
-def test_an_encoder_that_knows_the_people_is_left_out(quick, untimed, monkeypatch):
+def test_an_encoder_that_knows_the_people_is_left_out(quick, plan, untimed):
     """Subject 1 of an unknown corpus is not the one of the encoder's corpus."""
     windows = simulated()
     given = {**quick, "encoders": {"small": "small"}}
@@ -644,11 +646,10 @@ def test_an_encoder_that_knows_the_people_is_left_out(quick, untimed, monkeypatc
         (dict(n_train_subjects=[4, 7]), "n_train_subjects is 7; use 1 to 4"),
         (dict(n_train_subjects=[4, 4]), "n_train_subjects has an entry twice"),
         (dict(methods={"band power": Slow()}), "Two methods are called band power"),
-        (dict(draws=1), "draws"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
-    quick, monkeypatch, given, message
+    quick, plan, monkeypatch, given, message
 ):
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
     monkeypatch.setattr(study_plan, "study_methods", study_methods)
@@ -656,7 +657,7 @@ def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
         plan(simulated(), **{**quick, **given})
 
 
-def test_windows_that_no_method_takes_are_an_error(quick, monkeypatch):
+def test_windows_that_no_method_takes_are_an_error(quick, plan, monkeypatch):
     def refuse(*_):
         raise ValueError("there are samples that are not finite")
 
