@@ -1,25 +1,26 @@
-"""The commands of ``braindecode-pars`` with their options.
+"""The commands of ``braindecode-pars`` with their options; what they do is in the modules beside.
 
-Nothing slow is imported before a command runs, so that ``--help`` is fast. The options of a run are
-those of ``plan`` and of ``pretrain``.
+Nothing slow is imported before a command runs, so that ``--help`` is fast: ``cli.fitting`` and the
+others are imported when they are first used. The options of a run are those of ``plan`` and of
+``pretrain``, those of reading recordings are of ``study`` and of ``fit``.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from braindecode_pars import runs
+from braindecode_pars import cli, runs
+from braindecode_pars._common.checks import names_file
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
-from braindecode_pars.cli.fitting import fit, study
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,
+    Echo,
     documented,
     given_options,
     pairs,
@@ -31,9 +32,8 @@ from braindecode_pars.runs.config import LAPTOP, RunConfig
 
 log = logging.getLogger(__name__)
 
-
 #: Types of the options of a run, and default values as they are shown.
-_KINDS: dict[str, Any] = {
+_OF_RUNS: dict[str, Any] = {
     **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
     **dict(paper=bool, settings=SETTINGS, window_seconds=list[float]),
     "exclude_subjects": Annotated[list[str], typer.Option("--exclude-subject")],
@@ -131,6 +131,108 @@ def run_config(given: dict[str, Any]) -> RunConfig:
     return small
 
 
+#: Types of the options of reading, and of training.
+_OF_READING: dict[str, Any] = {
+    **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
+    **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
+    "channels": Annotated[list[str], typer.Option("--channel")],
+}
+_OF_TRAINING: dict[str, Any] = dict(
+    settings=SETTINGS, random_state=Annotated[int, typer.Option("--seed")], device=str
+)
+#: Names are repeated here, because importing the registries takes seconds.
+METHODS = (
+    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
+    *("pars_space_time", "features_space_time", "spectral_space_time", "joint_space_time"),
+    "scratch",
+)
+
+
+def reading_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``datasets.folder.load`` among given options.
+
+    Options
+    -------
+    labels
+        Table of files or subjects, such as participants.tsv. Default: annotations.
+    label_column
+        Column of the table with the labels.
+    classes
+        Label to use, such as 'Sleep stage W=W'. Default: all.
+    subject
+        Pattern of the subject in the path of a file, as in store.
+    window_seconds
+        Length of a window in seconds. Default: 30, or that of all labels if it is shorter.
+    sfreq
+        Sampling rate in Hz. Default: the encoder's, or 200.
+    low
+        Lower edge of the band in Hz. Default: the encoder's, or 0.3.
+    high
+        Upper edge of the band in Hz. Default: the encoder's, or 75.
+    mains
+        Frequency of the notch in Hz. Default: 60.
+    reference
+        New reference: average, of the channels that are used. Default: the recordings' own.
+    channels
+        EEG channel to use; the average is over those. Default: all scalp electrodes that all
+        recordings share.
+    n_jobs
+        Number of processes. Default: 1.
+    on_error
+        raise, or warn and skip a recording. Default: raise, in study warn.
+    """
+    reading = dict(given)
+    if "classes" in reading:
+        names = _class_of_each_label(reading.pop("classes"))
+        reading["classes" if "labels" in reading else "labels"] = names
+    return reading
+
+
+def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
+    """Return the name of the class of each label from options LABEL=NAME, or LABEL alone."""
+    split = [text.rpartition("=")[::2] for text in options or ()]
+    return {label or name: name for label, name in split}
+
+
+@with_options(_OF_READING, reading_of)
+def study(
+    folder: str,
+    *,
+    out: Path,
+    encoder: list[str] | None = None,
+    task: list[str] | None = None,
+    draws: int = 6,
+    plan_only: bool = False,
+    given: dict[str, Any],
+) -> None:
+    """Find out whether pretraining helps on labelled recordings, and write a report.
+
+    An interrupted study goes on with the same command. --class and --channel may be repeated.
+
+    Options
+    -------
+    folder : FOLDER
+        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
+        mental_arithmetic are samples in the package.
+    out : STUDY
+        Folder of the study.
+    encoder : NAME=FOLDER
+        Encoder to compare instead of small and noise.
+    task
+        Pretext task to pretrain with on the people who are not tested. Default: pars and features.
+    draws
+        Draws of labelled people; networks have a quarter of them.
+    plan_only
+        Look, plan and stop.
+    """
+    kept = f"What is finished is kept in {out}; run the same command to go on."
+    with report_failures(kept):
+        encoders = dict(pairs(encoder, "--encoder", "NAME=FOLDER"))
+        cli.fitting.study_folder(
+            folder, out, reading_of(given), encoders, task, draws, plan_only=plan_only
+        )
+
+
 @with_options(
     dict(
         **dict.fromkeys(("sfreq", "low", "high", "mains"), float),
@@ -214,17 +316,16 @@ def store(
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
     kept = f"Finished recordings are kept in {path}; run the same command to resume."
     with report_failures(kept):
-        from braindecode_pars.cli import describing
-
         source: Any = folders[0]
         settings = values(given.pop("settings", None), "--set")
         if recipe:
             corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
-        describing.make_store(source, path, shares=values(share, "--share") or None, **given)
+            source = cli.describing.find_corpora(corpora, exclude or [], settings, labels=labels)
+        shares = values(share, "--share") or None
+        cli.describing.make_store(source, path, shares=shares, **given)
 
 
-@with_options(_KINDS, run_config, _DEFAULTS)
+@with_options(_OF_RUNS, run_config, _DEFAULTS)
 def plan(
     corpus: Path | None = None,
     *,
@@ -257,24 +358,11 @@ def plan(
             "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
         )
     with report_failures():
-        from braindecode_pars.cli import describing
-
-        config = run_config(given)
-        seconds = max(config.lengths)
-        if synthetic:
-            size = runs.CorpusSize.of_store(_signals(sfreq))
-        elif corpus is None:
-            size = runs.CorpusSize.of_numbers(
-                n_windows, sfreq=sfreq, window_seconds=seconds, n_chans=n_chans
-            )
-        else:
-            kept = describing.SignalStore.open(corpus, verbose=0)
-            kept = kept.select(exclude=config.exclude_subjects)
-            size = runs.CorpusSize.of_store(kept.without_held_out(), seconds)
-        describing.show_plan(size, config)
+        size = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
+        cli.describing.show_plan(run_config(given), corpus, **size)
 
 
-@with_options(_KINDS, run_config, _DEFAULTS)
+@with_options(_OF_RUNS, run_config, _DEFAULTS)
 def pretrain(
     store: Path | None = None,
     *,
@@ -314,14 +402,66 @@ def pretrain(
         raise typer.BadParameter("--sfreq is for --synthetic; a store has its own sampling rate.")
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
         config = run_config(given)
-        data = _signals(sfreq) if store is None else store
+        data = cli.describing.synthetic_signals(sfreq) if store is None else store
         runs.pretrain(data, out, config, resume=resume)
 
 
-def _signals(sfreq: float | None) -> Any:
-    from braindecode_pars.datasets import SyntheticSignals
+@with_options(_OF_READING | _OF_TRAINING, reading_of)
+def fit(
+    folder: str,
+    *,
+    out: Path,
+    overwrite: bool = False,
+    few_labels: bool = False,
+    encoder: str | None = None,
+    method: str | None = None,
+    given: dict[str, Any],
+) -> None:
+    """Train a classifier on labelled recordings. The command predict uses it.
 
-    return SyntheticSignals() if sfreq is None else SyntheticSignals(sfreq)
+    --class, --channel and --set may be repeated.
+
+    Options
+    -------
+    folder : FOLDER
+        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
+        mental_arithmetic are samples in the package.
+    out : MODEL
+        Folder for the model.
+    overwrite
+        Replace a model in --out.
+    few_labels
+        Fit a FewLabelsClassifier, for fewer than about twenty people: a frozen encoder, the tangent
+        space and band power vote. In seconds, without training a network.
+    encoder
+        Encoder to fine-tune: a folder, a name such as small, or a model id. With --few-labels it is
+        small by default, and stays as it is.
+    method
+        Without an encoder: task to pretrain on, pars, mae, spectral, features, mp3, droppos, joint,
+        pars_space_time, features_space_time, spectral_space_time, joint_space_time, FILE.py:CLASS;
+        or scratch. Default: pars.
+    settings
+        KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
+    random_state
+        Seed of all random draws. Default: 0.
+    device
+        Device: auto, cpu, cuda or mps. Default: auto.
+    """
+    if method is not None and encoder is not None:
+        raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
+    for name, value in (("--method", method), ("--seed", given.get("random_state"))):
+        if few_labels and value is not None:  # a vote has neither
+            raise typer.BadParameter(
+                f"{name} is for training a network; leave it or --few-labels out."
+            )
+    method = "few-labels" if few_labels else method or "pars"
+    if not few_labels and method not in METHODS and not names_file(method):
+        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
+    with report_failures("Nothing was written."):
+        chosen = {name: given.pop(name) for name in _OF_TRAINING if name in given}
+        chosen |= values(chosen.pop("settings", None), "--set")
+        reading = reading_of(given)
+        cli.fitting.fit_folder(folder, out, encoder, method, reading, chosen, overwrite=overwrite)
 
 
 @documented
@@ -384,13 +524,10 @@ def predict(
         raise typer.BadParameter("--labels and --class are for --adapt.")
     kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):
-        from braindecode_pars.cli.predicting import predict_recordings
-
-        named = dict(text.rpartition("=")[::2] for text in classes or ())
-        of_label = {label or name: name for label, name in named.items()}
-        given = dict(labels=labels, column=label_column, classes=of_label) if adapt else None
+        named = _class_of_each_label(classes)
+        given = dict(labels=labels, column=label_column, classes=named) if adapt else None
         options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
-        n_failed = predict_recordings(
+        n_failed = cli.predicting.predict_recordings(
             model, recordings, out, device=device, overwrite=overwrite, adapt=given, **options
         )
     if n_failed:
@@ -426,10 +563,8 @@ def reproduce(
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
     with report_failures(f"What is finished is kept in {out}; run the same command to resume."):
-        from braindecode_pars.cli import evaluation_report as report
-
         given = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
-        report.show_reproduction(dataset, out, given)
+        cli.evaluation_report.show_reproduction(dataset, out, given)
 
 
 @documented
@@ -448,50 +583,24 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     if audit and name is None:
         raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
     with report_failures():
-        from braindecode_pars.cli import describing
-
         if name is None:
-            describing.show_encoders()
+            cli.describing.show_encoders()
         elif audit:
-            describing.show_audit(name)
+            cli.describing.show_audit(name)
         else:
-            describing.show_card(name)
+            cli.describing.show_card(name)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 for command in (study, store, plan, pretrain, fit, evaluate, predict, reproduce, encoders):
     app.command(cls=ProtocolCommand if command is evaluate else None)(command)
-
-
-class _Echo(logging.Handler):
-    """Print the package's log: information on the standard output, warnings on standard error.
-
-    A line that comes again is counted, and the command ends with its number.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)
-        self.counts[text] += 1
-        if self.counts[text] == 1:
-            typer.echo(text, err=record.levelno >= logging.WARNING)
-
-    def end(self) -> None:
-        for text, n in self.counts.items():
-            if n > 1:
-                typer.echo(f"{n} times: {text}")
-        self.counts.clear()
+_echo = Echo()
 
 
 @app.callback()
 def show_log(context: typer.Context) -> None:
     """Self-supervised pretraining for EEG."""
-    log = logging.getLogger("braindecode_pars")
-    log.setLevel(logging.INFO)
-    found = [handler for handler in log.handlers if isinstance(handler, _Echo)]
-    echo = found[0] if found else _Echo()
-    log.addHandler(echo)  # once
-    context.call_on_close(echo.end)
+    package = logging.getLogger("braindecode_pars")
+    package.setLevel(logging.INFO)
+    package.addHandler(_echo)  # again has no effect
+    context.call_on_close(_echo.end)

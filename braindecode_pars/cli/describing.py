@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _OVERLAPPING = [name for name, one in datasets.RECIPES.items() if one.leave_out]
 
 
 def find_corpora(
-    folders: Iterable[tuple[str, str]],
+    folders: list[tuple[str, str]],
     exclude: list[Path],
     settings: Mapping[str, Any],
     *,
@@ -34,7 +34,7 @@ def find_corpora(
 
     Parameters
     ----------
-    folders : iterable of (str, str)
+    folders : list of (str, str)
         Names of recipes and folders of their corpora.
     exclude : list of Path
         Folders of TUAB and TUSZ, whose subjects are left out of TUEG, and text files with a
@@ -58,10 +58,22 @@ def find_corpora(
         When a folder or a file in ``exclude`` does not exist, or a folder has no recording of its
         recipe.
     """
-    folders = list(folders)
     names = [name for name, _ in folders]
     others = [path for path in exclude if path.is_dir()]
-    _check_recipes(names, others, settings)
+    for name in names:
+        if name not in datasets.RECIPES:
+            raise ValueError(f"Unknown recipe {name!r}; known are {', '.join(datasets.RECIPES)}.")
+    for key in settings:
+        if key.partition(".")[0] not in names or "." not in key:
+            raise ValueError(
+                f"--set {key} is of no recipe of this command; write NAME.KEY=VALUE with one of "
+                f"{', '.join(names)}."
+            )
+    if others and not set(names) & set(_OVERLAPPING):
+        raise ValueError(
+            f"--exclude {others[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
+            "subjects of other corpora; pass a text file with a subject in each line."
+        )
     texts = [path.read_text() for path in exclude if path not in others]
     lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     found: list[Any] = []
@@ -72,8 +84,8 @@ def find_corpora(
                 f"--recipe {name}={Path(folder).expanduser()}: the folder does not exist. Nothing "
                 f"is downloaded; {recipe.card['name']} is at {recipe.card['address']}"
             )
-        parts = [(key.partition("."), value) for key, value in settings.items()]
-        own = {key: value for (owner, _, key), value in parts if owner == name}
+        named = f"{name}."
+        own = {k.removeprefix(named): v for k, v in settings.items() if k.startswith(named)}
         excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
         found.append(
             recipe.labelled(folder, **own)
@@ -93,23 +105,6 @@ def find_corpora(
             f"{checks.listed(absent)}. If a name is misspelt, its subject is trained on."
         )
     return corpora
-
-
-def _check_recipes(names: list[str], folders: list[Path], settings: Mapping[str, Any]) -> None:
-    for name in names:
-        if name not in datasets.RECIPES:
-            raise ValueError(f"Unknown recipe {name!r}; known are {', '.join(datasets.RECIPES)}.")
-    for key in settings:
-        if key.partition(".")[0] not in names or "." not in key:
-            raise ValueError(
-                f"--set {key} is of no recipe of this command; write NAME.KEY=VALUE with one of "
-                f"{', '.join(names)}."
-            )
-    if folders and not set(names) & set(_OVERLAPPING):
-        raise ValueError(
-            f"--exclude {folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
-            "subjects of other corpora; pass a text file with a subject in each line."
-        )
 
 
 def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
@@ -159,8 +154,34 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
 # Runs and encoders -------------------------------------------------------------------------------
 
 
-def show_plan(corpus: runs.CorpusSize, config: runs.RunConfig) -> None:
-    """Plan a run and print what it takes, one fact a line."""
+def show_plan(
+    config: runs.RunConfig,
+    store: Path | None,
+    n_windows: int | None,
+    sfreq: float | None,
+    n_chans: int,
+) -> None:
+    """Plan a run and print what it takes, one fact a line.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Configuration of the run.
+    store : Path | None
+        Folder of a store. Without it and ``n_windows``, the run is on synthetic signals.
+    n_windows, sfreq, n_chans
+        Number of windows in a pass, sampling rate and number of channels of a corpus that is not
+        here. Synthetic signals have the sampling rate.
+    """
+    seconds = max(config.lengths)
+    if store is not None:
+        kept = SignalStore.open(store, verbose=0).select(exclude=config.exclude_subjects)
+        corpus = runs.CorpusSize.of_store(kept.without_held_out(), seconds)
+    elif n_windows is None:
+        corpus = runs.CorpusSize.of_store(synthetic_signals(sfreq))
+    else:
+        size: Any = dict(sfreq=sfreq, window_seconds=seconds, n_chans=n_chans)
+        corpus = runs.CorpusSize.of_numbers(n_windows, **size)
     planned = runs.plan(corpus, config)
     hours, days = planned.hours, f" ({planned.hours / 24:,.3g} days)" if planned.hours >= 48 else ""
     time = f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
@@ -184,6 +205,11 @@ def show_plan(corpus: runs.CorpusSize, config: runs.RunConfig) -> None:
     show("Nothing was started. The hours hold if data arrive as fast as they are used.")
 
 
+def synthetic_signals(sfreq: float | None) -> datasets.SyntheticSignals:
+    """Return signals to pretrain on without recordings, at their own sampling rate if None."""
+    return datasets.SyntheticSignals() if sfreq is None else datasets.SyntheticSignals(sfreq)
+
+
 def show_encoders() -> None:
     """Print a table with one column for each encoder in the package.
 
@@ -193,35 +219,31 @@ def show_encoders() -> None:
     if not names:
         show("This installation has no encoders of the package.")
         return
-    table = (
-        pd.DataFrame(map(_facts, names)).astype(str).set_index("name").T.reset_index(names="name")
-    )
+    columns = []
+    for name in names:
+        encoder, card, _ = saved.load_encoder(model_files.packaged_folder(name))
+        about, config, held_out = card.about, encoder.config, card.about["held_out"]
+        others = [alias for alias, of in model_files.ALIASES.items() if of == name]
+        facts = {
+            "name": name,
+            "also called": ", ".join(others) or "-",
+            "task": card.task,
+            **{fact: config[fact] for fact in ("num_layers", "embed_dim")},
+            "parameters": f"{computing.n_parameters(encoder):,}",
+            "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
+            **{fact: config[fact] for fact in ("patch_size", "tokenizer")},
+            "band": preprocessing.text_of("band", about["band"]),
+            "reference": about["reference"],
+            **{fact: ", ".join(about[fact]) for fact in ("corpora", "people")},
+            "held-out loss": f"{held_out['loss_relative']:.3f} of chance on {held_out['people']}",
+            **{fact: about[fact] for fact in ("licence", "date")},
+        }
+        columns.append(facts)
+    table = pd.DataFrame(columns).astype(str).set_index("name").T.reset_index(names="name")
     print_frame(table, n_text=table.shape[1])
     show(f'Use one: PARSClassifier(encoder="{names[0]}")')
     show(f"The whole card: braindecode-pars encoders {names[0]}")
     show(f"What its features hold: braindecode-pars encoders {names[0]} --audit")
-
-
-def _facts(name: str) -> dict[str, Any]:
-    """Return what helps to choose an encoder."""
-    encoder, card, _ = saved.load_encoder(model_files.packaged_folder(name))
-    about, config = card.about, encoder.config
-    held_out = about["held_out"]
-    return {
-        "name": name,
-        "also called": ", ".join(alias for alias, of in model_files.ALIASES.items() if of == name)
-        or "-",
-        "task": card.task,
-        **{fact: config[fact] for fact in ("num_layers", "embed_dim")},
-        "parameters": f"{computing.n_parameters(encoder):,}",
-        "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
-        **{fact: config[fact] for fact in ("patch_size", "tokenizer")},
-        "band": preprocessing.text_of("band", about["band"]),
-        "reference": about["reference"],
-        **{fact: ", ".join(about[fact]) for fact in ("corpora", "people")},
-        "held-out loss": f"{held_out['loss_relative']:.3f} of chance on {held_out['people']}",
-        **{fact: about[fact] for fact in ("licence", "date")},
-    }
 
 
 def show_card(name: str) -> None:

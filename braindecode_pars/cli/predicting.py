@@ -333,7 +333,9 @@ class Results:
             new = {kind: aside / file.name for kind, file in self.files.items()}
             frame.round(6).to_csv(new["table"], index=False)
             predictions.to_bids_events(_final(frame), new["events"])
-            _draw(_final(frame), new["figure"])
+            axes = plotting.hypnodensity(_final(frame))
+            axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
+            plotting.style.save_figure(axes[0], new["figure"], dpi=120)
             plotting.night_page(frame, new["page"])
             record = {"recording": str(self.recording), "of": state}
             findings = frame.attrs.get("findings", {})
@@ -347,12 +349,6 @@ class Results:
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the smoothed predictions where there are any, else the predictions."""
     return predictions.smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
-
-
-def _draw(frame: pd.DataFrame, file: Path) -> None:
-    axes = plotting.hypnodensity(frame)
-    axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
-    plotting.style.save_figure(axes[0], file, dpi=120)
 
 
 def _content(record: Path) -> dict[str, Any] | None:
@@ -472,16 +468,15 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     """
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
-        alone = {path: Path(subjects.without_ending(path.name))}
-        found_here = search.recordings_below(path) if path.is_dir() else []
-        if path.is_dir() and not found_here:
+        below = {path: Path(path.name)}
+        if path.is_dir():
+            below = {file: file.relative_to(path) for file in search.recordings_below(path)}
+        if not below:
             ends = ", ".join(search.ENDINGS)
             raise ValueError(f"{path} contains no recording; expected files that end with {ends}.")
-        below = {
-            f: f.relative_to(path).with_name(subjects.without_ending(f.name)) for f in found_here
-        }
-        for file, target in (below or alone).items():
-            found.setdefault(file.absolute(), target)
+        for file, target in below.items():
+            name = subjects.without_ending(target.name)
+            found.setdefault(file.absolute(), target.with_name(name))
     seen: dict[Path, Path] = {}
     for file, target in found.items():
         if (first := seen.setdefault(target, file)) != file:

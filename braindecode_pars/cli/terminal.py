@@ -6,8 +6,10 @@ import ast
 import functools
 import inspect
 import json
+import logging
 import re
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -61,6 +63,29 @@ def show(content: Any, end: str = "\n") -> None:
     """
     console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(content, end=end)
+
+
+class Echo(logging.Handler):
+    """Print the package's log: information on the standard output, warnings on standard error.
+
+    A line that comes again is counted, and the command ends with its number.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)
+        self.counts[text] += 1
+        if self.counts[text] == 1:
+            typer.echo(text, err=record.levelno >= logging.WARNING)
+
+    def end(self) -> None:
+        for text, n in self.counts.items():
+            if n > 1:
+                typer.echo(f"{n} times: {text}")
+        self.counts.clear()
 
 
 def given_options(context: typer.Context) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from unittest import mock
 
 import mne
 import numpy as np
@@ -213,10 +214,10 @@ def test_results_that_were_corrected_by_hand_are_kept(results, frame):
 
 
 def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(predicting, "_draw", interrupt)
+    monkeypatch.setattr(predicting.plotting.style, "save_figure", interrupt)
     with pytest.raises(KeyboardInterrupt):
         results.write(frame, results.state())
     assert names(results) == []
@@ -317,7 +318,9 @@ class StandIn:
 @pytest.fixture
 def clf(monkeypatch):
     model = StandIn()
-    monkeypatch.setattr(predicting, "_draw", lambda frame, file: file.touch())
+    figures = predicting.plotting
+    monkeypatch.setattr(figures, "hypnodensity", lambda frame: [mock.Mock()])
+    monkeypatch.setattr(figures.style, "save_figure", lambda ax, file, **options: file.touch())
     monkeypatch.setattr(PARSClassifier, "load", lambda *args, **options: model)
     return model
 

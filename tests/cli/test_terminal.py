@@ -21,11 +21,10 @@ from typer.testing import CliRunner
 
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.baselines import METHODS
-from braindecode_pars.cli import app, evaluate, fitting
-from braindecode_pars.cli.commands import _Echo
+from braindecode_pars.cli import app, commands, evaluate
 from braindecode_pars.cli.evaluate import PROTOCOLS
 from braindecode_pars.cli.evaluation_report import show_differences, show_scores
-from braindecode_pars.cli.terminal import pairs, print_frame, report_failures, values
+from braindecode_pars.cli.terminal import Echo, pairs, print_frame, report_failures, values
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation import GRIDS, FoldError
 from braindecode_pars.evaluation.controls import CONTROLS
@@ -40,11 +39,11 @@ def test_the_log_is_printed_once():
     for _ in range(2):
         CliRunner().invoke(app, ["store", "--help"])
     handlers = logging.getLogger("braindecode_pars").handlers
-    assert sum(isinstance(handler, _Echo) for handler in handlers) <= 1
+    assert sum(isinstance(handler, Echo) for handler in handlers) <= 1
 
 
 def test_a_line_of_the_log_comes_once_with_its_number(capsys):
-    echo = _Echo()
+    echo = Echo()
     for text in ("Channel X is not used.", "Read.", "Channel X is not used."):
         echo.emit(logging.makeLogRecord(dict(msg=text, levelno=logging.INFO)))
     echo.end()
@@ -71,7 +70,7 @@ def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
 def test_names_are_those_of_the_registries():
     # Other tests register tasks of their own.
     own = {n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")}
-    assert set(fitting.METHODS) == own | {"scratch"}
+    assert set(commands.METHODS) == own | {"scratch"}
     assert tuple(GRIDS) == evaluate.GRIDS
     assert CONTROLS == evaluate.CONTROLS
 
@@ -85,7 +84,7 @@ def test_help_lists_the_names_of_the_registries():
 
     for command, option, title, names in (
         *(
-            (command, "task", "Pretext task", fitting.METHODS[:-1])
+            (command, "task", "Pretext task", commands.METHODS[:-1])
             for command in ("plan", "pretrain")
         ),
         ("store", "recipe", "Recipes", sorted(RECIPES)),
@@ -97,7 +96,7 @@ def test_help_lists_the_names_of_the_registries():
     ):
         listed = text(command, option).partition(f"{title}")[2].lstrip(":, ")
         assert listed.startswith(", ".join(names)), (command, option)
-    assert f"pretrain on, {', '.join(fitting.METHODS[:-1])}, FILE.py" in text("fit", "method")
+    assert f"pretrain on, {', '.join(commands.METHODS[:-1])}, FILE.py" in text("fit", "method")
     (protocol,) = [p.help for p in helped["evaluate"].params if p.name == "protocol"]
     assert protocol == f"{', '.join(PROTOCOLS)}."
 
