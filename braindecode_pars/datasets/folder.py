@@ -450,7 +450,7 @@ def _read(
         return None
     origin = dict(
         recorded_sfreq=float(raw.info["sfreq"]),
-        recorded_reference=preprocessing.recorded(raw.info).reference,
+        recorded_reference=preparation.recorded(raw.info).reference,
         recorded_channels=", ".join(sorted(raw.ch_names)),
     )
     _pick(raw, channels, is_referenced=reference is not None)
@@ -484,4 +484,4 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     if is_referenced or all(
         channel_names.electrode_pair(a)[1] == channel_names.electrode_pair(b)[1] for a, b in pairs
     ):
-        preprocessing.rename_channels(raw, dict(pairs))
+        preparation.rename_channels(raw, dict(pairs))

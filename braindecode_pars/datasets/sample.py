@@ -15,7 +15,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.recordings import cutting, loading, preparation, preprocessing
+from braindecode_pars.recordings import cutting, loading, preparation
 
 #: Conditions, in the order of the targets.
 CONDITIONS = ("rest", "arithmetic")
@@ -117,7 +117,7 @@ def mental_arithmetic(
         target = CONDITIONS.index(recording.description["condition"])
         of_subject = sample["samples"][known.index(recording.subject)]
         raw = mne.io.RawArray(STEP * of_subject[target], info, verbose="error")
-        preprocessing.remember_steps(raw, PREPARATION)
+        preparation.remember_steps(raw, PREPARATION)
         windows = cutting.fixed_windows(raw, window_seconds, target)
         assert windows is not None  # the sample is minutes long
         windows.set_description(recording.description)

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from braindecode_pars._common import channel_names, checks, tables
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
 from braindecode_pars.estimators.smoothing import Transitions
-from braindecode_pars.recordings import as_trained, preprocessing, readers
+from braindecode_pars.recordings import as_trained, preparation, preprocessing, readers
 from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import ItemReader, Montage, Windows
@@ -351,7 +351,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
     # A channel of the same name says nothing: its reference is that of the recording.
     named, had = (
         preprocessing.text_of("reference", each.reference)
-        for each in (clf.preprocessing_, preprocessing.recorded(recording.raw.info))
+        for each in (clf.preprocessing_, preparation.recorded(recording.raw.info))
     )
     texts = [
         f"{name} ({had})" if used == name else f"{used} for {name}" for name, used in others.items()

@@ -36,7 +36,6 @@ from braindecode_pars.recordings.preprocessing import (
     Preprocessing,
     differences,
     missing_steps,
-    recorded,
 )
 
 #: Samples that are read at a time.
@@ -612,7 +611,7 @@ def prepare_as_trained(
         remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
         check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
     # Compare the preprocessing.
-    had, trained = recorded(raw.info), replace(trained, sfreq=sfreq)
+    had, trained = preparation.recorded(raw.info), replace(trained, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
     eeg_names = [ch["ch_name"] for ch in eeg]

@@ -17,7 +17,7 @@ import wfdb
 from scipy.signal import resample_poly
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.recordings import preprocessing, search
+from braindecode_pars.recordings import preparation, search
 
 #: Endings that MNE and wfdb do not read in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
@@ -207,7 +207,7 @@ def _read_edf(
         )
     edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
     of_each = map(tuple, edges.to_numpy())
-    preprocessing.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
+    preparation.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
     _remember_outside(raw, file, said)
     return raw, signals
 

@@ -16,7 +16,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import preparation, readers, recipe, search
-from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store.index import UNLABELED, label_rows
 
 ACCEPTED = (
@@ -94,7 +94,7 @@ class StoredForm:
             missing = self.missing(ch_names)
             named = [name for name in self.channels or () if name not in missing]
             own.append(("set_eeg_reference", dict(ref_channels=named or self.reference)))
-        return recorded(raw.info, [*steps, *own], sfreq=sfreq)
+        return preparation.recorded(raw.info, [*steps, *own], sfreq=sfreq)
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.

@@ -17,7 +17,8 @@ from braindecode_pars.estimators.predict_raw import (
     recording_findings,
 )
 from braindecode_pars.pretrained import EncoderCard
-from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
+from braindecode_pars.recordings.preparation import recorded
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 

@@ -20,8 +20,8 @@ from braindecode_pars.recordings.as_trained import (
     resampled,
 )
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.preparation import filter_and_resample
-from braindecode_pars.recordings.preprocessing import Preprocessing, missing_steps, recorded
+from braindecode_pars.recordings.preparation import filter_and_resample, recorded
+from braindecode_pars.recordings.preprocessing import Preprocessing, missing_steps
 
 
 def formulas(wanted, found, **arguments):

@@ -11,7 +11,7 @@ import wfdb
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings import formats
-from braindecode_pars.recordings.preprocessing import recorded
+from braindecode_pars.recordings.preparation import recorded
 
 NOISE = np.random.default_rng(0).integers(-300, 300, (3, 600))
 

@@ -11,9 +11,9 @@ from braindecode_pars.recordings.preparation import (
     drop_other_signals,
     filter_and_resample,
     pick_electrodes,
+    recorded,
     set_reference,
 )
-from braindecode_pars.recordings.preprocessing import recorded
 
 
 def recording(signals, sfreq=250.0, names=None):

@@ -19,18 +19,15 @@ from braindecode.preprocessing import (
 )
 from numpy import multiply
 
+from braindecode_pars.recordings.preparation import Step, recorded, remember_steps, remembered_steps
 from braindecode_pars.recordings.preprocessing import (
     Difference,
     Preprocessing,
-    Step,
     agreed,
     counted,
     differences,
     disagreements,
     missing_steps,
-    recorded,
-    remember_steps,
-    remembered_steps,
     text_of,
 )
 
