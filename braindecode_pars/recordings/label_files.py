@@ -104,7 +104,7 @@ def labels_of_files(
                 "its path, such as labels='participants.tsv', or omit label_column."
             )
         if labels is not None:
-            check_ordered("labels", labels)
+            _check_ordered("labels", labels)
         return None
     where = str(labels) if is_path else "The table of labels"
     if is_path and not where.lower().endswith((".csv", ".tsv")):
@@ -121,9 +121,10 @@ def labels_of_files(
             f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
             "column of the labels as label_column, such as label_column='diagnosis'."
         )
+    texts = ["" if pd.isna(value) else label_text(value) for value in table[column]]
     if key == "file":
-        return labels_in_table(table, root, files, where, column)
-    return labels_of_subjects(table.assign(subject=table[key]), files, where, column, subject_of)
+        return _labels_of_each(table.assign(label=texts), root, files, where)
+    return _labels_of_subjects(dict(subject=table[key], label=texts), files, where, subject_of)
 
 
 def classes_and_targets(
@@ -214,14 +215,8 @@ def _length(
     )
 
 
-def check_ordered(name: str, labels: Any) -> None:
-    """Check that labels are a list or a dict, whose order is that of the targets.
-
-    Raises
-    ------
-    TypeError
-        When they are a set, which has another order in the next process, or no list.
-    """
+def _check_ordered(name: str, labels: Any) -> None:
+    """Check that labels are a list or a dict: a set has another order in the next process."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(f"{name} must be a list in the order of targets or a dict, got {labels!r}.")
 
@@ -264,7 +259,7 @@ def classes_of_labels(
         labels.sort(key=float)
     if classes is None:
         return {label: label for label in labels}
-    check_ordered("classes", classes)
+    _check_ordered("classes", classes)
     names = classes.values() if isinstance(classes, Mapping) else classes
     chosen = {str(label): str(name) for label, name in zip(classes, names, strict=True)}
     absent = [label for label in chosen if label not in labels]
@@ -276,51 +271,10 @@ def classes_of_labels(
     return chosen
 
 
-def _labels(table: pd.DataFrame, column: str) -> list[str]:
-    """Return the labels in a column; an empty cell is an empty text."""
-    return ["" if pd.isna(value) else label_text(value) for value in table[column]]
-
-
-def labels_in_table(
-    table: pd.DataFrame, root: Path, files: Sequence[Path], where: str, column: str = "label"
+def _labels_of_each(
+    table: pd.DataFrame, root: Path, files: Sequence[Path], where: str
 ) -> list[LabelledFile]:
-    """Return the labels of files in a table with a row for each.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``file``, ``column``, and perhaps ``subject``, ``onset`` and ``duration`` in
-        seconds. Without an onset, a label is that of the whole file. An empty label is none.
-    root : Path
-        Folder of the recordings.
-    files : list of Path
-        Recordings in it.
-    where : str
-        Name of the table, for messages.
-    column : str
-        Column of the labels.
-
-    Returns
-    -------
-    list of LabelledFile
-        One for each file, in their order.
-
-    Raises
-    ------
-    ValueError
-        When a file has no row or several subjects, or a row names no file or a time that cannot be
-        read.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from braindecode_pars.recordings.label_files import labels_in_table
-    >>> table = pd.DataFrame({"file": ["a.edf", "a.edf"], "label": ["W", "R"], "onset": [0, 30]})
-    >>> [labelled] = labels_in_table(table, Path("data"), [Path("data", "a.edf")], "labels.csv")
-    >>> labelled.stretches
-    ((0.0, 0.0, 'W'), (30.0, 0.0, 'R'))
-    """
+    """Return the labels of files in a table with rows for each; an empty label is none."""
     # A file is named by its path below the folder or its name, with or without the ending.
     known: dict[str, list[Path]] = {}
     for file in files:
@@ -328,9 +282,18 @@ def labels_in_table(
         names = (normalized(path.as_posix()), normalized(path.name))
         for name in {*names, *map(without_ending, names)}:
             known.setdefault(name, []).append(file)
+    named = []
+    for given in table["file"]:
+        name = "" if pd.isna(given) else label_text(given).replace("\\", "/").removeprefix("./")
+        found = known.get(name, [])
+        if len(found) != 1:
+            which = f"may be {found[0]} or {found[1]}" if found else "is not in the folder"
+            raise ValueError(
+                f"{where} names the file {name!r}, which {which}; write its path below the folder."
+            )
+        named += found
     rows = table.assign(
-        file=[_file_of(name, known, where) for name in table["file"]],
-        label=_labels(table, column),
+        file=named,
         onset=times_in(table, "onset", where),
         duration=np.nan_to_num(times_in(table, "duration", where)),
     )
@@ -340,17 +303,6 @@ def labels_in_table(
             f"{where} has no row of {listed(without, most=5)}; an empty label leaves a file out."
         )
     return [_labelled(file, of_file[file], where) for file in files]
-
-
-def _file_of(given: Any, known: dict[str, list[Path]], where: str) -> Path:
-    name = "" if pd.isna(given) else label_text(given).replace("\\", "/").removeprefix("./")
-    found = known.get(name, [])
-    if len(found) != 1:
-        which = f"may be {found[0]} or {found[1]}" if found else "is not in the folder"
-        raise ValueError(
-            f"{where} names the file {name!r}, which {which}; write its path below the folder."
-        )
-    return found[0]
 
 
 def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
@@ -373,71 +325,33 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
     return LabelledFile(file, description, tuple(stretches))
 
 
-def labels_of_subjects(
-    table: pd.DataFrame,
+def _labels_of_subjects(
+    table: Mapping[str, Iterable[Any]],
     files: Sequence[Path],
     where: str,
-    column: str,
     subject_of: Callable[[Path], Any],
 ) -> list[LabelledFile]:
-    """Return the labels of files in a table with a row for each subject.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``subject`` and ``column``; others are ignored. An empty label leaves the subject
-        out.
-    files : list of Path
-        Recordings.
-    where : str
-        Name of the table, for messages.
-    column : str
-        Column of the labels.
-    subject_of : callable
-        Function that returns the subject of a file.
-
-    Returns
-    -------
-    list of LabelledFile
-        One for each file, in their order, with the label of the whole recording.
-
-    Raises
-    ------
-    ValueError
-        When a subject of a file has no row, or one has two labels.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from braindecode_pars.recordings.label_files import labels_of_subjects
-    >>> table = pd.DataFrame({"subject": ["sub-01"], "diagnosis": ["AD"]})
-    >>> [found] = labels_of_subjects(
-    ...     table, [Path("sub-01_eeg.edf")], "participants.tsv", "diagnosis", lambda file: "01"
-    ... )
-    >>> found.stretches
-    ((None, 0.0, 'AD'),)
-    """
+    """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
     label_of: dict[str, str] = {}
-    for subject, label in zip(table["subject"], _labels(table, column), strict=True):
+    for subject, label in zip(table["subject"], table["label"], strict=True):
         before = label_of.setdefault(subject_key(subject), label)
         if before != label:
             raise ValueError(
                 f"{where} gives the subject {subject} the labels {before!r} and {label!r}; a "
                 "label for each recording needs a column 'file'."
             )
-    subjects = {file: subject_of(file) for file in files}
-    absent = [s for s in dict.fromkeys(subjects.values()) if subject_key(s) not in label_of]
+    subjects = [subject_of(file) for file in files]
+    absent = [s for s in dict.fromkeys(subjects) if subject_key(s) not in label_of]
     if absent:
         raise ValueError(
             f"{where} has no row of the subject {listed(list(map(str, absent)))}; it has "
-            f"{listed([*table['subject'].map(str)], most=5)}. Add a row, with an empty label to "
+            f"{listed([*map(str, table['subject'])], most=5)}. Add a row, with an empty label to "
             "leave the subject out, or pass subject= if this is no subject."
         )
-    labels = {file: label_of[subject_key(subject)] for file, subject in subjects.items()}
+    labels = [label_of[subject_key(subject)] for subject in subjects]
     return [
         LabelledFile(file, {}, ((None, 0.0, label),) if label else ())
-        for file, label in labels.items()
+        for file, label in zip(files, labels, strict=True)
     ]
 
 
@@ -467,8 +381,11 @@ def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
     return times.to_numpy(float)
 
 
-def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Return the events of a BIDS table, or only the gaps and bad times among them."""
+def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
+    """Return the events of a BIDS table, or only the gaps and bad times among them.
+
+    Onsets are in seconds from the first sample.
+    """
     events = loading.read_table(table, table.parent).rename(columns=str.lower)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent and not marks_only:
@@ -484,11 +401,6 @@ def _events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
     events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
     durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
     return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())
-
-
-def bad_times_in(table: Path) -> mne.Annotations:
-    """Return the gaps and bad times in a table of BIDS, in seconds from the first sample."""
-    return _events_in(table, marks_only=True)
 
 
 def annotations_of(
@@ -511,7 +423,7 @@ def annotations_of(
         ]
         return mne.Annotations(*zip(*rows, strict=True))
     if table := search.table_beside(file, "events"):
-        return _events_in(table)
+        return events_in(table)
     notes, start = raw.annotations, raw.first_time
     if hypnogram := search.hypnogram_of(file):
         notes, start = formats.annotations_in(hypnogram), 0.0
@@ -538,7 +450,7 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
     unread = ""
     for file in files:
         if table := search.table_beside(file, "events"):
-            found = _events_in(table)
+            found = events_in(table)
         else:
             try:  # with its warnings and errors it is read later
                 with warnings.catch_warnings(action="ignore"):
@@ -674,7 +586,6 @@ def labels_within(
             f"Windows of {seconds:g} s after labels without a duration share more than half of "
             "their samples with those of another class; pass a shorter window_seconds."
         )
-    _check_overlaps(found.onset, found.onset + lasts, names, is_mark)
     return _joined(found.onset, found.onset + lasts, names, is_mark)
 
 
@@ -683,29 +594,11 @@ def _joined(
 ) -> mne.Annotations:
     """Join labels of one class that overlap, which would give the same windows again; count them.
 
-    Marks are labels without a duration, which may lie close together.
+    Marks are labels without a duration, which may lie close together. Other labels of two classes
+    may not overlap: each is compared with the one before, in the order of starts, that ends last.
     """
-    stops, keep = stops.copy(), np.ones(len(names), bool)
-    before: dict[str, int] = {}  # the last label of each class
-    for i in np.argsort(starts, kind="stable").tolist():
-        j = before.get(names[i])
-        if j is None or (is_mark[i] and is_mark[j]) or starts[i] >= stops[j] - _ROUNDING:
-            before[names[i]] = i
-        else:
-            keep[i], stops[j] = False, max(stops[i], stops[j])
-    why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
-    cutting.omit("labels", why, int((~keep).sum()), len(keep))
-    return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])
-
-
-def _check_overlaps(
-    starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
-) -> None:
-    """Check that a label of another class begins after one; those without a duration may overlap.
-
-    Both are compared in the order of their starts, each with the one before that ends last.
-    """
-    longest = 0
+    ends, keep = stops.copy(), np.ones(len(names), bool)
+    longest, before = 0, dict[str, int]()  # the last label of each class
     for i in np.argsort(starts, kind="stable").tolist():
         j, is_other = longest, names[i] != names[longest]
         if is_other and starts[i] < stops[j] - _ROUNDING and not (is_mark[i] and is_mark[j]):
@@ -715,3 +608,11 @@ def _check_overlaps(
                 "fewer labels."
             )
         longest = i if stops[i] >= stops[j] else j
+        j = before.setdefault(names[i], i)
+        if j == i or (is_mark[i] and is_mark[j]) or starts[i] >= ends[j] - _ROUNDING:
+            before[names[i]] = i
+        else:
+            keep[i], ends[j] = False, max(ends[i], ends[j])
+    why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
+    cutting.omit("labels", why, int((~keep).sum()), len(keep))
+    return mne.Annotations(starts[keep], (ends - starts)[keep], np.array(names)[keep])

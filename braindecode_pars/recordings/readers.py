@@ -76,7 +76,7 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         own = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
     table = search.table_beside(file, "events")
-    if table and len(bad := label_files.bad_times_in(table)):
+    if table and len(bad := label_files.events_in(table, marks_only=True)):
         own = raw.annotations
         notes = mne.Annotations(
             own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
@@ -220,7 +220,7 @@ def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         _apply_tables(told, header)
     lacking = [name for name in good_eeg(raw.info) if name not in good_eeg(told.info)]
     table = search.table_beside(header, "events")
-    n_bad = len(label_files.bad_times_in(table)) if table else 0
+    n_bad = len(label_files.events_in(table, marks_only=True)) if table else 0
     if lacking or n_bad > len(label_files.marks_of(raw)):
         said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)

@@ -20,7 +20,6 @@ from braindecode_pars.recordings.label_files import (
     classes_of_labels,
     durations_in,
     labels_in_annotations,
-    labels_in_table,
     labels_of_files,
     labels_within,
 )
@@ -93,7 +92,7 @@ def test_events_without_a_duration_last_one_window(tmp_path):
 
 def test_a_data_frame_with_numbers():
     table = pd.DataFrame({"file": ["a", "b"], "label": [1, 2], "subject": [7, 7]})
-    labels = labels_in_table(table, ROOT, FILES, "The table")
+    labels = labels_of_files(table, ROOT, FILES)
     assert [(one.subject, one.stretches[0][2]) for one in labels] == [(7, "1"), (7, "2")]
 
 
@@ -176,7 +175,7 @@ def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):
 def test_a_blank_subject_is_none():
     table = pd.DataFrame({"file": ["a", "b"], "label": ["W", "R"], "subject": ["P1", " "]})
     with pytest.raises(ValueError, match=r"b\.edf"):
-        labels_in_table(table, ROOT, FILES, "The table")
+        labels_of_files(table, ROOT, FILES)
 
 
 def test_the_table_of_bids_beside_a_recording(tmp_path):
