@@ -98,6 +98,12 @@ def preprocessed_signals(
     """
     old_sfreq = raw.info["sfreq"]
     signals = np.zeros((len(derivations), new_sample(raw.n_times, raw, sfreq)), np.float32)
+    low, high = preprocessing.band or (None, None)
+    high = high if high is not None and high < sfreq / 2 else None
+    is_filtered = low is not None or high is not None
+    notch = [mains for mains in preprocessing.notch or () if mains < sfreq / 2]
+    method = preprocessing.filter or "fir"
+    in_place: dict[str, Any] = dict(copy=False, verbose="error")
     for start, stop in cutting.continuous_stretches(raw):
         first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
         if last - first < shortest:
@@ -113,8 +119,10 @@ def preprocessed_signals(
             signal = resampled(
                 _weighted_sum(raw, start, stop, derivation.weights, reference), sfreq, old_sfreq
             )
-            if derivation.is_eeg:
-                signal = _filtered(signal, sfreq, preprocessing)
+            if derivation.is_eeg and is_filtered:
+                signal = mne.filter.filter_data(signal, sfreq, low, high, method=method, **in_place)
+            for mains in notch if derivation.is_eeg else ():
+                signal = mne.filter.notch_filter(signal, sfreq, mains, **in_place)
             out = signals[row, first : first + len(signal)]
             scale = preprocessing.scale or 1.0
             np.multiply(signal[: len(out)], scale, out=out, casting="same_kind")
@@ -125,20 +133,6 @@ def preprocessed_signals(
 def new_sample(sample: int, raw: mne.io.BaseRaw, sfreq: float) -> int:
     """Return the sample at the same time after resampling, rounded as MNE rounds lengths."""
     return round(sample * sfreq / raw.info["sfreq"])
-
-
-def _filtered(signal: np.ndarray, sfreq: float, preprocessing: Preprocessing) -> np.ndarray:
-    """Filter a signal in place, shape (n_times,)."""
-    more: dict[str, Any] = dict(copy=False, verbose="error")
-    low, high = preprocessing.band or (None, None)
-    high = high if high is not None and high < sfreq / 2 else None
-    if low is not None or high is not None:
-        method = preprocessing.filter or "fir"
-        signal = mne.filter.filter_data(signal, sfreq, low, high, method=method, **more)
-    for mains in preprocessing.notch or ():
-        if mains < sfreq / 2:
-            signal = mne.filter.notch_filter(signal, sfreq, mains, **more)
-    return signal
 
 
 def _weighted_sum(
@@ -246,52 +240,33 @@ def find_derivations(
     >>> [d and d.formula for d in find_derivations(["C3-M2", "Fpz-Cz", "T7", "O1"], found)]
     ['EEG C3-REF - EEG A2-REF', '- EEG Cz-Fpz', 'T3', None]
     """
-    pairs: _Pairs = {}
+    pairs: dict[tuple[str, str | None], list[str]] = {}  # by electrodes, or by the reference
     for channel, own in zip(found, system_names(found), strict=True):
         pairs.setdefault(electrode_pair(own), []).append(channel)
-    of_wanted = zip(wanted, system_names(wanted), match_channels(wanted, found), strict=True)
-    return [
-        _derivation(name, electrode_pair(own), place, pairs, found, compute)
-        for name, own, place in of_wanted
-    ]
 
+    def one_of(first: str, second: str | None, name: str = "") -> str | None:
+        # Of several channels of a pair, such as T3 and T7, only one of the same name
+        names = pairs.get((first, second), [])
+        same = (n for n in names if name in (n, electrode_name(n)))
+        return names[0] if len(names) == 1 else next(same, None)
 
-#: Channels by their electrode and reference, or their two electrodes.
-_Pairs = dict[tuple[str, str | None], list[str]]
-
-
-def _derivation(
-    name: str,
-    pair: tuple[str, str | None],
-    place: int | None,
-    pairs: _Pairs,
-    found: Sequence[str],
-    compute: bool,
-) -> Derivation | None:
-    """Return a channel of the model; ``place`` is that of a channel of its electrode."""
-    first, second = pair
-    channel = _one_of((first, second), pairs, name)
-    if channel is not None:
-        return Derivation(name, ((channel, 1.0),))
-    if compute and second is not None:
-        reversed_channel = _one_of((second, first), pairs)
-        if reversed_channel is not None:
-            return Derivation(name, ((reversed_channel, -1.0),))
-        # One reference: None stands for the unnamed reference of all channels without one.
-        one, other = electrode_name(name).partition("-")[0], name.rpartition("-")[2].upper()
-        for reference in [r for electrode, r in pairs if electrode == first]:
-            plus = _one_of((first, reference), pairs, one)
-            minus = _one_of((second, reference), pairs, other)
-            if plus is not None and minus is not None:
-                return Derivation(name, ((plus, 1.0), (minus, -1.0)))
-    return None if place is None else Derivation(name, ((found[place], 1.0),))
-
-
-def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str | None:
-    """Return the channel of a pair: of several, such as T3 and T7, only one of the same name."""
-    names = pairs.get(pair, [])
-    same = (n for n in names if name in (n, electrode_name(n)))
-    return names[0] if len(names) == 1 else next(same, None)
+    derivations: list[Derivation | None] = []
+    places = match_channels(wanted, found)
+    for name, own, place in zip(wanted, system_names(wanted), places, strict=True):
+        first, second = electrode_pair(own)
+        sums: list[tuple[tuple[Any, float], ...]] = [((one_of(first, second, name), 1.0),)]
+        if compute and second is not None:
+            sums.append(((one_of(second, first), -1.0),))
+            # One reference: None stands for the unnamed reference of all channels without one.
+            one, other = electrode_name(name).partition("-")[0], name.rpartition("-")[2].upper()
+            for reference in [r for electrode, r in pairs if electrode == first]:
+                minus = one_of(second, reference, other), -1.0
+                sums.append(((one_of(first, reference, one), 1.0), minus))
+        sums.append(((None if place is None else found[place], 1.0),))
+        possible = (each for each in sums if all(channel is not None for channel, _ in each))
+        weights = next(possible, None)
+        derivations.append(None if weights is None else Derivation(name, weights))
+    return derivations
 
 
 #: Fewest electrodes of an average of which others may be missing.

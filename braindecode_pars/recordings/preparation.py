@@ -485,7 +485,8 @@ class Step:
     @property
     def picks(self) -> list:
         """Names, kinds or numbers of the channels that the step keeps; empty for all."""
-        return _listed(self.kwargs.get(dict(pick="picks", pick_channels="ch_names").get(self.name)))
+        argument = dict(pick="picks", pick_channels="ch_names").get(self.name, "")
+        return _listed(self.kwargs.get(argument))
 
     @property
     def chooses(self) -> bool:
