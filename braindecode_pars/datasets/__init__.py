@@ -30,8 +30,9 @@ from braindecode_pars.datasets import (
     ucddb,
     ysyw,
 )
-from braindecode_pars.datasets.sample import mental_arithmetic, sleep
+from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
+from braindecode_pars.datasets.ucddb import sleep
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import is_store

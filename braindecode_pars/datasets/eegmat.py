@@ -9,6 +9,10 @@ and filtered. The published files were already filtered to 0.5-45 Hz and cleaned
 
 Rest and arithmetic are separate recordings. Part of the difference between the two classes may
 therefore be an effect of time.
+
+:func:`datasets.mental_arithmetic <braindecode_pars.datasets.mental_arithmetic>` is a sample of it
+in the package: the folder ``sample_data`` has its samples, and ``README.md`` their licence and
+origin. ``docs/experiments/make_sample.py`` made them.
 """
 
 from __future__ import annotations
@@ -19,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import mne
-from braindecode.datasets import EEGWindowsDataset
+import numpy as np
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import check_parameters, check_positive, choice
+from braindecode_pars._common.checks import check_parameters, check_positive, choice, positive
 from braindecode_pars.recordings import cutting, loading, readers, recipe, search
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
@@ -30,6 +35,7 @@ from braindecode_pars.recordings.preparation import (
     check_filters,
     filter_and_resample,
     pick_electrodes,
+    remember_steps,
     set_reference,
 )
 
@@ -46,6 +52,23 @@ CARD: dict[str, Any] = dict(
     sfreq=SFREQ,
     classes=("rest", "arithmetic"),
     reference="Zyma et al. 2019, Data 4(1); Goldberger et al. 2000, Circulation 101(23)",
+)
+
+#: The sample in the package: the first subjects, a minute of each condition.
+SAMPLE = Path(__file__).parent / "sample_data" / "recordings.npz"
+SAMPLE_SECONDS = 60.0
+#: A step of its integers in volts.
+SAMPLE_STEP = 0.5e-6
+
+#: What was done with its recordings before the channels were picked.
+_SAMPLE_PREPARATION = (
+    ("filter", dict(l_freq=0.5, h_freq=45.0)),
+    ("set_eeg_reference", dict(ref_channels=list(COMMON_CHANNELS))),
+)
+#: Age of each of its subjects in years, in the table of the corpus.
+_AGES = (
+    *(21, 18, 19, 17, 17, 16, 18, 18, 26, 16, 17, 18),
+    *(17, 24, 17, 17, 17, 17, 17, 22, 17, 20, 19, 16),
 )
 
 _NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
@@ -204,3 +227,82 @@ RECIPE = recipe.Recipe(
     expected=lambda found: {recording.description["condition"] for recording in found},
 )
 load = RECIPE.load
+
+
+def mental_arithmetic(
+    subjects: Iterable[str] | None = None, *, window_seconds: float = 10.0
+) -> BaseConcatDataset:
+    """Return windows of rest and mental arithmetic, from real recordings in the package.
+
+    24 subjects, one minute of each condition, eight channels (F3, Fz, F4, T5, P3, Pz, P4, T6) at
+    128 Hz, filtered to 0.5-45 Hz and with the average of 19 channels as reference. The channels are
+    over frontal, parietal and posterior temporal cortex, which work in mental arithmetic, and away
+    from the eyes and the muscles of jaw and temples. The recordings are a part of EEGMAT;
+    :mod:`~braindecode_pars.datasets.eegmat` reads the whole.
+
+    Parameters
+    ----------
+    subjects : iterable of str | None
+        Subjects, among "Subject00" to "Subject23". None returns all.
+    window_seconds : float
+        Length of a window in seconds, at most 60. Windows are adjacent and do not overlap.
+
+    Returns
+    -------
+    BaseConcatDataset of EEGWindowsDataset
+        Signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions have ``subject``
+        and ``condition``, as those of EEGMAT, and ``age`` in years.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the sample does not have a subject.
+    TypeError
+        When ``subjects`` is a string, or ``window_seconds`` is not a number.
+    ValueError
+        When ``subjects`` is empty, or ``window_seconds`` is not positive or more than 60.
+
+    Notes
+    -----
+    Rest is the minute before the end of its recording, arithmetic the first minute of its own: the
+    two that are nearest in time. Rest still comes first in every subject, so a part of the
+    difference may be an effect of time.
+
+    Samples have steps of 0.5 microvolts. Licence: ODC-BY 1.0. Cite Zyma et al. 2019, Data 4(1), and
+    Goldberger et al. 2000, Circulation 101(23).
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> windows = datasets.mental_arithmetic()
+    >>> len(windows), windows[0][0].shape
+    (288, (8, 1280))
+    >>> X, y, groups = as_sklearn(windows)
+    >>> int(y.sum()), len(set(groups))
+    (144, 24)
+    """
+    check_parameters(
+        locals(), dict(window_seconds=positive(most=SAMPLE_SECONDS)), "mental_arithmetic"
+    )
+    with np.load(SAMPLE, allow_pickle=False) as archive:
+        sample = dict(archive)
+    known = sample["subjects"].tolist()
+    recordings = (
+        loading.Recording(SAMPLE, dict(subject=s, corpus="eegmat", condition=c, age=age))
+        for s, age in zip(known, _AGES, strict=True)
+        for c in CARD["classes"]
+    )
+    chosen = loading.choose_subjects(recordings, subjects, "The sample")
+    info = mne.create_info(sample["ch_names"].tolist(), float(sample["sfreq"]), "eeg")
+    info.set_montage(template_montage())
+    datasets = []
+    for recording in chosen:
+        target = CARD["classes"].index(recording.description["condition"])
+        of_subject = sample["samples"][known.index(recording.subject)]
+        raw = mne.io.RawArray(SAMPLE_STEP * of_subject[target], info, verbose="error")
+        remember_steps(raw, _SAMPLE_PREPARATION)
+        windows = cutting.fixed_windows(raw, window_seconds, target)
+        assert windows is not None  # the sample is minutes long
+        windows.set_description(recording.description)
+        datasets.append(cutting.name_classes(windows, CARD["classes"]))
+    return BaseConcatDataset(datasets)

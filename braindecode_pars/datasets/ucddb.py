@@ -2,7 +2,8 @@
 
 The St. Vincent's University Hospital / University College Dublin Sleep Apnea Database. The paper
 does not use this corpus. It is free, and :func:`datasets.sleep <braindecode_pars.datasets.sleep>`
-is a sample of it.
+is a sample of it in the package: the folder ``sample_data`` has its windows, and ``README.md``
+their licence and origin. ``docs/experiments/make_sample.py`` made them.
 
 The files of PhysioNet are read as they are: signals from ``ucddb002.rec`` and so on, which are
 EDF, and stages from ``ucddb002_stage.txt``, with a code for each 30 seconds. The stages 3 and 4
@@ -13,14 +14,15 @@ indeterminate windows (codes 6 and more) are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import mne
 import numpy as np
-from braindecode.datasets import EEGWindowsDataset
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, WindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.recordings import (
@@ -51,6 +53,10 @@ CARD: dict[str, Any] = dict(
     classes=preparation.SLEEP_STAGES,
     reference="https://doi.org/10.13026/C26C7D; Goldberger et al. 2000, Circulation 101(23)",
 )
+
+#: The sample in the package, and its stages in the order of the targets.
+SAMPLE = Path(__file__).parent / "sample_data" / "sleep.npz"
+SAMPLE_STAGES = ("W", "3", "4")
 
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(ucddb\d{3})\.rec")
@@ -186,3 +192,99 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
 
 RECIPE = recipe.Recipe("ucddb", CARD, recordings, prepare, cut)
 load = RECIPE.load
+
+
+def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
+    """Return 30-second windows of wake and deep sleep, from real nights in the package.
+
+    Twelve people, one channel (C3-A2 or C4-A1) at 128 Hz, and at most 60 windows each of wake and
+    of the stages 3 and 4 of Rechtschaffen and Kales, spread over the night. The windows are a part
+    of the St. Vincent's University Hospital / University College Dublin Sleep Apnea Database;
+    :mod:`~braindecode_pars.datasets.ucddb` reads the whole.
+
+    Parameters
+    ----------
+    subjects : iterable of str | None
+        People, among "ucddb002" to "ucddb024". None returns all.
+
+    Returns
+    -------
+    BaseConcatDataset of WindowsDataset
+        Signals in volts. Target 0 is wake, 1 is stage 3, 2 is stage 4. Descriptions have
+        ``subject``. The metadata have ``position``, the number of the window in the night, and
+        ``bad``, whether a later author judged it bad by eye: one in five windows of wake, one in
+        forty of deep sleep.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the sample does not have a subject.
+    TypeError
+        When ``subjects`` is a string.
+    ValueError
+        When ``subjects`` is empty.
+
+    Notes
+    -----
+    REM sleep and the stages 1 and 2 are missing. The people are patients with suspected sleep
+    apnoea. Stages 3 and 4 together are today's N3, so a classifier of the two is a hard question
+    of one stage. The unit of the recorder is not known: the signals are as if it were 100
+    microvolts. They clip in movements, and have steps of a tenth of a person's median amplitude.
+    14 windows of wake are flat; all of them are ``bad``.
+
+    Licence: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
+    Circulation 101(23).
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> windows = datasets.sleep()
+    >>> X, y, groups = as_sklearn(windows)
+    >>> X[0].shape, len(set(groups)), sorted(set(y.tolist()))
+    ((1, 3840), 12, [0, 1, 2])
+    """
+    with np.load(SAMPLE, allow_pickle=False) as archive:
+        sample = dict(archive)
+    known = sample["subjects"].tolist()
+    people = (loading.Recording(SAMPLE, dict(subject=s, corpus="ucddb")) for s in known)
+    datasets = []
+    for person in loading.choose_subjects(people, subjects, "The sample"):
+        number = known.index(person.subject)
+        own = sample["person"] == number
+        # Differences compress better; their sum wraps around as they did.
+        steps = np.cumsum(sample["differences"][own], axis=1, dtype=np.int8)
+        metadata = pd.DataFrame({name: sample[name][own] for name in ("stage", "position", "bad")})
+        datasets.append(
+            scored_epochs(steps * sample["step"][number], metadata, SAMPLE_STAGES, person)
+        )
+    return BaseConcatDataset(datasets)
+
+
+def scored_epochs(
+    volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: loading.Recording
+) -> WindowsDataset:
+    """Return scored windows of one channel at 128 Hz, which are not in a row.
+
+    Parameters
+    ----------
+    volts : ndarray, shape (n_windows, n_times)
+        Signals.
+    metadata : DataFrame
+        A row for each window, with ``stage``.
+    stages : sequence of str
+        Names of the targets 0, 1, ...; other stages have the target -1.
+    recording : Recording
+        The description of the windows.
+    """
+    targets = pd.Index(stages).get_indexer(metadata["stage"])
+    info = mne.create_info(["EEG"], 128.0, "eeg")
+    starts = metadata["position"].to_numpy() * volts.shape[1]
+    events = np.column_stack([starts, np.zeros_like(starts), targets])
+    crops = dict(
+        i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + volts.shape[1]
+    )
+    metadata = metadata.drop(columns="stage").assign(**crops, target=targets)
+    epochs = mne.EpochsArray(
+        volts[:, None], info, events, metadata=metadata.reset_index(drop=True), verbose="error"
+    )
+    return cutting.name_classes(WindowsDataset(epochs, recording.description), stages)

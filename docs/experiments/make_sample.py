@@ -14,15 +14,7 @@ from pathlib import Path
 import numpy as np
 from braindecode.datasets import EEGWindowsDataset
 
-from braindecode_pars.datasets import eegmat
-from braindecode_pars.datasets.sample import (
-    CONDITIONS,
-    FILE,
-    SECONDS,
-    SLEEP_FILE,
-    STAGES,
-    STEP,
-)
+from braindecode_pars.datasets import eegmat, ucddb
 
 __all__ = ["make", "make_sleep", "samples_of"]
 
@@ -42,7 +34,7 @@ N_WINDOWS = 60
 UNIT = 100e-6
 
 
-def make(path: str | Path, file: Path = FILE) -> None:
+def make(path: str | Path, file: Path = eegmat.SAMPLE) -> None:
     """Write the sample as an archive of NumPy arrays, without pickled objects.
 
     Parameters
@@ -90,7 +82,7 @@ def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
     windows = eegmat.load(
         path,
         subjects,
-        window_seconds=SECONDS,
+        window_seconds=eegmat.SAMPLE_SECONDS,
         sfreq=SFREQ,
         low=0.5,
         high=45.0,
@@ -102,19 +94,21 @@ def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
         tuple(recording.description[["subject", "condition"]]): _minute(recording)
         for recording in windows.datasets
     }
-    volts = np.array([[minutes[subject, name] for name in CONDITIONS] for subject in subjects])
-    return np.rint(volts / STEP).astype(np.int16)
+    volts = np.array(
+        [[minutes[subject, name] for name in eegmat.CARD["classes"]] for subject in subjects]
+    )
+    return np.rint(volts / eegmat.SAMPLE_STEP).astype(np.int16)
 
 
 def _minute(recording: EEGWindowsDataset) -> np.ndarray:
     """Return the last minute of rest, or the first one of arithmetic: those nearest in time."""
     signals = recording.raw.get_data(list(CHANNELS))
-    n_times = round(SECONDS * SFREQ)
+    n_times = round(eegmat.SAMPLE_SECONDS * SFREQ)
     is_rest = recording.description["condition"] == "rest"
     return signals[:, -n_times:] if is_rest else signals[:, :n_times]
 
 
-def make_sleep(path: str | Path, file: Path = SLEEP_FILE) -> None:
+def make_sleep(path: str | Path, file: Path = ucddb.SAMPLE) -> None:
     """Write the sample of sleep: windows of each stage, evenly spread over the night.
 
     Parameters
@@ -145,7 +139,9 @@ def _windows_of(source: Path, number: int) -> dict[str, np.ndarray]:
     """Return the windows of one person in steps of a tenth of their median amplitude."""
     with np.load(source, allow_pickle=False) as archive:
         night = {name: archive[name] for name in archive.files}
-    kept = np.sort(np.concatenate([_spread(night["stage"] == stage) for stage in STAGES]))
+    kept = np.sort(
+        np.concatenate([_spread(night["stage"] == stage) for stage in ucddb.SAMPLE_STAGES])
+    )
     volts = night["x"][kept].astype(float) * float(night["scale"]) * UNIT
     step = np.median(volts.std(axis=1)) / 10
     samples = np.rint(volts / step).clip(-127, 127).astype(np.int8)

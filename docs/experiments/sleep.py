@@ -36,7 +36,8 @@ from stored_table import store_table
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.datasets.sample import STAGES, scored_epochs
+from braindecode_pars.datasets.ucddb import SAMPLE_STAGES as STAGES
+from braindecode_pars.datasets.ucddb import scored_epochs
 from braindecode_pars.estimators.linear_probe import logistic_regression
 from braindecode_pars.evaluation import (
     ChangedSignals,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from make_sample import CHANNELS, make, samples_of
 
-from braindecode_pars.datasets.sample import FILE
+from braindecode_pars.datasets.eegmat import SAMPLE
 
 
 def plain_samples(folder: Path, subject: str) -> np.ndarray:
@@ -28,7 +28,7 @@ def plain_samples(folder: Path, subject: str) -> np.ndarray:
 
 @pytest.mark.parametrize("subject", ["Subject00", "Subject08"])
 def test_the_samples_are_those_of_the_recordings(eeg_folder, subject):
-    with np.load(FILE, allow_pickle=False) as archive:
+    with np.load(SAMPLE, allow_pickle=False) as archive:
         stored = archive["samples"][archive["subjects"].tolist().index(subject)].astype(int)
     (made,) = samples_of(eeg_folder, [subject])
     for other in (made, plain_samples(eeg_folder, subject)):
@@ -40,7 +40,7 @@ def test_the_samples_are_those_of_the_recordings(eeg_folder, subject):
 @pytest.mark.slow
 def test_the_script_makes_the_file_again(eeg_folder, tmp_path):
     make(eeg_folder, tmp_path / "again.npz")
-    with np.load(FILE) as stored, np.load(tmp_path / "again.npz") as again:
+    with np.load(SAMPLE) as stored, np.load(tmp_path / "again.npz") as again:
         assert stored.files == again.files
         assert (stored["samples"] != again["samples"]).mean() < 1e-4
         for name in ("subjects", "ch_names", "sfreq"):

@@ -13,7 +13,6 @@ from scipy.signal import welch
 
 from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.datasets import eegmat
-from braindecode_pars.datasets.sample import FILE
 from braindecode_pars.models import electrode_positions
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS, recorded
 from braindecode_pars.windows.door import as_windows
@@ -80,9 +79,9 @@ def test_channels_have_names_and_positions(windows):
 
 
 def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
-    assert hashlib.sha256(FILE.read_bytes()).hexdigest() == SHA256
-    assert FILE.stat().st_size < 4e6
-    with np.load(FILE, allow_pickle=False) as archive:
+    assert hashlib.sha256(eegmat.SAMPLE.read_bytes()).hexdigest() == SHA256
+    assert eegmat.SAMPLE.stat().st_size < 4e6
+    with np.load(eegmat.SAMPLE, allow_pickle=False) as archive:
         assert archive["samples"].shape == (24, 2, 8, 7680)
         assert archive["samples"].dtype == np.int16
         assert set(archive.files) == {"samples", "subjects", "ch_names", "sfreq"}
@@ -92,10 +91,10 @@ def test_the_file_is_declared_with_its_licence():
     setup = configparser.ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     declared = setup["options.package_data"]["braindecode_pars.datasets"]
-    patterns = [FILE.parent.parent / pattern.strip() for pattern in declared.split(",")]
+    patterns = [eegmat.SAMPLE.parent.parent / pattern.strip() for pattern in declared.split(",")]
     found = {file for pattern in patterns for file in pattern.parent.glob(pattern.name)}
-    assert found == set(FILE.parent.iterdir())
-    text = FILE.with_name("README.md").read_text(encoding="utf-8")
+    assert found == set(eegmat.SAMPLE.parent.iterdir())
+    text = eegmat.SAMPLE.with_name("README.md").read_text(encoding="utf-8")
     assert "opendatacommons.org/licenses/by/1-0" in text
     assert "Zyma" in text
     assert "Goldberger" in text

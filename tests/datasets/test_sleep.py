@@ -10,7 +10,7 @@ import pytest
 from make_sample import make_sleep
 
 from braindecode_pars import as_sklearn, datasets
-from braindecode_pars.datasets.sample import SLEEP_FILE
+from braindecode_pars.datasets.ucddb import SAMPLE
 from braindecode_pars.windows.door import as_windows
 
 #: The file as it was made; it must never change without a reason in the changelog.
@@ -77,14 +77,14 @@ def test_some_people(windows):
 
 
 def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
-    assert hashlib.sha256(SLEEP_FILE.read_bytes()).hexdigest() == SHA256
-    assert SLEEP_FILE.stat().st_size < 3e6
-    with np.load(SLEEP_FILE, allow_pickle=False) as archive:
+    assert hashlib.sha256(SAMPLE.read_bytes()).hexdigest() == SHA256
+    assert SAMPLE.stat().st_size < 3e6
+    with np.load(SAMPLE, allow_pickle=False) as archive:
         assert {archive[name].dtype.kind for name in archive.files} <= set("Uiufb")
 
 
 def test_windows_are_those_of_the_recordings_within_half_a_step(windows, originals):
-    with np.load(SLEEP_FILE, allow_pickle=False) as archive:
+    with np.load(SAMPLE, allow_pickle=False) as archive:
         steps = dict(zip(archive["subjects"].tolist(), archive["step"], strict=True))
     for dataset in windows.datasets:
         person, metadata = dataset.description["subject"], dataset.metadata
@@ -102,7 +102,7 @@ def test_windows_are_those_of_the_recordings_within_half_a_step(windows, origina
 
 def test_the_script_makes_the_same_arrays_again(originals, tmp_path):
     make_sleep(originals, tmp_path / "again.npz")
-    with np.load(SLEEP_FILE) as stored, np.load(tmp_path / "again.npz") as again:
+    with np.load(SAMPLE) as stored, np.load(tmp_path / "again.npz") as again:
         assert set(stored.files) == set(again.files)
         for name in stored.files:
             assert stored[name].dtype == again[name].dtype
