@@ -7,6 +7,7 @@ epoch there are metrics and a checkpoint.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import platform
 import warnings
@@ -302,7 +303,7 @@ def _sized(
             )
     own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
     steps = make_steps(store, config.in_samples(store.sfreq), config.batch_size, **own)
-    steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
+    steps_per_epoch = config.steps_per_epoch or math.ceil(steps.n_windows / config.batch_size)
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
     return SizedRunConfig(**{**vars(config), **sizes}), steps
 
@@ -493,12 +494,15 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             self.notify("on_batch_end", batch=batch, training=True, **result)
         self.history.record(f"{prefix}_loss", torch.stack(losses).cpu().double().mean().item())
 
-    def train_step_single(
-        self, batch: tuple[torch.Tensor, int], **fit_params: Any
-    ) -> dict[str, Any]:
+    def train_step_single(self, batch: tuple[Any, int], **fit_params: Any) -> dict[str, Any]:
         self._set_training(True)
         signals, step_seed = batch
-        parts = _micro_batches(signals, self.micro_batch_size)
+        size = self.micro_batch_size
+        if isinstance(signals, torch.Tensor):
+            parts: Sequence[Any] = signals.split(size)
+        else:  # a dict of batches
+            split = zip(*(values.split(size) for values in signals.values()), strict=True)
+            parts = [dict(zip(signals, part, strict=True)) for part in split]
         first = self.accelerator.process_index * len(parts)
         loss, results = torch.zeros((), device=self.compute_device), []
 
@@ -533,14 +537,6 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             self._unwrap_accelerator()
             return self
         return super().on_train_end(net, **kwargs)
-
-
-def _micro_batches(signals: Any, size: int) -> Sequence[Any]:
-    """Split signals of shape (batch, n_times), or a dict of batches."""
-    if isinstance(signals, torch.Tensor):
-        return signals.split(size)
-    parts = zip(*(values.split(size) for values in signals.values()), strict=True)
-    return [dict(zip(signals, part, strict=True)) for part in parts]
 
 
 class EpochRecord(skorch.callbacks.Callback):

@@ -56,11 +56,6 @@ class StepsOfRun(torch.utils.data.Dataset):
         share = self.batch_size // self.n_processes
         self.own_examples = slice(self.process * share, (self.process + 1) * share)
 
-    @property
-    def steps_per_pass(self) -> int:
-        """Number of steps in a pass; the last one may contain the beginning of the next pass."""
-        return -(-self.n_windows // self.batch_size)
-
     def __getitem__(self, step: int) -> tuple[Any, int]:
         """Return the signals of this process and the step's seed.
 

@@ -90,10 +90,6 @@ class StoredRecording:
         )
 
     @property
-    def corpus(self) -> str | None:
-        return self.description.get("corpus")
-
-    @property
     def split(self) -> str | None:
         return self.description.get("split")
 
@@ -112,6 +108,7 @@ class StoredRecording:
         return json.dumps(asdict(self), allow_nan=False, default=files.plain)
 
 
+@dataclass(eq=False)
 class SampleFile:
     """Flat file of samples, mapped into memory by each process that reads it.
 
@@ -128,10 +125,9 @@ class SampleFile:
         Number of samples to map. The file may be longer.
     """
 
-    def __init__(self, file: Path, dtype: str, n_samples: int):
-        self.file = file
-        self.dtype = dtype
-        self.n_samples = n_samples
+    file: Path
+    dtype: str
+    n_samples: int
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "flat"}
@@ -266,83 +262,40 @@ class Index:
 
 
 WINDOWS = "windows.csv"
-_COLUMNS = "recording,onset,duration,label,split,fold,i_window_in_trial\n"  # as events in BIDS
+COLUMNS = b"recording,onset,duration,label,split,fold,i_window_in_trial\n"  # as events in BIDS
 #: Type of the labels -> function that reads one.
 _KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, float=float, str=str)
 
 
-class LabelWriter:
-    """Add windows to the table of a store. There is no table until a recording has labels.
+def rows_of_labels(
+    name: str, windows: pd.DataFrame, description: Mapping[str, Any], sfreq: float
+) -> bytes:
+    """Return rows of ``windows.csv``.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the store.
-    described : mapping
-        Entry ``labels`` of the index. What is in the table beyond it is left out.
+    name : str
+        Name of the recording, or of a piece of it, in the store.
+    windows : DataFrame
+        Its windows, as of :func:`label_rows`.
+    description : mapping
+        Description of the recording, with ``split`` and ``fold`` if it has them.
+    sfreq : float
+        Sampling rate of the store in Hz.
     """
-
-    def __init__(self, folder: Path, described: Mapping[str, Any]):
-        self.table = folder / WINDOWS
-        self.n_windows = described.get("n_windows", 0)
-        self.kind = described.get("kind")
-        self.content = bytearray(check_labels(folder, described))
-
-    def add(
-        self, pieces: Mapping[str, pd.DataFrame], description: Mapping[str, Any], sfreq: float
-    ) -> None:
-        """Add the windows of a recording, permanent after the next commit.
-
-        Parameters
-        ----------
-        pieces : mapping of str to DataFrame
-            Windows of each piece of the recording, as of :func:`labels_of`, by its name in the
-            store.
-        description : mapping
-            Description of the recording, with ``split`` and ``fold`` if it has them.
-        sfreq : float
-            Sampling rate of the store in Hz.
-
-        Raises
-        ------
-        ValueError
-            When the labels are of another type than those before.
-        """
-        labels = [label for piece in pieces.values() for label in piece["target"]]
-        if not labels:
-            return
-        kinds = {type(label).__name__ for label in labels} | {self.kind} - {None}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"{next(iter(pieces))} and recordings before it have labels of different types "
-                f"({', '.join(sorted(map(str, kinds)))}); use one type."
-            )
-        self.content += b"" if self.content else _COLUMNS.encode()
-        for name, piece in pieces.items():
-            start, stop = piece["i_start_in_trial"], piece["i_stop_in_trial"]
-            columns = dict(
-                recording=name,
-                onset=start / sfreq,
-                duration=(stop - start) / sfreq,
-                label=piece["target"],
-                # Split and fold are for the reader of the table.
-                split=description.get("split", ""),
-                fold=description.get("fold", ""),
-                i_window_in_trial=piece["i_window_in_trial"],
-            )
-            rows = pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
-            self.content += rows.encode()
-        self.n_windows += len(labels)
-        self.kind = kinds.pop()
-
-    def commit(self) -> dict[str, Any]:
-        """Make all windows permanent, and return the entry ``labels`` of the index."""
-        if not self.content:
-            return {}
-        content = bytes(self.content)
-        files.replace_file(self.table, content)
-        described = dict(n_windows=self.n_windows, n_bytes=len(content), kind=self.kind)
-        return {**described, "checksum": files.checksum_of(content)}
+    start, stop = windows["i_start_in_trial"], windows["i_stop_in_trial"]
+    columns = dict(
+        recording=name,
+        onset=start / sfreq,
+        duration=(stop - start) / sfreq,
+        label=windows["target"],
+        # Split and fold are for the reader of the table.
+        split=description.get("split", ""),
+        fold=description.get("fold", ""),
+        i_window_in_trial=windows["i_window_in_trial"],
+    )
+    rows = pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
+    return rows.encode()
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
@@ -450,7 +403,7 @@ def labels_of_pieces(
     Parameters
     ----------
     labels : DataFrame
-        Windows of a recording, as of :func:`labels_of`.
+        Windows of a recording, as of :func:`label_rows`.
     stretches : list of (int, int)
         First sample of each stretch, and the sample after its last.
     sfreq : float

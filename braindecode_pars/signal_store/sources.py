@@ -185,7 +185,7 @@ class Source:
         Function that reads and prepares the file, and may return it cut into labelled windows; None
         reads it as it is.
     labels : DataFrame | None
-        Labelled windows of a recording in memory, as of :func:`~.index.labels_of`.
+        Labelled windows of a recording in memory, as of :func:`~.index.label_rows`.
     steps : tuple
         Steps of preprocessing that braindecode has recorded for a recording in memory.
     """

@@ -310,7 +310,9 @@ class SignalStore:
                 n_times=[recording.n_times for recording in self._recordings],
                 first_signal=self._first_signal,
                 n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
-                corpus=pd.Series([r.corpus for r in self._recordings], dtype=object),
+                corpus=pd.Series(
+                    [r.description.get("corpus") for r in self._recordings], dtype=object
+                ),
                 split=pd.Series([r.split for r in self._recordings], dtype=object),
             )
         )

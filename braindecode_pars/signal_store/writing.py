@@ -26,14 +26,17 @@ from scipy.stats import median_abs_deviation
 from braindecode_pars._common import checks, files, training
 from braindecode_pars.recordings import cutting, loading, recipe, search
 from braindecode_pars.signal_store.index import (
+    COLUMNS,
     DTYPES,
     SAMPLES,
+    WINDOWS,
     Index,
-    LabelWriter,
     StoredRecording,
+    check_labels,
     is_store,
     labels_of_pieces,
     resampled_labels,
+    rows_of_labels,
 )
 from braindecode_pars.signal_store.sources import (
     SkippedError,
@@ -150,7 +153,9 @@ def check_not_truncated(folder: Path, index: Index) -> None:
 
 
 class _Writer:
-    """Append recordings to the flat file and to the index.
+    """Append recordings to the flat file, their windows to the table, and both to the index.
+
+    There is no table until a recording has labels.
 
     Parameters
     ----------
@@ -160,7 +165,7 @@ class _Writer:
         Flat file, locked.
     index : Index
         Index of the recordings in the file. Bytes after these recordings are overwritten or cut
-        off.
+        off, and rows of the table after its windows.
     """
 
     def __init__(self, folder: Path, file: FileIO, index: Index):
@@ -168,13 +173,21 @@ class _Writer:
         self.file = file
         self.index = index
         self.n_bytes = index.n_bytes
-        self.labels = LabelWriter(folder, index.labels)
+        self.table = bytearray(check_labels(folder, index.labels))
+        self.n_windows = index.labels.get("n_windows", 0)
+        self.kind = index.labels.get("kind")
         self._committed_at = self._cost = 0.0
         check_not_truncated(folder, index)
         file.seek(self.n_bytes)
 
     def add(self, source: Source, pieces: list[Encoded]) -> None:
-        """Append a recording, all its pieces or none. It is permanent after the next commit."""
+        """Append a recording, all its pieces or none, and commit if it is time.
+
+        Raises
+        ------
+        ValueError
+            When the labels are of another type than those before.
+        """
         n_bytes, added = self.n_bytes, []
         for piece in pieces:
             # Unbuffered files may write only a part.
@@ -184,28 +197,41 @@ class _Writer:
             first = n_bytes // piece.stored.itemsize
             added.append(replace(piece.recording, first_sample=first))
             n_bytes += piece.stored.nbytes
-        labels = {p.recording.name: p.labels for p in pieces if p.labels is not None}
+        tables = {p.recording.name: p.labels for p in pieces if p.labels is not None}
+        labels = [label for table in tables.values() for label in table["target"]]
+        kinds = {type(label).__name__ for label in labels} | {self.kind} - {None}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{next(iter(tables))} and recordings before it have labels of different "
+                f"types ({', '.join(sorted(map(str, kinds)))}); use one type."
+            )
         if labels and self.index.sfreq is not None:  # it is that of the first recording
-            self.labels.add(labels, source.description, self.index.sfreq)
+            self.kind = kinds.pop()
+            self.n_windows += len(labels)
+            self.table += b"" if self.table else COLUMNS
+            for name, table in tables.items():
+                self.table += rows_of_labels(name, table, source.description, self.index.sfreq)
         self.index.recordings += added
         self.n_bytes = n_bytes
+        # Commit if the last commit was long ago compared with the duration of a commit.
+        if self._cost < _COMMIT_SHARE * (time.monotonic() - self._committed_at):
+            self.commit()
 
     def commit(self) -> None:
         """Make all added recordings permanent: first the samples, then the index."""
         start = time.monotonic()
         self.file.truncate(self.n_bytes)  # cuts off what a kill or a full disk left
         os.fsync(self.file.fileno())
-        self.index.labels = self.labels.commit()
+        if self.table:
+            table = bytes(self.table)
+            files.replace_file(self.folder / WINDOWS, table)
+            described = dict(n_windows=self.n_windows, n_bytes=len(table), kind=self.kind)
+            self.index.labels = {**described, "checksum": files.checksum_of(table)}
         self.index.n_bytes = self.n_bytes
         self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
         self.index.write(self.folder)
         self._committed_at = time.monotonic()
         self._cost = self._committed_at - start
-
-    def commit_in_time(self) -> None:
-        """Commit if the last commit was long ago compared with the duration of a commit."""
-        if self._cost < _COMMIT_SHARE * (time.monotonic() - self._committed_at):
-            self.commit()
 
 
 def _store(
@@ -260,12 +286,11 @@ def _store(
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
-            writer.add(source, usable)
             left_out += [name for piece in usable[:1] for name in piece.left_out]
             problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
             # One with an amplitude that EEG cannot have is named for that.
             levels |= {p.label: p.level for p in usable if "amplitude" not in dict(p.problems)}
-            writer.commit_in_time()
+            writer.add(source, usable)
     if left_out:
         level = logging.WARNING if verbose else logging.INFO
         listed = checks.listed([*dict.fromkeys(left_out)])
@@ -353,29 +378,7 @@ _MARGIN = 10
 _BLOCK, _FEW_BLOCKS = 128, 16
 
 
-class EncodedSamples(NamedTuple):
-    """Channels, encoded as ``value = offset + scale * stored``.
-
-    Attributes
-    ----------
-    stored : ndarray, shape (n_chans, n_times)
-        Numbers to store.
-    scale, offset : ndarray of float32, shape (n_chans,)
-        Scale and offset of each channel. The scale of a constant channel is 0.
-    n_clipped : ndarray of int, shape (n_chans,)
-        Number of samples that lay outside the range of the type and were moved to its ends.
-    coarse : ndarray of bool, shape (n_chans,)
-        Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
-    """
-
-    stored: np.ndarray
-    scale: np.ndarray
-    offset: np.ndarray
-    n_clipped: np.ndarray
-    coarse: np.ndarray
-
-
-def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSamples:
+def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.ndarray, ...]:
     """Encode each channel as ``value = offset + scale * stored``.
 
     With int16, the stored numbers span the range of the channel, and the error of a value is at
@@ -396,8 +399,14 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
 
     Returns
     -------
-    EncodedSamples
-        The stored numbers, in ``dtype``, and how to read them.
+    stored : ndarray, shape (n_chans, n_times)
+        Numbers to store, in ``dtype``.
+    scale, offset : ndarray of float32, shape (n_chans,)
+        Scale and offset of each channel. The scale of a constant channel is 0.
+    n_clipped : ndarray of int, shape (n_chans,)
+        Number of samples that lay outside the range of the type and were moved to its ends.
+    coarse : ndarray of bool, shape (n_chans,)
+        Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
 
     Raises
     ------
@@ -433,7 +442,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         numbers = np.rint((values - float(offset[channel])) / (float(scale[channel]) or 1.0))
         n_clipped[channel] = (np.abs(numbers) > _LARGEST).sum()
         stored[channel] = numbers.clip(-_LARGEST, _LARGEST)
-    return EncodedSamples(stored, scale, offset, n_clipped, coarse)
+    return stored, scale, offset, n_clipped, coarse
 
 
 def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
@@ -610,9 +619,9 @@ def _encoded(
     dtype: str,
 ) -> Encoded:
     signals, ch_names, sfreq = preparation.apply(piece)
-    samples = encode(signals, ch_names, dtype)
+    stored, scale, offset, n_clipped, coarse = encode(signals, ch_names, dtype)
     n_times = signals.shape[1]
-    clipped = {ch: int(n) for ch, n in zip(ch_names, samples.n_clipped, strict=True) if n}
+    clipped = {ch: int(n) for ch, n in zip(ch_names, n_clipped, strict=True) if n}
     positions = {}
     if labels is not None:
         labels = resampled_labels(labels, piece.info["sfreq"], sfreq, n_times)
@@ -627,9 +636,9 @@ def _encoded(
         n_times=n_times,
         first_sample=0,
         # Floats with the fewest digits, for a short index
-        scale=[float(str(value)) for value in samples.scale],
-        offset=[float(str(value)) for value in samples.offset],
-        checksum=files.checksum_of(samples.stored),
+        scale=[float(str(value)) for value in scale],
+        offset=[float(str(value)) for value in offset],
+        checksum=files.checksum_of(stored),
         source=source.state,
         clipped=clipped,
         positions=positions,
@@ -643,10 +652,10 @@ def _encoded(
     level = float(np.log10(np.median(spread[spread > 0]))) if spread.any() else np.nan
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
-        coarse=", ".join(np.array(ch_names)[samples.coarse]),
+        coarse=", ".join(np.array(ch_names)[coarse]),
         amplitude=amplitudes.amplitude_problem(parts),
     )
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
     found_problems = [(kind, text) for kind, text in problems.items() if text]
     label = source.label.replace(source.name, name)
-    return Encoded(recording, samples.stored, sfreq, labels, label, left_out, found_problems, level)
+    return Encoded(recording, stored, sfreq, labels, label, left_out, found_problems, level)
