@@ -381,8 +381,8 @@ def _doubt(
             sentences.append(why)
             continue
         groups.setdefault(str(method.twin), []).append(method)
-        found = splitting.parameters_called("encoder", _with_own(planned, method, 0))
-        encoders[method.name.removesuffix(CENTRED)] = next(iter(found.values()))
+        named = splitting.parameters_called("encoder", _with_own(planned, method, 0))
+        encoders[method.name.removesuffix(CENTRED)] = next(iter(named.values()))
     groups = {twin: [*group, methods[twin]] for twin, group in groups.items()}
     chance, means = 1 / len(planned.check.classes), levels.set_index("method")["mean"]
     means = means[[methods[name].kind == "simple" for name in means.index]]
@@ -392,11 +392,10 @@ def _doubt(
         groups[study_plan.CHANCE] = [methods[str(means.idxmax())], guess]
     gains: list[pd.DataFrame] = []
     warned: list[tuple] = []
-    for own in (False, True):
-        those = {k: group for k, group in groups.items() if any(m.own for m in group) == own}
-        scores, failures = _controlled(planned, those, largest, verbose, warned)
-        sentences += failures
-        gains += [control_gains(of_group, against=name) for name, of_group in scores.items()]
+    for own in (False, True):  # an own pretraining has an encoder for each fold
+        those = {name: each for name, each in groups.items() if any(m.own for m in each) == own}
+        found, failures = _controlled(planned, those, own, largest, verbose, warned)
+        gains, sentences = gains + found, sentences + failures
     if not gains:
         return None, sentences
     sentences += [*map(describe_controls, gains), *_audited(encoders, planned.corpus.X)]
@@ -408,46 +407,45 @@ def _doubt(
 def _controlled(
     planned: study_plan.Planned,
     groups: Mapping[str, Sequence[study_plan.Method]],
+    own: bool,
     n: int,
     verbose: int,
     warned: list[tuple],
-) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Return scores in all controls by what a group is compared with; say also what failed.
+) -> tuple[list[pd.DataFrame], list[str]]:
+    """Return the gains in all controls by what a group is compared with; say also what failed.
 
     The methods run together, so that plain and centred ones share the features of changed windows.
     """
-    left, failures = dict(groups), []
-    while left:
-        methods = {m.name: m for group in left.values() for m in group}
-        own = any(m.own for m in methods.values())
-        draws = min(planned.runs["draws"].get(name, CONTROL_DRAWS) for name in methods)
-        seeds, found = range(min(CONTROL_DRAWS, draws)), []
-        try:
-            for k in range(len(planned.folds)) if own else [None]:
-                how = _options(planned, k, verbose) | dict(n_train_subjects=[n], seeds=seeds)
-                how["out"] = planned.folder / "controls" / ("given" if k is None else f"own-{k}")
-                estimators = {name: _with_own(planned, m, k) for name, m in methods.items()}
-                with folds.collected(warned):  # that a control is not possible is in the report
-                    found.append(controls(estimators, planned.windows_ds, **how))
-        except folds.FoldError as error:
-            failed = [
-                against
-                for against, group in left.items()
-                if error.method is None or error.method in [m.name for m in group]
-            ]
-            failures += [f"The controls of gains over {a} failed: {error.reason}." for a in failed]
-            left = {against: group for against, group in left.items() if against not in failed}
-            continue
-        scores = pd.concat(found, ignore_index=True)
-        if planned.check.by_subject:
-            scores = study_report.weighted(scores, planned.corpus)
-        scores.loc[scores["method"] == study_plan.CHANCE, "value"] = 1 / len(planned.check.classes)
-        by_group = {}
-        for against, group in left.items():
-            by_group[against] = scores[scores["method"].isin([m.name for m in group])]
-            by_group[against].attrs = found[0].attrs
-        return by_group, failures
-    return {}, failures
+    if not groups:
+        return [], []
+    methods = {m.name: m for group in groups.values() for m in group}
+    draws = min(planned.runs["draws"].get(name, CONTROL_DRAWS) for name in methods)
+    seeds, found = range(min(CONTROL_DRAWS, draws)), []
+    try:
+        for k in range(len(planned.folds)) if own else [None]:
+            how = _options(planned, k, verbose) | dict(n_train_subjects=[n], seeds=seeds)
+            how["out"] = planned.folder / "controls" / (f"own-{k}" if own else "given")
+            estimators = {name: _with_own(planned, m, k) for name, m in methods.items()}
+            with folds.collected(warned):  # that a control is not possible is in the report
+                found.append(controls(estimators, planned.windows_ds, **how))
+    except folds.FoldError as error:
+        failed = [
+            against
+            for against, group in groups.items()
+            if error.method is None or error.method in [m.name for m in group]
+        ]
+        told = [f"The controls of gains over {each} failed: {error.reason}." for each in failed]
+        left = {against: group for against, group in groups.items() if against not in failed}
+        gains, failures = _controlled(planned, left, own, n, verbose, warned)
+        return gains, told + failures
+    scores = pd.concat(found, ignore_index=True)
+    if planned.check.by_subject:
+        scores = study_report.weighted(scores, planned.corpus)
+    guessed = scores["method"] == study_plan.CHANCE
+    scores.loc[guessed, "value"] = 1 / len(planned.check.classes)
+    scores.attrs = found[0].attrs
+    of_group = {a: scores["method"].isin([m.name for m in each]) for a, each in groups.items()}
+    return [control_gains(scores[rows], against=a) for a, rows in of_group.items()], []
 
 
 def _audited(encoders: Mapping[str, Any], windows: Windows) -> Iterator[str]:

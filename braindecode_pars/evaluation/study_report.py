@@ -67,13 +67,12 @@ def judged(
                 if methods[other].kind == "simple"
                 and other.endswith(CENTRED) == name.endswith(CENTRED)
             ]
-            pairs = [("baseline", means[simple].idxmax())] if simple else []
-            if methods[name].twin in means.index:
-                pairs.append(("pretraining", methods[name].twin))
-            for question, other in pairs:
-                pair = of_n[of_n["method"].isin([name, other])]
-                test = paired_tests(pair, study_plan.METRIC, against=other)
-                tests.append(test.assign(n_train_subjects=n, question=question))
+            baseline = means[simple].idxmax() if simple else None
+            for question, other in (("baseline", baseline), ("pretraining", methods[name].twin)):
+                if other in means.index:
+                    pair = of_n[of_n["method"].isin([name, other])]
+                    test = paired_tests(pair, study_plan.METRIC, against=other)
+                    tests.append(test.assign(n_train_subjects=n, question=question))
     level = pd.concat(levels, ignore_index=True)
     level = level.rename(columns={"method_a": "method", "mean_difference": "mean"})
     level[["mean", "ci_low", "ci_high"]] += chance
@@ -293,7 +292,6 @@ def write_report(study: Any, path: str | Path) -> Path:
     file = Path(path).expanduser()
     if file.is_dir() or not file.suffix:
         file = file / "report.html"
-    plan = [*study.plan.itertuples()]
     headline, _, details = study.answer.partition(". ")
     content = dict(
         study=study,
@@ -301,7 +299,7 @@ def write_report(study: Any, path: str | Path) -> Path:
         details=details,
         metric=study.metric.replace("_", " "),
         level=LEVEL,
-        left_out=[row for row in plan if row.left_out],
+        left_out=[row for row in study.plan.itertuples() if row.left_out],
         compared=len(study.scores) > 0,
     )
     if content["compared"]:
@@ -314,12 +312,11 @@ def write_report(study: Any, path: str | Path) -> Path:
 
 def _show_scores(study: Any) -> dict[str, Any]:
     """Return the numbers, tables and figures of a study with scores."""
-    n, few = _sizes(study)[-1], _few(study)
-    levels, tests = study.levels, study.tests
-    of_largest = tests["n_train_subjects"] == n
+    levels, tests, chance = study.levels, study.tests, 1 / len(study.check.classes)
+    sizes = sorted(levels["n_train_subjects"].unique().tolist())
+    n, few = sizes[-1], _few(study)
     is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
-    rows = _rows_of(study, few)
-    rows = rows[rows["n_train_subjects"] == n]
+    of_largest = tests["n_train_subjects"] == n
     # The methods of the answer, plain and centred, on the same scale
     kinds = {title: _few(study, [panel]) for panel, title in PANELS.items()}
     drawn = {title: _curve(study, methods) for title, methods in kinds.items() if methods}
@@ -327,24 +324,26 @@ def _show_scores(study: Any) -> dict[str, Any]:
     for ax in drawn.values():
         ax.set_ylim(min(low), max(high))
     alt = "A line of means for each method; the table of all methods has the numbers."
-    ax = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=_chance(study))
-    ax.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
+    rows = _rows_of(study, few)
+    rows = rows[rows["n_train_subjects"] == n]
+    dots = plotting.subject_dots(rows, study.metric, ax=_axes(4.2), chance=chance)
+    dots.set(xticks=[], xlabel="", ylabel=study.metric.replace("_", " "))
     return dict(
         n=n,
-        chance=_chance(study),
-        sizes=_sizes(study),
+        chance=chance,
+        sizes=sizes,
         first=levels[is_first].iloc[0],
         first_tests=tests[of_largest & (tests["method_a"] == few[0])],
         front=_front(study),
         curves={title: _image(ax, alt) for title, ax in drawn.items()},
-        scores={title: _score_rows(study, panel) for panel, title in PANELS.items()},
+        scores={title: _score_rows(study, panel, sizes) for panel, title in PANELS.items()},
         tests={
             title: tests[of_largest & (tests["question"] == question)]
             for question, title in QUESTIONS.items()
         },
         other_tests=tests[~of_largest],
         gains=_gains(study),
-        dots=_image(ax, "A dot for each person under each method, and a bar at the mean."),
+        dots=_image(dots, "A dot for each person under each method, and a bar at the mean."),
         confusion=_confusion(study.confusion),
         decided=None if study.people is None else _confusion(study.decided),
         ran=study.plan[study.plan["left_out"] == ""],
@@ -381,66 +380,54 @@ def _text(value: Any) -> str:
 # Methods and their scores --------------------------------------------------------------------
 
 
-def _sizes(study: Any) -> list[int]:
-    return sorted(study.levels["n_train_subjects"].unique().tolist())
-
-
-def _chance(study: Any) -> float:
-    return 1 / len(study.check.classes)
-
-
 def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
     """Return the methods of a figure: pretrained, its untrained twin, best simple, scratch.
 
     The pretrained one is that of the answer, or has the same place among these panels.
     """
-    largest = _sizes(study)[-1]
     levels = study.levels[study.levels["method"].str.endswith(CENTRED).isin(panels)]
-    levels = levels[levels["n_train_subjects"] == largest].set_index("method")["mean"]
-    if levels.empty:
+    largest = study.levels["n_train_subjects"].max()
+    means = levels[levels["n_train_subjects"] == largest].set_index("method")["mean"]
+    if means.empty:
         return []
-    tests = study.tests[study.tests["method_a"].isin(levels.index)]
+    tests = study.tests[study.tests["method_a"].isin(means.index)]
     tests = tests[tests["n_train_subjects"] == largest]
-    best = levels[levels.index.isin(leading(tests)[1] or levels.index)].idxmax()
+    best = means[means.index.isin(leading(tests)[1] or means.index)].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
-    if False in panels and "scratch" in set(study.levels["method"]):
-        few.append("scratch")
+    few += ["scratch"] if "scratch" in set(levels["method"]) else []
     return list(dict.fromkeys(few))
 
 
-def _score_rows(study: Any, panel: bool) -> list[tuple[str, list[dict | None], str, str]]:
+def _score_rows(
+    study: Any, panel: bool, sizes: Sequence[int]
+) -> list[tuple[str, list[dict | None], str, str]]:
     """Return method, scores by number of people, what it was given and why it failed.
 
     The best method is the first.
     """
     sd = metrics.summarize(study.scores).set_index(["metric", "method", "n_train_subjects"])["sd"]
-    given = study.plan.set_index("method")["given"]
-    levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
     best = study.levels.groupby("n_train_subjects")["mean"].max()
-    tests = dict(list(study.tests.groupby("n_train_subjects")))
-
-    def cell(row: Any) -> dict[str, Any]:
-        """Return the score, its marks of significance, and whether it is the highest."""
+    better = study.tests[ahead(study.tests)]
+    better = {*zip(better["method_a"], better["n_train_subjects"], better["question"], strict=True)}
+    levels = study.levels[study.levels["method"].str.endswith(CENTRED) == panel]
+    # The scores, their marks of significance, and whether they are the highest
+    cells: dict[str, dict[int, dict]] = {}
+    for row in levels.sort_values(["n_train_subjects", "mean"], ascending=False).itertuples():
         n = row.n_train_subjects
-        marks = "*" if row.p_holm < LEVEL and row.mean > _chance(study) else ""
+        marks = "*" if row.p_holm < LEVEL and row.mean > 1 / len(study.check.classes) else ""
         for mark, question in zip("†‡", QUESTIONS, strict=True):
-            if n in tests and row.method in ahead_in(tests[n], question):
-                marks += mark
-        spread, is_best = sd[study.metric, row.method, n], row.mean == best[n]
-        return dict(mean=row.mean, sd=spread, marks=marks, is_best=is_best)
-
-    order = levels.sort_values(["n_train_subjects", "mean"], ascending=False)["method"]
-    found = []
-    for method in dict.fromkeys(order):
-        rows = levels[levels["method"] == method].itertuples()
-        cells = {row.n_train_subjects: cell(row) for row in rows}
-        shown = method.removesuffix(CENTRED)
-        found.append((shown, [*map(cells.get, _sizes(study))], given.get(method, ""), ""))
+            marks += mark if (row.method, n, question) in better else ""
+        cell = dict(mean=row.mean, sd=sd[study.metric, row.method, n], marks=marks)
+        cells.setdefault(row.method, {})[n] = cell | dict(is_best=row.mean == best[n])
+    given = study.plan.set_index("method")["given"]
+    found = [
+        (method.removesuffix(CENTRED), [*map(of_method.get, sizes)], given.get(method, ""), "")
+        for method, of_method in cells.items()
+    ]
     failed = study.plan[study.plan["left_out"].str.startswith("failed")]
     for row in failed[failed["method"].str.endswith(CENTRED) == panel].itertuples():
-        shown = str(row.method).removesuffix(CENTRED)
-        found.append((shown, [None] * len(_sizes(study)), "", str(row.left_out)))
+        found.append((row.method.removesuffix(CENTRED), [None] * len(sizes), "", row.left_out))
     return found
 
 
@@ -474,7 +461,9 @@ def _curve(study: Any, methods: Sequence[str]) -> Axes:
     rows = _rows_of(study, methods)
     if not study.check.by_subject:  # else subjects have one class, and no balance
         rows = rows[rows["subject"] != POOLED]
-    ax = plotting.label_efficiency(rows, study.metric, ax=_axes(3.8), chance=_chance(study))
+    ax = plotting.label_efficiency(
+        rows, study.metric, ax=_axes(3.8), chance=1 / len(study.check.classes)
+    )
     style.draw_legend(ax, methods, ncols=1, handlelength=3)
     ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
     return ax
@@ -484,14 +473,14 @@ def _front(study: Any) -> dict[str, str] | None:
     """Draw the own pretraining, the best simple method and scratch, none of them centred."""
     ran = study.plan[study.plan["left_out"] == ""].set_index("method")["kind"]
     ran = ran[~ran.index.str.endswith(CENTRED)]
-    means = study.levels[study.levels["n_train_subjects"] == _sizes(study)[-1]]
+    means = study.levels[study.levels["n_train_subjects"] == study.levels["n_train_subjects"].max()]
     means = means.set_index("method")["mean"]
     simple = means[means.index.isin(ran.index[ran == "simple"])]
     methods = [name for name in ran.index if name.endswith(study_plan.OWN)][:1]
     if not methods:
         return None
     methods += [str(simple.idxmax())] if len(simple) else []
-    methods += [name for name in ran.index if name == "scratch"]
+    methods += ["scratch"] if "scratch" in ran else []
     alt = "Means by number of labelled people; the table of all methods has the numbers."
     return _image(_curve(study, methods), alt)
 
