@@ -79,9 +79,8 @@ def given_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list 
     """
     by_text: dict[str, Any] = {}
     for recording in windows.datasets:
-        subject = recording.description["subject"]
-        by_text[str(subject)] = subject
-        by_text[str(subjects.in_corpus(recording.description.get("corpus"), subject))] = subject
+        subject, corpus = (recording.description.get(name) for name in ("subject", "corpus"))
+        by_text |= {str(subject): subject, str(subjects.in_corpus(corpus, subject)): subject}
     unknown = [name for name in names or () if name not in by_text]
     if unknown:
         raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(by_text)}.")
@@ -100,7 +99,7 @@ def run(
     """Run a protocol, show its scores and costs, and for compare the tests of differences."""
     protocol = protocol.replace("-", "_")
     if against is not None:
-        against = method_called(against, methods)
+        against = compared_with(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
             f"compare needs at least two methods, got only {', '.join(methods)}; use "
@@ -128,7 +127,7 @@ def show_controls(
     **arguments: Any,
 ) -> None:
     """Score the methods in each control; show and write scores, gains, sentences and figure."""
-    against = default_against(methods) if against is None else method_called(against, methods)
+    against = compared_with(against, methods)
     if "n_train_subjects" in arguments and "test_subjects" not in arguments:
         split = windows.description.get("split", pd.Series(dtype=str))
         arguments["cv"] = None if (split == "test").any() else _FOLDS
@@ -147,22 +146,19 @@ def show_controls(
     show(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
 
 
-def default_against(methods: Iterable[str]) -> str:
-    """Return the name of the method from scratch, or else of the random encoder."""
-    names = {name.removesuffix(baselines.CENTRED): name for name in methods}
-    found = [names[name] for name in _AGAINST if name in names]
-    if not found:
-        raise ValueError(
-            f"--against is missing: the method to compare with, of {', '.join(names.values())}."
-        )
-    return found[0]
+def compared_with(name: str | None, methods: Iterable[str]) -> str:
+    """Return the name in tables of the method that others are compared with.
 
-
-def method_called(name: str, methods: Iterable[str]) -> str:
-    """Return the name in tables of a method, from this name or that of --method."""
-    plain = {text: text.casefold().replace("-", " ") for text in (*methods, name)}
+    ``name`` is this name or that of --method; None means scratch, or else the random encoder.
+    """
+    if name is None:
+        plain = {method.removesuffix(baselines.CENTRED): method for method in methods}
+        if found := [plain[each] for each in _AGAINST if each in plain]:
+            return found[0]
+        named = ", ".join(methods)
+        raise ValueError(f"--against is missing: the method to compare with, of {named}.")
     for method in methods:
-        if plain[method] == plain[name]:
+        if method.casefold().replace("-", " ") == name.casefold().replace("-", " "):
             return method
     raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
 
@@ -263,9 +259,8 @@ def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> No
     metric = scores["metric"].iloc[0]
     tests = evaluation.paired_tests(scores, metric, against=against)
     hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test"]
-    shown = tests.drop(columns=hidden)
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
-    print_frame(shown, title, 2)
+    print_frame(tests.drop(columns=hidden), title, 2)
     show(evaluation.describe_differences(tests))
     files.replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
     show(f"Written to {out / 'tests.csv'}.")

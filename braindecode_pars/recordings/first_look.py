@@ -74,25 +74,18 @@ def shared_channels(
     (['C3-LE', 'T3-LE'], True)
     """
     keys = channel_names.channel_keys(*(info["ch_names"] for info in infos.values()))
-    rows = [
-        (
-            i,
-            key,
-            ch["ch_name"],
-            channel_names.why_no_electrode({**ch, "ch_name": own}),
-            channel_names.is_eeg(ch) and ch["ch_name"] not in bads,
-        )
-        for i, (info, of_info) in enumerate(zip(infos.values(), keys, strict=True))
-        for bads in [info["bads"]]
-        for ch, own, key in zip(
-            info["chs"], channel_names.system_names(info["ch_names"]), of_info, strict=True
-        )
-    ]
+    rows = []
+    for i, (info, of_info) in enumerate(zip(infos.values(), keys, strict=True)):
+        names = channel_names.system_names(info["ch_names"])
+        for ch, name, key in zip(info["chs"], names, of_info, strict=True):
+            why = channel_names.why_no_electrode({**ch, "ch_name": name})
+            is_good = channel_names.is_eeg(ch) and ch["ch_name"] not in info["bads"]
+            rows.append((i, key, ch["ch_name"], why, is_good))
     table = pd.DataFrame(rows, columns=["recording", "key", "name", "why", "is_good"])
     channels = table.drop_duplicates("key").set_index("key")
     # Which recordings have which channels, shape (n_keys, n_recordings)
-    good = table[table["is_good"]].assign(has=True)
-    has = good.pivot(index="key", columns="recording", values="has").notna()
+    good = table[table["is_good"]]
+    has = pd.crosstab(good["key"], good["recording"]) > 0
     has = has.reindex(index=channels.index, columns=range(len(infos)), fill_value=False)
     usual = has.mean(axis=1) >= 0.5
     wanted = channels["why"] == ""
@@ -115,9 +108,8 @@ def shared_channels(
             f"They have:{told}"
         )
     own = table[(table["recording"] == int(odd.argmin())) & table["key"].map(shared)]
-    names = own["name"].tolist()
-    n = len(infos)
-    some = f"The {n} recordings" if not odd.any() else f"{n - odd.sum()} of {n} recordings"
+    names, n = own["name"].tolist(), len(infos)
+    some = f"{n - odd.sum()} of {n} recordings" if odd.any() else f"The {n} recordings"
     text = (
         f"{some} share {_channels(len(names))}: {checks.listed(names, 20)}"
         f"{'; their average is the reference' if average else ''}. "
@@ -139,14 +131,10 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
     of_key["why"] = why[of_key.index]
     lacking = [f"missing or marked as bad in {n - good}" for good in of_key["good"]]
     of_key["why"] = of_key["why"].where(of_key["why"] != "", lacking)
-    groups = [
-        (
-            checks.listed(channel_names.odd_first(part["name"]), 8),
-            f"in {count} of {n} recordings",
-            reason,
-        )
-        for (count, reason), part in of_key.groupby(["n", "why"], sort=False)
-    ]
+    groups = []
+    for (count, reason), part in of_key.groupby(["n", "why"], sort=False):
+        names = checks.listed(channel_names.odd_first(part["name"]), 8)
+        groups.append((names, f"in {count} of {n} recordings", reason))
     return table_text(groups)
 
 

@@ -282,11 +282,11 @@ def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
 
 
 def test_the_default_of_against_is_found_among_centred_methods():
-    assert report.default_against(["band power", "random encoder", "scratch"]) == "scratch"
+    assert report.compared_with(None, ["band power", "random encoder", "scratch"]) == "scratch"
     methods = make_methods(["band-power", "random-encoder"], subject_centering=True)
-    assert report.default_against(methods) == f"random encoder{CENTRED}"
+    assert report.compared_with(None, methods) == f"random encoder{CENTRED}"
     with pytest.raises(ValueError, match="--against is missing"):
-        report.default_against(["band power", "tangent space"])
+        report.compared_with(None, ["band power", "tangent space"])
 
 
 def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
@@ -378,11 +378,11 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
 
 def test_a_method_is_called_by_either_of_its_names():
     methods = dict.fromkeys(["scratch", "band power", "PARS"])
-    called = [report.method_called(name, methods) for name in ("band-power", "band power")]
+    called = [report.compared_with(name, methods) for name in ("band-power", "band power")]
     assert called == ["band power", "band power"]
-    assert report.method_called("pars", methods) == "PARS"
+    assert report.compared_with("pars", methods) == "PARS"
     with pytest.raises(ValueError, match=r"mae.* scratch, band power"):
-        report.method_called("mae", methods)
+        report.compared_with("mae", methods)
 
 
 def test_options_win_over_the_paper():
