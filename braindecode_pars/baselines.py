@@ -20,7 +20,7 @@ from braindecode_pars.estimators import (
     PARSClassifier,
     PARSEmbedder,
     SubjectCentering,
-    encoder_start,
+    embedder,
     linear_probe,
     window_features,
     windows_estimator,
@@ -44,24 +44,13 @@ METHODS = (
 
 #: Shown name, class of the features, their arguments, and those of the linear classifier.
 _Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]
+_COVARIANCE, _STRONG = window_features.SpatialCovariance, dict(C=linear_probe.DEFAULT_C)
 #: Methods with a linear classifier. An embedder keeps the channels apart, as other features do.
 _LINEAR: dict[str, _Linear] = {
     "probe": ("PARS probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
     "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
-    "tangent-space": (
-        "tangent space",
-        window_features.SpatialCovariance,
-        {},
-        dict(C=linear_probe.DEFAULT_C),
-    ),
-    "tangent-space-8-30": (
-        *(
-            "tangent space 8-30 Hz",
-            window_features.SpatialCovariance,
-            dict(band=(8, 30)),
-            dict(C=linear_probe.DEFAULT_C),
-        ),
-    ),
+    "tangent-space": ("tangent space", _COVARIANCE, {}, _STRONG),
+    "tangent-space-8-30": ("tangent space 8-30 Hz", _COVARIANCE, dict(band=(8, 30)), _STRONG),
     "band-power": ("band power", window_features.LogBandPower, {}, {}),
     "classical-features": ("classical features", window_features.ChannelFeatures, {}, {}),
     "slow-voltages": ("slow voltages", window_features.SlowVoltages, {}, dict(classifier="lda")),
@@ -233,7 +222,7 @@ def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a new encoder of the size of the first of these."""
     for source in encoders.values():
         encoder, card, _ = load_encoder(source)
-        size = {name: encoder.config[name] for name in encoder_start.SIZES}
+        size = {name: encoder.config[name] for name in embedder.SIZES}
         if card.sfreq is not None:
             size["patch_seconds"] = encoder.patch_size / card.sfreq
         return size
@@ -256,8 +245,8 @@ def _classifiers(
             yield from _votes(encoders or default, settings)
         elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
-                own = dict(pooling="channels", encoder=encoder)
-                yield _linear((f"{shown} probe", PARSEmbedder, own, {}), centred, sized)
+                frozen = dict(pooling="channels", encoder=encoder)
+                yield _linear((f"{shown} probe", PARSEmbedder, frozen, {}), centred, sized)
         elif name in PRETEXT_TASKS or checks.names_file(name):
             pretrained = PARSClassifier(pretext=name, **trained)
             yield _aligned(find_task(name).__name__, pretrained, centred, sized)
@@ -391,7 +380,7 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
 # What a fit of each method costs ------------------------------------------------------------------
 
 #: Columns of a cost table and their types; missing values are allowed in all.
-_COLUMNS = dict.fromkeys(encoder_start.TrainingCost._fields, "Int64")
+_COLUMNS = dict.fromkeys(embedder.TrainingCost._fields, "Int64")
 
 
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:

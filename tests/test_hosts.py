@@ -102,4 +102,4 @@ def test_there_are_no_others():
     code = [file.read_text(encoding="utf-8") for file in MODULES.values()]
     found = {name for text in code for name in re.findall(r"super\(\)\.(_[a-z]\w*)", text)}
     # Those of our own base classes.
-    assert found - {"_check", "_logits", "_remember", "_restore"} <= known
+    assert found - {"_remember", "_restore"} <= known

@@ -197,7 +197,10 @@ def adapted_to(
     if rescale:
         predict_raw.rescale_signals(recording, clf)
     starts = predict_raw.usable_starts(recording, length)
-    known, codes = {text: i for i, text in enumerate(clf._class_texts)}, np.full(len(starts), -1)
+    known, codes = (
+        {text: i for i, text in enumerate(predict_raw.class_texts(clf))},
+        np.full(len(starts), -1),
+    )
     for note in label_files.annotations_of(file, raw, stretches):
         text = note["description"]
         first = round(note["onset"] * recording.sfreq)

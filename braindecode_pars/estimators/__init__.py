@@ -2,8 +2,7 @@
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.estimators.augmentation import ChannelNoise
-from braindecode_pars.estimators.embedder import PARSEmbedder
-from braindecode_pars.estimators.encoder_start import TrainingCost
+from braindecode_pars.estimators.embedder import PARSEmbedder, TrainingCost
 from braindecode_pars.estimators.few_labels import FewLabelsClassifier
 from braindecode_pars.estimators.linear_probe import LinearProbe
 from braindecode_pars.estimators.network import NetworkClassifier

@@ -2,7 +2,6 @@
 
 import copy
 import logging
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -14,7 +13,6 @@ from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import (
     embedder,
-    encoder_start,
     linear_probe,
     new_person,
     smoothing,
@@ -168,11 +166,6 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "views_")
 
-    def _check(self) -> None:
-        super()._check()
-        if self.encoder is None:
-            raise ValueError('FewLabelsClassifier: encoder is None; pass "small" or another.')
-
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Embed the labelled windows once, and fit a logistic regression to each view of them.
 
@@ -196,14 +189,16 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             ``recenter="subject"`` also when the subject of a window is unknown or has fewer than
             ten windows.
         """
-        self._check()
+        windows_estimator.check_estimator(self)
+        if self.encoder is None:
+            raise ValueError('FewLabelsClassifier: encoder is None; pass "small" or another.')
         computing.find_device(self.device)
         with windows_estimator.fresh_fit(self):
             from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
             windows = windows_classifier.read_labelled(self, X, y, groups)
             windows = windows[windows.labels >= 0]
-            encoder, card, _ = encoder_start.begin(self, windows).given  # type: ignore[misc]  # not None
+            encoder, card, _ = embedder.begin(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
@@ -212,7 +207,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             # Features, once
             measured = self._measured(windows)
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
-            features = self._features(measured, windows)
+            features = self._features(windows, measured)
             # A classifier of each view
             given = windows.labels, self.classes_, self.class_weight
             weights = linear_probe.weights_of_codes(*given)
@@ -253,11 +248,12 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers of windows."""
 
-        def key() -> Hashable:
-            channels = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
-            return type(self), saved.encoder_digest(self.encoder_), channels, self.sfreq_
-
-        return windows_estimator.computed_once(key, windows, self._measure_windows)
+        own = tuple(ch["ch_name"] for ch in self.chs_info_ or ()), self.sfreq_
+        return windows_estimator.computed_once(
+            lambda: (type(self), saved.encoder_digest(self.encoder_), *own),
+            windows,
+            self._measure_windows,
+        )
 
     def _measure_windows(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Compute them; each window is read once. Those of missing channels are NaN."""
@@ -301,9 +297,21 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         return np.array([fitted.index(name) for name in montage.names])
 
     def _features(
-        self, measured: dict[str, np.ndarray], windows: table.Windows
+        self, windows: table.Windows, measured: dict[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray]:
-        """Return the features of each view, centred by subject if ``recenter_`` says so."""
+        """Return the features of each view, centred by subject if ``recenter_`` says so.
+
+        Without ``measured``, which is that of ``fit``, flat channels count as missing.
+        """
+        if measured is None:
+            measured = dict(self._measured(windows))
+            flat, covariances = measured["flat"], measured["tangent_space"].copy()
+            covariances[flat] = covariances.transpose(0, 2, 1)[flat] = np.nan
+            measured["tangent_space"] = covariances
+            for view in ("encoder", "band_power"):
+                of_channels = measured[view].reshape(*flat.shape, -1)
+                own = np.where(flat[..., None], np.nan, of_channels)
+                measured[view] = own.reshape(len(flat), -1)
         whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
         tangents = self.tangent_space_.transform(whole)
         tangents[np.isnan(measured["tangent_space"]).all(axis=(1, 2))] = np.nan
@@ -353,30 +361,26 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         'unlabelled windows of the test person'
         """
         check_is_fitted(self)
-        windows = windows_estimator.read_to_predict(
-            self, door.as_windows(X, labels), any_montage=bool(self.chs_info_)
-        )
-        is_centred = self.recenter_ is not None
-        codes = new_person.codes_of(self, windows, labels, recentre=is_centred)
-        adapted, recentre = copy.copy(self), is_centred or codes is None
+        adapted, windows = copy.copy(self), door.as_windows(X, labels)
         adapted.recenter_ = None
-        features = adapted._features(_without_flat(self._measured(windows)), windows)
-        adapted.views_ = {}
-        for view, own in features.items():
-            given = self.views_[view], self.prior_strength_[view], own, codes
-            adapted.views_[view] = new_person.adapted(self, *given, recentre=recentre)
-        adapted.access_ = Access.UNLABELLED if codes is None else Access.LABELLED
+        adapted.views_, adapted.access_ = new_person.adapted_views(
+            self,
+            windows_estimator.read_to_predict(self, windows, any_montage=bool(self.chs_info_)),
+            labels,
+            {view: (clf, self.prior_strength_[view]) for view, clf in self.views_.items()},
+            adapted._features,
+            is_centred=self.recenter_ is not None,
+        )
         return adapted
 
-    def _logits(self, X: Any, groups: Any) -> torch.Tensor:
+    def _outputs(self, X: Any, groups: Any = None) -> torch.Tensor:
         check_is_fitted(self)
         groups = groups if self.recenter_ else None
         windows = windows_estimator.read_to_predict(
             self, X, any_montage=bool(self.chs_info_), groups=groups
         )
-        features = self._features(_without_flat(self._measured(windows)), windows)
         votes = []
-        for view, own in features.items():
+        for view, own in self._features(windows).items():
             scaler, regression = self.views_[view]
             # Zero is the mean of fit: the vote of a missing channel.
             votes.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
@@ -399,9 +403,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """
         return computing.n_parameters(saved.load_encoder(self.encoder).encoder)
 
-    def training_cost(
-        self, X: Any, y: Any = None, *, groups: Any = None
-    ) -> encoder_start.TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
         """Return what ``fit`` would cost, without fitting; logistic regressions do not count.
 
         Parameters
@@ -475,17 +477,6 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
             regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
-
-
-def _without_flat(measured: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return what is measured with NaN for flat channels, as for those that are missing."""
-    flat, covariances = measured["flat"], measured["tangent_space"].copy()
-    covariances[flat] = covariances.transpose(0, 2, 1)[flat] = np.nan
-    found = {"tangent_space": covariances}
-    for view in ("encoder", "band_power"):
-        of_channels = measured[view].reshape(*flat.shape, -1)
-        found[view] = np.where(flat[..., None], np.nan, of_channels).reshape(len(flat), -1)
-    return found
 
 
 def _subjects_of(windows: table.Windows) -> np.ndarray:

@@ -156,15 +156,21 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
-    callbacks: list = [*encoder_callbacks(params)]
+    callbacks: list = []
+    if "encoder" in params:
+        callbacks.append(("encoder_dropout", EncoderDropout(float(params["drop_prob"]))))
+        n_frozen = frozen_epochs(params)
+        if n_frozen > 0:
+            callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(_ENCODER)))
+        if 0 < n_frozen < math.inf:
+            unfreezer = skorch.callbacks.Unfreezer(_ENCODER, at=int(n_frozen) + 1)
+            callbacks.append(("unfreeze_encoder", unfreezer))
     if params["finetune_warmup"] is not None:
-        callbacks.append(
-            ("finetune_warmup", training.WarmupCosine(float(params["finetune_warmup"])))
-        )
+        schedule = training.WarmupCosine(float(params["finetune_warmup"]))
+        callbacks.append(("finetune_warmup", schedule))
     if params["gradient_clip"] is not None:
-        callbacks.append(
-            ("gradient_clip", skorch.callbacks.GradientNormClipping(params["gradient_clip"]))
-        )
+        clipping = skorch.callbacks.GradientNormClipping(params["gradient_clip"])
+        callbacks.append(("gradient_clip", clipping))
     # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
     callbacks.append(("enough_steps", training.EnoughSteps("Fine-tuning", share=0.05)))
     if restore_best:
@@ -186,22 +192,23 @@ _ENCODER = "encoder.*"
 MANY_PEOPLE = 24
 
 
-def fine_tuning_defaults(
-    n_subjects: int | None, given_encoder: bool, epochs: int = EPOCHS
+def fine_tuning_of(
+    params: Mapping[str, Any], people: list | None, epochs: int = EPOCHS
 ) -> dict[str, Any]:
-    """Return what "auto" means for the parameters of :class:`~braindecode_pars.PARSClassifier`.
+    """Return how the encoder is trained: what the parameters say, and what "auto" means.
 
     A new encoder, pretrained in the same fit or not at all, is trained with the head. Fine-tuning
     distorts the features of a given one before the head can use them (Kumar et al. 2022), the more
-    so the fewer people are labelled.
+    so the fewer people are labelled. If a learning rate or a number of epochs of the encoder is
+    given, "auto" does not freeze it.
 
     Parameters
     ----------
-    n_subjects : int | None
-        Number of people whose labelled windows are trained on; None when it is unknown, which
-        counts as few.
-    given_encoder : bool
-        Whether the encoder was given.
+    params : mapping of str to Any
+        Parameters of a :class:`~braindecode_pars.PARSClassifier`.
+    people : list | None
+        Those whose labelled windows are trained on; None when they are unknown, which counts as
+        few.
     epochs : int
         Number of epochs of fine-tuning.
 
@@ -212,59 +219,28 @@ def fine_tuning_defaults(
 
     Examples
     --------
-    >>> from braindecode_pars.estimators.fine_tuning import fine_tuning_defaults
-    >>> fine_tuning_defaults(4, given_encoder=True)["freeze_encoder"]
+    >>> from braindecode_pars import PARSClassifier
+    >>> from braindecode_pars.estimators.fine_tuning import fine_tuning_of
+    >>> fine_tuning_of(PARSClassifier(encoder="small").get_params(), [1, 2])["freeze_encoder"]
     True
-    >>> fine_tuning_defaults(50, given_encoder=True)["encoder_lr_factor"]
-    (0.01, 0.1)
-    >>> fine_tuning_defaults(4, given_encoder=False)
+    >>> fine_tuning_of(PARSClassifier().get_params(), [1, 2])
     {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0}
     """
-    if not given_encoder:
-        return dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    return dict(
-        freeze_encoder=n_subjects is None or n_subjects < MANY_PEOPLE,
-        head_epochs=epochs // 3,
-        encoder_lr_factor=(0.01, 0.1),
-    )
-
-
-def fine_tuning_of(
-    params: Mapping[str, Any], people: list | None, epochs: int = EPOCHS
-) -> dict[str, Any]:
-    """Return the parameters of :func:`fine_tuning_defaults`: those given, the others by its rule.
-
-    ``people`` are those whose labels are trained on; None when they are unknown. If a learning rate
-    or a number of epochs of the encoder is given, "auto" does not freeze it.
-    """
-    n_subjects = None if people is None else len(people)
-    chosen = fine_tuning_defaults(n_subjects, params["encoder"] is not None, epochs)
+    chosen: dict[str, Any] = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
+    if params["encoder"] is not None:
+        is_frozen = people is None or len(people) < MANY_PEOPLE
+        chosen = dict(
+            freeze_encoder=is_frozen, head_epochs=epochs // 3, encoder_lr_factor=(0.01, 0.1)
+        )
     given = {name: params[name] for name in chosen if params[name] != windows_estimator.AUTO}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
     return chosen | given
 
 
-def steps_of_fine_tuning(net: skorch.NeuralNet, train: Windows) -> int:
-    """Return the number of steps in an epoch of :func:`fine_tune`."""
-    return training.steps_in_epoch(net, examples.Examples(train))
-
-
-def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, skorch.callbacks.Callback]]:
-    """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
-    if "encoder" not in params:
-        return []
-    callbacks: list[tuple[str, skorch.callbacks.Callback]] = [
-        ("encoder_dropout", EncoderDropout(float(params["drop_prob"])))
-    ]
-    n_frozen = frozen_epochs(params)
-    if n_frozen > 0:
-        callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(_ENCODER)))
-    if 0 < n_frozen < math.inf:
-        callbacks.append(
-            ("unfreeze_encoder", skorch.callbacks.Unfreezer(_ENCODER, at=int(n_frozen) + 1))
-        )
-    return callbacks
+def n_steps(net: skorch.NeuralNet, train: Windows) -> int:
+    """Return the number of steps of :func:`fine_tune`."""
+    return net.max_epochs * training.steps_in_epoch(net, examples.Examples(train))
 
 
 def frozen_epochs(params: Mapping[str, Any]) -> float:
@@ -347,8 +323,22 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
         else:
             chance = _chance_loss(train, valid, len(estimator.classes_), criterion.weight)
             training.warn_of_validation(losses, chance)
-    if not numbers:
-        _warn_of_absent_classes(estimator, train)
+    if numbers:
+        return
+    # Classes of training windows that the model predicts for none of them
+    windows = train.take(_some_of_each(train.labels))
+    with checks.quiet():  # fit has warned of the same windows
+        predicted = estimator.predict(windows).tolist()
+    trained = estimator.classes_[np.unique(train.labels)].tolist()
+    absent = [label for label in trained if label not in {*predicted}]
+    if absent:
+        names = estimator.class_names_ or {}
+        checks.warn_user(
+            f"The classifier predicts {', '.join(str(names.get(one, one)) for one in absent)} for "
+            f"none of {len(windows)} training windows. Train for more epochs, or check the labels "
+            "and class_weight.",
+            ConvergenceWarning,
+        )
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
@@ -358,22 +348,6 @@ def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor 
     with np.errstate(divide="ignore"):  # a class without training windows
         losses = -np.log(frequencies / frequencies.sum())
     return float(np.average(losses[valid.labels], weights=of_class[valid.labels]))
-
-
-def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
-    """Warn of classes of training windows that the model predicts for none of them."""
-    trained = {*train.labels.tolist()}
-    windows = train.take(_some_of_each(train.labels))
-    with checks.quiet():  # fit has warned of the same windows
-        predicted = estimator._logits(windows, None).argmax(dim=1)
-    absent = sorted(trained - {*predicted.tolist()})
-    if absent:
-        names = ", ".join(estimator._class_texts[code] for code in absent)
-        checks.warn_user(
-            f"The classifier predicts {names} for none of {len(windows)} training windows. Train "
-            "for more epochs, or check the labels and class_weight.",
-            ConvergenceWarning,
-        )
 
 
 def _some_of_each(y: np.ndarray) -> np.ndarray:
@@ -406,12 +380,6 @@ class CrossEntropy(nn.CrossEntropyLoss):
         smoothing = self.label_smoothing if self.training else 0.0
         return nn.functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
-    def total_weight(self, labels: Tensor) -> float:
-        """Return the denominator of the loss: the sum of the weights of the windows' classes."""
-        if self.weight is None:
-            return float(len(labels))
-        return self.weight[labels.to(self.weight.device)].sum().item()
-
 
 #: Loss of standardised targets -> class. Huber's is linear beyond one standard deviation.
 LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
@@ -433,8 +401,10 @@ class EpochLoss(skorch.callbacks.PassthroughScoring):
         self, net: skorch.NeuralNet, batch: Any, training: bool = False, **kwargs: Any
     ) -> None:
         if training == self.on_train:
-            total = net.criterion_.total_weight(batch[1])
-            net.history.record_batch(f"{self.name}_weight", total)
+            # The denominator of the loss: the sum of the weights of the windows' classes
+            codes, weight = batch[1], net.criterion_.weight
+            total = len(codes) if weight is None else weight[codes.to(weight.device)].sum().item()
+            net.history.record_batch(f"{self.name}_weight", float(total))
 
     def get_avg_score(self, history: skorch.history.History) -> float:
         columns = [self.name, f"{self.name}_weight"]

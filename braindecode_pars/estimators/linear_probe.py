@@ -139,7 +139,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             When a parameter has the wrong type or is out of range, or labels are missing or no
             classes. Also all errors of the transformer.
         """
-        self._check()
+        windows_estimator.check_estimator(self)
         windows = door.as_windows(X, y, groups)
         windows = windows[where_labelled(windows, self.unlabeled_label)]
         classes, codes = training_classes(windows.labels)
@@ -164,25 +164,23 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
                 self.classifier_, features, windows, folds
             )
             self.classes_ = classes
-            self.access_ = transformers.access_of(self.transformer_)
+            # What the transformer, or the steps of a pipeline, are given of the test person
+            steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
+            given = [step.access_ for _, step in steps if hasattr(step, "access_")]
+            self.access_ = max(given, key=list(Access).index, default=Access.NONE)
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
         """Return a probe for one new person, from windows of this person.
 
-        Without labels, the mean of the person's features takes the place of that of the training;
-        predictions then do not depend on which windows are passed together. With labels, the
-        weights are also fitted to them, shrunk towards those of the other people. The mean is then
-        left as it is, unless the probe was fitted on centred features
-        (:class:`~braindecode_pars.SubjectCentering`).
+        As :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`, with the
+        one view of the transformer. Centred features are those of
+        :class:`~braindecode_pars.SubjectCentering`.
 
         Parameters
         ----------
-        X : windows
-            Windows of one person. For a mean there are at least ten.
-        labels : array-like, shape (n_windows,) | None
-            Labels among ``classes_``; those of windows without one are ``unlabeled_label``. The
-            labels of a dataset are not used unless they are passed.
+        X, labels
+            As there.
 
         Returns
         -------
@@ -191,24 +189,22 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
 
         Raises
         ------
-        NotFittedError
-            Before :meth:`fit`.
-        ValueError
-            When the windows are of several people, are too few, or no label is a class of ``fit``.
+        NotFittedError, ValueError
+            As there.
         """
         check_is_fitted(self)
-        windows = door.as_windows(X, labels)
-        transformer, is_centred = self.transformer_, False
-        if type(transformer) is transformers.SubjectCentering:
-            transformer, is_centred = transformer.transformer_, True
-        codes = new_person.codes_of(self, windows, labels, recentre=is_centred)
-        adapted, recentre = copy.copy(self), is_centred or codes is None
-        adapted.transformer_ = transformer
-        of_person = np.asarray(transformer.transform(windows)), codes
-        adapted.classifier_ = new_person.adapted(
-            self, self.classifier_, self.prior_strength_, *of_person, recentre=recentre
+        adapted = copy.copy(self)
+        if is_centred := type(self.transformer_) is transformers.SubjectCentering:
+            adapted.transformer_ = self.transformer_.transformer_
+        found, adapted.access_ = new_person.adapted_views(
+            self,
+            door.as_windows(X, labels),
+            labels,
+            {"": (self.classifier_, self.prior_strength_)},
+            lambda windows: {"": np.asarray(adapted.transformer_.transform(windows))},
+            is_centred=is_centred,
         )
-        adapted.access_ = Access.UNLABELLED if codes is None else Access.LABELLED
+        adapted.classifier_ = found[""]
         return adapted
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -234,8 +230,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         TypeError, ValueError
             As the transformer.
         """
-        features = self._features(X, groups)
-        return self.classifier_.predict_proba(features)
+        return self._predictions(X, groups)[1]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the most probable label of each window.
@@ -250,7 +245,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         ndarray, shape (n_windows,)
             Predicted labels.
         """
-        return self._predicted(self._features(X, groups))
+        return self._predictions(X, groups)[0]
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
@@ -280,17 +275,12 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         is_right = self.predict(windows) == windows.labels
         return float(np.average(is_right, weights=sample_weight))
 
-    def _predicted(self, features: np.ndarray) -> np.ndarray:
-        return self.classes_[self.classifier_.predict(features)]
-
-    def _predictions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities; the windows are read once."""
-        features = self._features(X)
-        return self._predicted(features), self.classifier_.predict_proba(features)
-
-    def _features(self, X: Any, groups: Any = None) -> np.ndarray:
         check_is_fitted(self)
-        return np.asarray(self.transformer_.transform(door.as_windows(X, groups=groups)))
+        features = np.asarray(self.transformer_.transform(door.as_windows(X, groups=groups)))
+        probabilities = self.classifier_.predict_proba(features)
+        return self.classes_[self.classifier_.predict(features)], probabilities
 
 
 def weights_of_codes(

@@ -23,7 +23,7 @@ from skorch.callbacks import Unfreezer
 
 from braindecode_pars._common import computing, settings
 from braindecode_pars.estimators import (
-    encoder_start,
+    embedder,
     fine_tuning,
     windows_classifier,
     windows_estimator,
@@ -175,12 +175,6 @@ verbose
 
     history_ = property(windows_estimator.fitted_history)
 
-    def _check(self) -> None:
-        super()._check()
-        network = _model_class(self.network)
-        if self.weights is not None:
-            foundation.input_format_of(network, self.input_format)
-
     @property
     def _head_epochs(self) -> int:
         """Epochs after which frozen weights are trained too; 0 when they never are."""
@@ -201,6 +195,9 @@ verbose
         self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
     ) -> tuple[Windows, Windows | None]:
         """Read the labelled windows, hold some out, and build the net."""
+        network = _model_class(self.network)  # refused before windows are read
+        if self.weights is not None:
+            foundation.input_format_of(network, self.input_format)
         windows = windows_classifier.read_labelled(self, X, y, groups)
         windows = windows[windows.labels >= 0]
         windows_estimator.remember_windows(self, windows)
@@ -221,9 +218,7 @@ verbose
         )
         return train, valid
 
-    def training_cost(
-        self, X: Any, y: Any = None, *, groups: Any = None
-    ) -> encoder_start.TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -247,8 +242,7 @@ verbose
                 clf.net_.module_.freeze(clf.net_.module_.frozen, False)
             module = clf.net_.module_
             trained = sum(p.numel() for p in module.parameters() if p.requires_grad)
-            steps = clf.net_.max_epochs * fine_tuning.steps_of_fine_tuning(clf.net_, train)
-            return encoder_start.TrainingCost(trained, 0, steps)
+            return embedder.TrainingCost(trained, 0, fine_tuning.n_steps(clf.net_, train))
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
         """Return the network with the weights of the file, for windows like those of ``fit``."""
@@ -296,7 +290,7 @@ verbose
                 f"and {self.n_times_} samples: {error}"
             ) from error
 
-    def _logits(self, X: Any, groups: Any = None) -> torch.Tensor:
+    def _outputs(self, X: Any, groups: Any = None) -> torch.Tensor:
         check_is_fitted(self)
         windows = windows_estimator.read_to_predict(self, X)
         if self.weights is not None:

@@ -6,7 +6,7 @@ so than methods without an optimisation do (Lee, Pradeepkumar and Sun 2026, arXi
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import compute_sample_weight
 
 from braindecode_pars._common import checks
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import transformers
 from braindecode_pars.windows import Windows
 from braindecode_pars.windows.labels import cross_entropy_weights
@@ -32,19 +33,31 @@ _N_LABELLED, _N_PEOPLE = (2, 8), 3
 N_SUPPORTS = 20
 
 
-def codes_of(estimator: Any, windows: Windows, labels: Any, *, recentre: bool) -> np.ndarray | None:
-    """Return the class of each window of one person as an index, -1 where it is unknown.
+def adapted_views(
+    estimator: Any,
+    windows: Windows,
+    labels: Any,
+    views: Mapping[str, tuple[Pipeline, float]],
+    features_of: Callable[[Windows], Mapping[str, np.ndarray]],
+    *,
+    is_centred: bool,
+) -> tuple[dict[str, Pipeline], Access]:
+    """Return the classifier of each view for one person, and what it was given of the person.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted classifier with ``classes_`` and ``unlabeled_label``.
+        Fitted classifier with ``classes_``, ``class_weight`` and ``unlabeled_label``.
     windows : Windows
         Windows, with the labels if there are any.
     labels : Any
         Labels as they were passed; with None there are none.
-    recentre : bool
-        Whether the person's mean is needed beside labels.
+    views : mapping of str to tuple
+        Standardisation with linear classifier, and strength of the prior, of each view.
+    features_of : callable
+        Function that returns the features of each view, not centred.
+    is_centred : bool
+        Whether ``fit`` centred the features, so that the person's mean is needed beside labels.
 
     Raises
     ------
@@ -56,28 +69,36 @@ def codes_of(estimator: Any, windows: Windows, labels: Any, *, recentre: bool) -
     if len(people) > 1:
         named = checks.listed(sorted(map(str, people)), most=3)
         raise ValueError(f"adapt needs windows of one person; adapt to each of {named} in turn.")
-    if (recentre or labels is None) and len(windows) < transformers.MIN_WINDOWS:
+    codes: np.ndarray | None = None
+    recentre = is_centred or labels is None
+    if recentre and len(windows) < transformers.MIN_WINDOWS:
         raise ValueError(
             f"A person's mean needs {transformers.MIN_WINDOWS} windows, these are {len(windows)}; "
             "also pass windows without a label (unlabeled_label), or fit without centring."
         )
-    if labels is None:
-        return None
-    code_of = {label: code for code, label in enumerate(estimator.classes_.tolist())}
-    unlabelled = estimator.unlabeled_label
-    if isinstance(unlabelled, str) and unlabelled == "auto":
-        unlabelled = None if -1 in code_of else -1
-    codes = [-1 if one == unlabelled else code_of.get(one, -2) for one in windows.labels.tolist()]
-    if min(codes) < -1 or max(codes) < 0:
-        found = checks.listed(sorted(set(map(repr, windows.labels.tolist()))), most=3)
-        known = checks.listed(list(map(repr, code_of)))
-        raise ValueError(f"The labels are {found}; labelled windows have those of fit, {known}.")
-    if len({*codes} - {-1}) < 2:
-        raise ValueError(
-            f"All labels are {estimator.classes_[max(codes)]!r}; pass labelled windows of two "
-            "classes of the person, or none."
-        )
-    return np.array(codes)
+    if labels is not None:
+        code_of = {label: code for code, label in enumerate(estimator.classes_.tolist())}
+        unlabelled = estimator.unlabeled_label
+        if isinstance(unlabelled, str) and unlabelled == "auto":
+            unlabelled = None if -1 in code_of else -1
+        given = windows.labels.tolist()
+        codes = np.array([-1 if one == unlabelled else code_of.get(one, -2) for one in given])
+        if min(codes) < -1 or max(codes) < 0:
+            found = checks.listed(sorted(set(map(repr, given))), most=3)
+            known = checks.listed(list(map(repr, code_of)))
+            raise ValueError(
+                f"The labels are {found}; labelled windows have those of fit, {known}."
+            )
+        if len({*codes.tolist()} - {-1}) < 2:
+            raise ValueError(
+                f"All labels are {estimator.classes_[codes.max()]!r}; pass labelled windows of two "
+                "classes of the person, or none."
+            )
+    own = {
+        view: adapted(estimator, *views[view], features, codes, recentre=recentre)
+        for view, features in features_of(windows).items()
+    }
+    return own, Access.UNLABELLED if codes is None else Access.LABELLED
 
 
 def adapted(
@@ -102,7 +123,7 @@ def adapted(
     features : ndarray, shape (n_windows, n_features)
         Features of the person's windows; NaN counts as the mean.
     codes : ndarray of int, shape (n_windows,) | None
-        As from :func:`codes_of`. With None only the mean is used.
+        Index of the class of each window, -1 where it is unknown. With None only the mean is used.
     recentre : bool
         Whether the person's mean takes the place of that of the training windows.
     """
@@ -219,20 +240,18 @@ def chosen_strength(
             mine = test[people[test] == person]
             own, labels = scaler.transform(features[mine]), codes[mine]
             fewest = np.bincount(labels, minlength=codes.max() + 1).min()
-            scores += [_scores(linear, own, labels, n) for n in _N_LABELLED if n < fewest]
+            for n in (n for n in _N_LABELLED if n < fewest):
+                first = first_of_each_class(labels, n)
+                given, rest = (own[first], labels[first], np.ones(first.sum())), labels[~first]
+                weights, of_strengths = compute_sample_weight("balanced", rest), []
+                for strength in STRENGTHS:
+                    coef, intercept = ridge_towards(
+                        linear.coef_, linear.intercept_, *given, strength
+                    )
+                    found = _of_classes(own[~first] @ coef.T + intercept).argmax(axis=1)
+                    of_strengths.append(np.average(found == rest, weights=weights))
+                scores.append(of_strengths)
     return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH
-
-
-def _scores(linear: Any, features: np.ndarray, codes: np.ndarray, n: int) -> list[float]:
-    """Return the balanced accuracy of each strength after the first n windows of each class."""
-    first = first_of_each_class(codes, n)
-    given = features[first], codes[first], np.ones(first.sum())
-    weights, scores = compute_sample_weight("balanced", codes[~first]), []
-    for strength in STRENGTHS:
-        coef, intercept = ridge_towards(linear.coef_, linear.intercept_, *given, strength)
-        logits = _of_classes(features[~first] @ coef.T + intercept)
-        scores.append(np.average(logits.argmax(axis=1) == codes[~first], weights=weights))
-    return scores
 
 
 def _of_classes(outputs: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """PARSClassifier and PARSRegressor: an encoder is pretrained, then a PARSNet is fine-tuned.
 
 ``PARSEstimator`` has the parameters and the fit of both. The two classes say what labels are, and
-what the outputs of the network mean. ``encoder_start`` pretrains, ``fine_tuning`` fine-tunes.
+what the outputs of the network mean. ``embedder`` pretrains, ``fine_tuning`` fine-tunes.
 """
 
 import logging
@@ -20,7 +20,6 @@ from braindecode_pars._common import checks, computing, model_files, training
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
     embedder,
-    encoder_start,
     fine_tuning,
     predict_raw,
     smoothing,
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEstimator(encoder_start.EncoderEstimator):
+class PARSEstimator(embedder.EncoderEstimator):
     """An estimator that pretrains an encoder and fine-tunes a PARSNet; PARSClassifier describes it.
 
     A subclass says what the labels are, and what the outputs of the network mean.
@@ -92,7 +91,7 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         unlabeled: Any = None,
         *,
         seeds: windows_estimator.Seeds,
-    ) -> tuple[encoder_start.EncoderStart, Windows, Windows | None, list[Windows]]:
+    ) -> tuple[embedder.EncoderStart, Windows, Windows | None, list[Windows]]:
         """Read the windows and build the net.
 
         Returns
@@ -112,8 +111,8 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         )
         windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
         # Start with a given encoder, or a new one
-        start = encoder_start.begin(self, windows)
-        others = encoder_start.further_windows(self, unlabeled, windows)
+        start = embedder.begin(self, windows)
+        others = embedder.further_windows(self, unlabeled, windows)
         if not labelled.all():
             others = [windows[~labelled], *others]
         # Hold out windows for validation, also from pretraining
@@ -135,7 +134,7 @@ class PARSEstimator(encoder_start.EncoderEstimator):
             log.info("A given encoder and labels of %s people: %s.", number, settings)
         return start, train, valid, parts
 
-    def _network(self, start: encoder_start.EncoderStart) -> PARSNet:
+    def _network(self, start: embedder.EncoderStart) -> PARSNet:
         """Return a new network; log what "auto" means for its positions."""
         # An empty list where recordings have different channels. One channel has nothing to filter.
         names, head = self.chs_info_ or [], self.head
@@ -187,14 +186,10 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
         """
-        shared = {
-            each.name: getattr(self, each.name) for each in fields(encoder_start.EncoderEstimator)
-        }
+        shared = {each.name: getattr(self, each.name) for each in fields(embedder.EncoderEstimator)}
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
-    def training_cost(
-        self, X: Any, y: Any = None, *, groups: Any = None
-    ) -> encoder_start.TrainingCost:
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
         """Return what ``fit`` would cost, without training.
 
         Parameters
@@ -215,12 +210,11 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         with windows_estimator.without_training(self) as (unfitted, seeds):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
             net, steps = unfitted.net_, start.n_steps(sum(map(len, parts)))
-            parameters, epochs = computing.n_parameters(net.module_), net.max_epochs
-            if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= epochs:
+            parameters = computing.n_parameters(net.module_)
+            if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= net.max_epochs:
                 # A random encoder that is never trained
                 parameters -= computing.n_parameters(net.module_.encoder)
-            finetuning_steps = epochs * fine_tuning.steps_of_fine_tuning(net, train)
-            return encoder_start.TrainingCost(parameters, steps, finetuning_steps)
+            return embedder.TrainingCost(parameters, steps, fine_tuning.n_steps(net, train))
 
     def __sklearn_is_fitted__(self) -> bool:
         # After Ctrl-C in pretraining, the net exists but its head is untrained.
@@ -231,7 +225,7 @@ class PARSEstimator(encoder_start.EncoderEstimator):
         """The fine-tuned encoder."""
         return self.net_.module_.encoder
 
-    def _outputs(self, X: Any) -> torch.Tensor:
+    def _outputs(self, X: Any, groups: Any = None) -> torch.Tensor:
         """Return finite outputs of the network on the CPU, shape (n_windows, n_outputs)."""
         check_is_fitted(self)
         module = self.net_.module_.eval()
@@ -244,8 +238,12 @@ class PARSEstimator(encoder_start.EncoderEstimator):
             for batch in windows_estimator.batches(windows, module.encoder.patch_size, device):
                 # Windows of other channels have other positions.
                 chs_info = windows.montage_of(sum(map(len, outputs))).chs_info
-                positions = windows_estimator.positions_for(module, chs_info, batch.shape[1])
-                outputs.append(module(batch, **positions).cpu())
+                where: dict[str, Any] = {}  # empty for the positions of the module, or none
+                if module.positions is not None and chs_info is not None:
+                    where["chs_info"] = chs_info
+                elif module.positions is not None and batch.shape[1] != len(module.positions):
+                    where["pos"] = torch.full((batch.shape[1], 3), torch.nan)
+                outputs.append(module(batch, **where).cpu())
         return windows_estimator.check_finite(torch.cat(outputs))
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -291,7 +289,7 @@ class PARSEstimator(encoder_start.EncoderEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
+class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
     This scikit-learn classifier runs the whole method of the paper: a pretext task on single
@@ -454,8 +452,7 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
         Training data and pretext task of the encoder.
     fine_tuning_ : dict
         ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` as they were in the
-        fit, without "auto" and None, see
-        :func:`~braindecode_pars.estimators.fine_tuning.fine_tuning_defaults`.
+        fit, without "auto" and None.
     history_ : pandas.DataFrame
         Losses, one row per epoch, over both phases.
     load_report_ : LoadReport
@@ -562,9 +559,6 @@ class PARSClassifier(windows_classifier.WindowsClassifier, PARSEstimator):
     ) -> tuple[Windows, np.ndarray]:
         windows = windows_classifier.read_labelled(self, X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
-
-    def _logits(self, X: Any, groups: Any = None) -> torch.Tensor:
-        return self._outputs(X)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -705,12 +699,13 @@ amplitudes_, n_chans_, n_times_, chs_info_
                 "targets that differ."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
-        return self._standardised(train), None if valid is None else self._standardised(valid)
-
-    def _standardised(self, windows: Windows) -> Windows:
-        # In single precision, since some GPUs have no other.
-        targets = (windows.labels - self.target_mean_) / self.target_scale_
-        return windows.with_labels(targets.astype(np.float32))
+        parts: list[Any] = [train, valid]
+        for i, part in enumerate(parts):
+            if part is not None:
+                standardised = (part.labels - self.target_mean_) / self.target_scale_
+                # In single precision, since some GPUs have no other.
+                parts[i] = part.with_labels(standardised.astype(np.float32))
+        return parts[0], parts[1]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the predicted number of each window.

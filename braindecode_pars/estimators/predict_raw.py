@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import channel_names, checks, tables
 from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
-from braindecode_pars.estimators.smoothing import Transitions
 from braindecode_pars.recordings import as_trained, preparation, preprocessing, readers
 from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
 from braindecode_pars.windows.door import windows_of
@@ -33,16 +32,8 @@ def predict_raw(
     clf: Any, raw: Any, *, overlap: float, preprocess: bool, rescale: bool, smooth: bool = False
 ) -> pd.DataFrame:
     """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
-    checks.check_parameters(
-        locals(),
-        dict(
-            overlap=checks.share(),
-            preprocess=checks.boolean(),
-            smooth=checks.boolean(),
-            rescale=checks.boolean(),
-        ),
-        "predict_raw",
-    )
+    rules = dict.fromkeys(("preprocess", "smooth", "rescale"), checks.boolean())
+    checks.check_parameters(locals(), {"overlap": checks.share(), **rules}, "predict_raw")
     check_is_fitted(clf)
     if smooth:
         check_transitions(clf)
@@ -81,82 +72,34 @@ def predict_raw(
     rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_use(np.arange(n_rows) * length, length)] = np.nan
     findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
-    if numbers:
-        onsets = np.arange(n_rows) * seconds
-        frame = pd.DataFrame(dict(onset=onsets, duration=seconds, prediction=rows[:, 0]))
-    else:
-        frame = prediction_frame(rows, seconds, clf._class_texts)
-    frame = frame.assign(n_chans=len(recording.found))
+    columns = {"prediction": rows[:, 0]} if numbers else _class_columns(rows, class_texts(clf))
+    frame = pd.DataFrame({"onset": np.arange(n_rows) * seconds, "duration": seconds, **columns})
+    frame["n_chans"] = len(recording.found)
     if smooth:
-        frame = frame.assign(**smoothed_columns(rows, clf.transitions_, clf._class_texts))
+        smoothed, path = clf.transitions_.smooth(rows)
+        smoothed[np.isnan(rows)] = np.nan
+        frame[tables.SMOOTHED_LABEL] = _texts(rows, path, class_texts(clf))
+        for i, text in enumerate(class_texts(clf)):
+            frame[f"{tables.SMOOTHED}{text}"] = smoothed[:, i]
     channels = {derivation.name: derivation.formula for derivation in recording.found}
+    frame.attrs |= {} if numbers else dict(classes=class_texts(clf))
     frame.attrs |= dict(recording=name, channels=channels, findings=findings)
     return frame
 
 
-def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[str]) -> pd.DataFrame:
-    """Return the table of the probabilities of windows side by side.
-
-    Parameters
-    ----------
-    probabilities : ndarray, shape (n_windows, n_classes)
-        Probabilities; NaN for a window that was not predicted.
-    seconds : float
-        Length of a window in seconds.
-    classes : list of str
-        Names of the classes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``onset``, ``duration``, ``label``, ``probability_CLASS`` for each class, and
-        ``entropy``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.estimators.predict_raw import prediction_frame
-    >>> frame = prediction_frame(np.array([[0.1, 0.9], [np.nan, np.nan]]), 30.0, ["W", "N1"])
-    >>> frame["label"].tolist(), frame["onset"].tolist()
-    (['N1', None], [0.0, 30.0])
-    """
-    frame = pd.DataFrame(
-        {
-            "onset": np.arange(len(probabilities)) * seconds,
-            "duration": seconds,
-            "label": _texts(probabilities, probabilities.argmax(axis=1), classes),
-            **{f"probability_{name}": probabilities[:, i] for i, name in enumerate(classes)},
-            "entropy": entr(probabilities).sum(axis=1),
-        }
-    )
-    frame.attrs["classes"] = classes
-    return frame
+def class_texts(clf: Any) -> list[str]:
+    """Return the name of each class of a classifier, or its label as text where it has none."""
+    names = getattr(clf, "class_names_", None) or {}
+    return [str(names.get(label, label)) for label in clf.classes_.tolist()]
 
 
-def smoothed_columns(
-    probabilities: np.ndarray, transitions: Transitions, classes: list[str]
-) -> dict[str, Any]:
-    """Return the further columns of predictions that are smoothed over time.
-
-    Parameters
-    ----------
-    probabilities : ndarray, shape (n_windows, n_classes)
-        Probabilities of windows side by side; NaN for a window that was not predicted, which has no
-        smoothed prediction either.
-    transitions : Transitions
-        Transitions between the classes.
-    classes : list of str
-        Names of the classes.
-
-    Returns
-    -------
-    dict of str to array
-        ``label_smoothed``, and ``smoothed_CLASS`` for each class.
-    """
-    smoothed, path = transitions.smooth(probabilities)
-    smoothed[np.isnan(probabilities)] = np.nan
-    columns = {f"{tables.SMOOTHED}{name}": smoothed[:, i] for i, name in enumerate(classes)}
-    return {tables.SMOOTHED_LABEL: _texts(probabilities, path, classes), **columns}
+def _class_columns(probabilities: np.ndarray, classes: list[str]) -> dict[str, Any]:
+    """Return the columns of predicted classes; a window that was not predicted has NaN."""
+    return {
+        "label": _texts(probabilities, probabilities.argmax(axis=1), classes),
+        **{f"probability_{name}": probabilities[:, i] for i, name in enumerate(classes)},
+        "entropy": entr(probabilities).sum(axis=1),
+    }
 
 
 def _texts(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) -> pd.Series:

@@ -8,7 +8,11 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
 from braindecode_pars._common.tables import Access
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
+from braindecode_pars.estimators.windows_estimator import (
+    WindowsEstimator,
+    check_estimator,
+    fresh_fit,
+)
 from braindecode_pars.windows import Windows, door, picking
 
 #: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
@@ -106,13 +110,6 @@ def own_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None
     missing = np.isnan(features)
     total = add(np.where(missing, 0, features), axis=0, dtype=float) + weight * mean
     return total / np.maximum(1, add(~missing, axis=0) + weight)
-
-
-def access_of(transformer: Any) -> Access:
-    """Return what a transformer, or the steps of a pipeline, are given of the test person."""
-    steps = [step for _, step in getattr(transformer, "steps", [("", transformer)])]
-    found = [step.access_ for step in steps if hasattr(step, "access_")]
-    return max(found, key=list(Access).index, default=Access.NONE)
 
 
 class SubjectCentering(TransformerMixin, WindowsEstimator):
@@ -229,7 +226,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
             When ``transformer`` is not a transformer, the subject of a window is unknown, or a
             subject has fewer windows than ``min_windows``. Also all errors of the transformer.
         """
-        self._check()
+        check_estimator(self)
         subjects = self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and validation.has_fit_parameter(
@@ -457,7 +454,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             When a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
-        self._check()
+        check_estimator(self)
         self.chs_info_ = picking.pick_for_fit(door.as_windows(X), self.channels).chs_info
         return self
 
@@ -519,19 +516,15 @@ class _Aligned:
     def __init__(self, windows: Windows, subjects: np.ndarray):
         self.windows = windows
         self.subjects = subjects
-        self.filters = [_whitening(windows.take(subjects == s)) for s in range(max(subjects) + 1)]
+        self.filters = []  # the inverse square root of each mean covariance, (n_chans, n_chans)
+        for subject in range(max(subjects) + 1):
+            read = windows.take(subjects == subject).batches(64)
+            covariances = [x @ x.T / x.shape[1] for batch in read for x in batch.astype(float)]
+            variances, directions = np.linalg.eigh(np.mean(covariances, axis=0))
+            kept = variances > _SMALLEST * variances.max()
+            inverse = np.zeros_like(variances)
+            inverse[kept] = variances[kept] ** -0.5
+            self.filters.append((directions * inverse) @ directions.T)
 
     def __getitem__(self, i: int) -> np.ndarray:
         return self.filters[self.subjects[i]] @ self.windows[i]
-
-
-def _whitening(windows: Windows) -> np.ndarray:
-    """Return the inverse square root of the mean covariance, shape (n_chans, n_chans)."""
-    covariance = np.mean(
-        [x @ x.T / x.shape[1] for batch in windows.batches(64) for x in batch.astype(float)], axis=0
-    )
-    variances, directions = np.linalg.eigh(covariance)
-    kept = variances > _SMALLEST * variances.max()
-    inverse = np.zeros_like(variances)
-    inverse[kept] = variances[kept] ** -0.5
-    return (directions * inverse) @ directions.T

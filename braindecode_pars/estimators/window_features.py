@@ -6,9 +6,7 @@ classifiers of Riemannian geometry, and the classical features that
 """
 
 from abc import abstractmethod
-from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -108,17 +106,14 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
-        key = partial(self._key, windows)
-        found = windows_estimator.computed_once(key, windows, self._measure_windows)
+        # What the features of a window depend on, apart from the window
+        names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+        learned = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))
+        found = windows_estimator.computed_once(
+            lambda: (type(self), learned, names, windows.sfreq), windows, self._measure_windows
+        )
         amplitudes.warn_of_flat_channels(dict(enumerate(found["flat"])))
         return found["features"]
-
-    def _key(self, windows: Windows) -> Hashable:
-        """Return what the features of a window depend on, apart from the window."""
-        channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-        learned = getattr(self, "bands_", None)
-        params = sorted(self.get_params().items())
-        return type(self), repr(params), repr(learned), channels, windows.sfreq
 
     def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
         found: list[np.ndarray] = []

@@ -17,7 +17,7 @@ from braindecode_pars.windows import Windows, door, labels
 
 
 class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
-    """A classifier with ``classes_`` that predicts windows and recordings from ``_logits``."""
+    """A classifier with ``classes_`` that predicts windows and recordings from ``_outputs``."""
 
     unlabeled_label: Any
 
@@ -31,14 +31,8 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
     #: Windows whose predictions are returned, of those that are passed.
     _returned = slice(None)
 
-    @property
-    def _class_texts(self) -> list[str]:
-        """Name of each class, or its label as text where there is none."""
-        names = getattr(self, "class_names_", None) or {}
-        return [str(names.get(label, label)) for label in self.classes_.tolist()]
-
     @abstractmethod
-    def _logits(self, X: Any, groups: Any) -> Tensor:
+    def _outputs(self, X: Any, groups: Any = None) -> Tensor:
         """Return finite logits on the CPU, shape (n_windows, n_classes)."""
 
     def decision_function(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -55,7 +49,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             Logits. With two classes, the second logit minus the first: the value is positive when
             the second label in ``classes_`` is more probable.
         """
-        logits = self._logits(X, groups)[self._returned].numpy()
+        logits = self._outputs(X, groups)[self._returned].numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -111,7 +105,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the most probable labels and the probabilities; the windows are read once."""
-        logits = self._logits(X, groups)[self._returned]
+        logits = self._outputs(X, groups)[self._returned]
         return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
 
     def predict_raw(
@@ -263,9 +257,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             )
         if sample_weight is not None:
             sample_weight = labels.check_weights(sample_weight, len(given))[labelled]
-            labels.check_weights(
-                sample_weight, len(labelled)
-            )  # those of labelled windows may all be 0
+            labels.check_weights(sample_weight, len(labelled))  # they may all be 0
         # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
         scored = copy.copy(self)
         scored._returned = labelled  # type: ignore[assignment]

@@ -27,7 +27,7 @@ from skorch.callbacks import Callback, LRScheduler
 from braindecode_pars._common import checks, computing, model_files, settings, training
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.models import PARSNet, foundation, parsnet
+from braindecode_pars.models import foundation, parsnet
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings import cutting, preprocessing
 from braindecode_pars.windows import Windows, amplitudes, door, labels, picking
@@ -202,10 +202,6 @@ class WindowsEstimator(BaseEstimator):
         tags.target_tags.required = False  # a windows dataset contains its own labels
         return tags
 
-    def _check(self) -> None:
-        """Check the parameters, before windows are read or a network is built."""
-        check_estimator(self)
-
 
 @contextmanager
 def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
@@ -242,7 +238,7 @@ def seeded_fit(estimator: Any) -> Iterator[Seeds]:
     torch's global state is afterwards what it was. Estimators with the same ``random_state`` hold
     out the same subjects.
     """
-    estimator._check()
+    check_estimator(estimator)
     device = computing.find_device(estimator.device)
     model, *parts = check_random_state(estimator.random_state).randint(2**31, size=4).tolist()
     with fresh_fit(estimator), computing.seeded(model, device):
@@ -286,8 +282,19 @@ def read_windows(
 
 
 def remember_windows(estimator: Any, windows: Windows) -> None:
-    """Check the windows of ``fit``, and set their shape and channels."""
-    estimator.n_chans_, estimator.n_times_ = checked_once(windows)
+    """Check the windows of ``fit``, and set their shape and channels.
+
+    In the context of :func:`features_computed_once`, each window is read once for that.
+    """
+    names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
+    shapes = computed_once(
+        lambda: ("shape", names),
+        windows,
+        lambda those: {"shape": np.tile(those.check(), (len(those), 1))},
+    )["shape"]
+    # Windows of several fits may differ in shape: the check names the window.
+    n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
+    estimator.n_chans_, estimator.n_times_ = n_chans, n_times
     estimator.chs_info_ = windows.chs_info
     amplitudes.warn_of_amplitudes(windows)
     # Windows of braindecode that overlap annotations that begin with "BAD"
@@ -335,18 +342,6 @@ def batches(
                 f"A window of {batch.shape[-1]} samples is shorter than a patch of {patch_size}."
             )
         yield torch.from_numpy(batch).to(device)
-
-
-def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) -> dict[str, Any]:
-    """Return the arguments of ``module.forward`` that locate the channels of a batch.
-
-    Empty when the module needs none: it uses no positions, or those of its own channels.
-    """
-    if module.positions is None or (chs_info is None and n_chans == len(module.positions)):
-        return {}
-    if chs_info is None:
-        return {"pos": torch.full((n_chans, 3), torch.nan)}
-    return {"chs_info": chs_info}
 
 
 def check_n_chans(estimator: Any, n_chans: int) -> None:
@@ -538,17 +533,3 @@ def computed_once(
             rows[places[i]] = {name: values[n] for name, values in found.items()}
         alive.append(windows)  # while it is, no other window can have its place
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}
-
-
-def checked_once(windows: Windows) -> tuple[int, int]:
-    """Check windows as ``Windows.check`` does; in the context, each is read for that once."""
-    channels = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-
-    def compute(those: Windows) -> Features:
-        return {"shape": np.tile(those.check(), (len(those), 1))}
-
-    shapes = computed_once(lambda: ("shape", channels), windows, compute)["shape"]
-    if (shapes != shapes[0]).any():
-        return windows.check()  # names the window
-    n_chans, n_times = shapes[0].tolist()
-    return n_chans, n_times

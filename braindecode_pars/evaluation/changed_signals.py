@@ -515,7 +515,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         TypeError, ValueError
             When a parameter has the wrong type or is out of range.
         """
-        self._check()
+        windows_estimator.check_estimator(self)
         return self
 
     def transform(self, X: Any) -> table.Windows:
@@ -538,7 +538,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
             half of it, a window is shorter than two patches, or windows have neither EOG channels
             nor a pair of frontal ones.
         """
-        self._check()
+        windows_estimator.check_estimator(self)
         windows = door.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         changed = [window.astype(np.float32) for window in self._changed(windows)]

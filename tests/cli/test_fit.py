@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.cli import app
+from braindecode_pars.estimators.predict_raw import class_texts
 
 TINY = ("embed_dim=16", "num_layers=1", "num_heads=2", "mlp_dim=32")
 SHORT = [
@@ -57,7 +58,7 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     rows = [line.split() for line in result.output.splitlines() if "│" in line]
     assert [[row[1], row[3], row[5]] for row in rows] == [["fast", "20", "4"], ["slow", "20", "4"]]
     clf = PARSClassifier.load(model, device="cpu")
-    assert clf._class_texts == ["fast", "slow"]
+    assert class_texts(clf) == ["fast", "slow"]
     assert (clf.pretext, clf.random_state, clf.encoder_card_.task) == ("pars", 3, "pars")
     assert re.search(r"each of the 4 subjects in turn, in about \d+ min here:", result.output)
     assert "braindecode-pars study takes the same folder" in result.output
@@ -84,7 +85,7 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     result = invoke("fit", recordings, "--out", tmp_path / "model", "--encoder", "small", *given)
     assert result.exit_code == 0, result.output
     clf = PARSClassifier.load(tmp_path / "model", device="cpu")
-    assert clf._class_texts == ["quick", "slow"]
+    assert class_texts(clf) == ["quick", "slow"]
     assert clf.preprocessing_.channels == ("C4",)
     assert (clf.sfreq_, clf.preprocessing_.band) == (128.0, (0.5, 45.0))
     assert clf.encoder_card_.task == "joint"

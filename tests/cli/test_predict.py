@@ -29,6 +29,7 @@ from braindecode_pars.cli.predicting import (
     summary_table,
 )
 from braindecode_pars.estimators.new_person import first_of_each_class
+from braindecode_pars.estimators.predict_raw import class_texts
 from braindecode_pars.predictions import sleep_statistics
 from braindecode_pars.windows.door import as_windows
 
@@ -639,7 +640,7 @@ def annotated_night(nights, file, names):
 @pytest.mark.parametrize("given", ["annotations", "other names", "table", "none"])
 def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
     vote = FewLabelsClassifier.load(few_labels_model)
-    names = dict(enumerate(vote._class_texts))
+    names = dict(enumerate(class_texts(vote)))
     written = {code: f"stage {text}" for code, text in names.items()}
     file = tmp_path / "P09_raw.fif"
     first, texts = annotated_night(nights, file, names if given == "annotations" else written)

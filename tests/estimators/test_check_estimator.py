@@ -64,8 +64,8 @@ class FlatClassifier(FlatData, PARSClassifier):
     def fit(self, X, y=None):
         return super().fit(X, y)
 
-    def _logits(self, X, groups):
-        return super()._logits(self.as_fitted(X), groups)
+    def _outputs(self, X, groups):
+        return super()._outputs(self.as_fitted(X), groups)
 
     def score(self, X, y, sample_weight=None):
         return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
@@ -114,8 +114,8 @@ class FlatVote(FlatData, FewLabelsClassifier):
         noise = np.random.default_rng(0).standard_normal(rhythms.shape)
         return np.exp(np.clip(X, -9, 9) / 2)[:, :, None] * rhythms + 0.1 * noise
 
-    def _logits(self, X, groups):
-        return super()._logits(self.as_fitted(X), groups)
+    def _outputs(self, X, groups):
+        return super()._outputs(self.as_fitted(X), groups)
 
     def score(self, X, y, sample_weight=None):
         X = self.windows(validate_data(self, X, reset=False))
@@ -129,8 +129,8 @@ class FlatProbe(FlatData, LinearProbe):
     def fit(self, X, y=None):
         return super().fit(X, y)
 
-    def _features(self, X, groups):
-        return super()._features(self.as_fitted(X), groups)
+    def _predictions(self, X, groups=None):
+        return super()._predictions(self.as_fitted(X), groups)
 
     def predict(self, X):
         return super().predict(X)

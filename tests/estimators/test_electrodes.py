@@ -13,10 +13,7 @@ from support.montages import NAMES, concatenated, recording, windows_of
 from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier, paper
-from braindecode_pars.estimators.pars_estimator import warn_of_unknown_electrodes
-from braindecode_pars.estimators.windows_estimator import positions_for
 from braindecode_pars.models import electrode_positions
-from braindecode_pars.windows.door import as_windows
 
 
 def chs_info(*names: str) -> list[dict]:
@@ -117,15 +114,16 @@ def test_unknown_electrodes_warn_at_predict_too():
 
 
 def test_arrays_have_the_channels_of_the_fit_if_they_have_as_many():
-    windows = as_windows(np.zeros((3, 4, 50), dtype=np.float32))
-    warn_of_unknown_electrodes(windows, 4)
-    with pytest.warns(UserWarning, match="3 of 3"):
-        warn_of_unknown_electrodes(windows, 5)
-    module = scratch().fit(concatenated(1)).net_.module_
-    assert positions_for(module, None, 4) == {}
-    assert positions_for(module, None, 5)["pos"].isnan().all()
-    other = chs_info("F3")
-    assert positions_for(module, other, 1) == {"chs_info": other}
+    windows = concatenated(1)
+    x = np.stack([window for window, *_ in windows])
+    clf = scratch(head="spatial_filter").fit(windows)
+    np.testing.assert_array_equal(clf.predict_proba(x), clf.predict_proba(windows))
+    more = np.concatenate([x, x[:, :1]], axis=1)
+    with pytest.warns(UserWarning, match=f"{len(x)} of {len(x)}"):
+        found = clf.predict_proba(more)
+    with torch.inference_mode():
+        logits = clf.net_.module_(torch.from_numpy(more), pos=torch.full((5, 3), torch.nan))
+    np.testing.assert_allclose(found, logits.softmax(dim=1).numpy(), atol=1e-6)
 
 
 def test_a_filter_that_was_fitted_without_positions_never_gets_any():

@@ -15,10 +15,9 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import (
     MANY_PEOPLE,
     FineTuningNet,
-    encoder_callbacks,
     fine_tune,
-    fine_tuning_defaults,
     fine_tuning_net,
+    fine_tuning_of,
 )
 from braindecode_pars.windows.door import as_windows
 
@@ -184,7 +183,9 @@ def test_ctrl_c_while_the_encoder_is_frozen_and_with_dropout():
 
 
 def test_a_network_without_an_encoder_has_none_of_these():
-    assert encoder_callbacks(NetworkClassifier().get_params()) == []
+    clf = NetworkClassifier(finetune_epochs=1, verbose=0).set_params(sfreq=100.0).fit(X, Y)
+    names = [name for name, _ in clf.net_.callbacks_]
+    assert [name for name in names if "encoder" in name] == []
 
 
 def test_two_factors_are_those_of_the_tokens_and_of_the_last_layer():
@@ -251,7 +252,8 @@ def test_unknown_people_count_as_few():
 @pytest.mark.parametrize("n_subjects", [None, 1, 100])
 def test_an_encoder_that_is_not_given_is_trained_as_the_head(n_subjects):
     everything = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    assert fine_tuning_defaults(n_subjects, given_encoder=False) == everything
+    people = n_subjects and [*range(n_subjects)]
+    assert fine_tuning_of(PARSClassifier().get_params(), people) == everything
 
 
 @pytest.mark.parametrize("pretext", [None, "pars"])

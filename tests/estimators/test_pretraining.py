@@ -9,7 +9,8 @@ import torch
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators.encoder_start import EncoderStart
+from braindecode_pars.estimators.embedder import EncoderStart
+from braindecode_pars.estimators.windows_estimator import check_estimator
 from braindecode_pars.pretraining import PretrainingSettings
 
 
@@ -64,7 +65,7 @@ def test_an_unknown_sampling_rate_makes_a_patch_a_share_of_the_window():
 
 
 def test_a_checkpoint_folder_that_cannot_be_made_is_refused(tmp_path):
-    PARSEmbedder(checkpoint_dir=tmp_path / "a" / "b")._check()
+    check_estimator(PARSEmbedder(checkpoint_dir=tmp_path / "a" / "b"))
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="checkpoint_dir"):

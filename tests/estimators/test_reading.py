@@ -11,7 +11,7 @@ import torch
 
 from braindecode_pars import PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.encoder_start import further_windows
+from braindecode_pars.estimators.embedder import further_windows
 from braindecode_pars.estimators.windows_classifier import read_labelled
 from braindecode_pars.estimators.windows_estimator import (
     batches,
@@ -33,7 +33,8 @@ def fitted(sfreq, chs_info=None, channels=None):
         chs_info_=chs_info,
         channels=channels,
         preprocessing_=Preprocessing(),
-        _has_to_pretrain=True,
+        pretext="pars",
+        encoder=None,
     )
 
 

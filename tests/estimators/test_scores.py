@@ -27,7 +27,7 @@ class Fixed(WindowsClassifier):
     def __sklearn_is_fitted__(self):
         return True
 
-    def _logits(self, X, groups=None):
+    def _outputs(self, X, groups=None):
         windows = as_windows(X)
         return torch.tensor(
             np.stack([windows[i][0, : len(self.classes_)] for i in range(len(windows))])
