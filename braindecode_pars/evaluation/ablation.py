@@ -3,8 +3,6 @@
 Several folds share an encoder: it is pretrained once, on no test subject of these folds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -149,8 +147,7 @@ def ablation(
     return protocols.run_protocol(
         "ablation",
         estimators,
-        {dataset: windows_ds},
-        {dataset: splitter},
+        {dataset: (windows_ds, splitter)},
         protocols.Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
         varied={
             name: {column: files.plain(settings.get(column)) for column in columns}
@@ -302,23 +299,21 @@ def share_encoders(
         members.values(), "pretraining", unit=" encoders", disable=not verbose
     ):
         first = folds[group[0]]
-        encoder = _encoder(first, corpora[first.dataset], store)
+        folder = None if store is None else store.encoder_of(first)
+        encoder: Any = None
+        if folder is not None and folder.is_dir():
+            with suppress(FileNotFoundError):  # a killed process leaves an empty folder
+                embedder.PARSEmbedder.load(folder)
+                encoder = str(folder)
+        if encoder is None:
+            if not len(first.pretrain):
+                raise ValueError("There is no window to pretrain on; all are of split 'test'.")
+            seeded = splitting.with_seed(clone(first.estimator), SEED)
+            encoder = seeded.pretrained(corpora[first.dataset].X[first.pretrain])
+            encoder = encoder if folder is None else str(encoder.save(folder))
         for i in group:
             # Fine-tuned as the encoder of its own that it stands for, not as a given one.
             own = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
             estimator = clone(folds[i].estimator).set_params(encoder=encoder, **own)
             shared[i] = replace(folds[i], estimator=estimator)
     return shared
-
-
-def _encoder(fold: splitting.Fold, corpus: splitting.Corpus, store: cache.FoldStore | None) -> Any:
-    """Return the encoder of a fold, saved or pretrained."""
-    folder = None if store is None else store.encoder_of(fold)
-    if folder is not None and folder.is_dir():
-        with suppress(FileNotFoundError):  # a killed process leaves an empty folder
-            embedder.PARSEmbedder.load(folder)
-            return str(folder)
-    if not len(fold.pretrain):
-        raise ValueError("There is no window to pretrain on; all are of split 'test'.")
-    fitted = splitting.with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
-    return fitted if folder is None else str(fitted.save(folder))

@@ -4,9 +4,8 @@ Linear models read properties of a signal, and where it was recorded, from the m
 over time. They are tested on other subjects than those they were fitted on.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,14 +47,6 @@ _CHANNELS = 8
 _FOLDS = 5
 #: Penalties of the ridge regression.
 _ALPHAS = np.logspace(-2, 5, 8)
-
-
-class _Signals(NamedTuple):
-    """Windows of one channel each, in memory, and the number of the window and the channel."""
-
-    windows: Windows
-    of_window: np.ndarray
-    channels: np.ndarray
 
 
 class _Question(NamedTuple):
@@ -176,18 +167,21 @@ def audit_encoder(
     encoders = encoder if isinstance(encoder, Mapping) else {name: encoder}
     signals = _drawn(windows, n_windows, np.random.default_rng(seed))
     questions = dict(_questions(signals))
-    properties = _properties(signals.windows)
-    rows = []
-    for name, source in encoders.items():
-        for kind, features in _features(name, source, signals.windows, seed):
-            key = dict(encoder=name, features=kind)
-            rows += [key | row for row in _read(features, properties, questions)]
-            rows += [key | row for row in _of_people(features, signals, questions["subject"])]
+    measured = window_features.ChannelFeatures().fit(signals)
+    properties = pd.DataFrame(measured.transform(signals), columns=measured.features_)
+    properties = properties[[name for name in properties if name in PROPERTIES]]
+    properties = properties.rename(columns=PROPERTIES)
+    rows = [
+        dict(encoder=name, features=kind) | row
+        for name, source in encoders.items()
+        for kind, features in _features(name, source, signals, seed)
+        for row in _read(features, signals, properties, questions)
+    ]
     audit = pd.DataFrame(rows)
     audit.attrs = dict(
-        n_signals=len(signals.windows),
-        n_windows=len(set(signals.of_window.tolist())),
-        n_subjects=len(set(questions["subject"].labels.tolist())),
+        n_signals=len(signals),
+        n_windows=signals.table["window"].nunique(),
+        n_subjects=int(questions["subject"].labels.max()) + 1,
     )
     return audit
 
@@ -212,8 +206,11 @@ def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
     return wide[[*keys[:2], *FEATURES, *keys[2:]]].rename_axis(columns=None)
 
 
-def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
-    """Draw windows, and some channels of each."""
+def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> Windows:
+    """Draw windows, and some channels of each; return windows of one channel, in memory.
+
+    Their table has the number of the ``window`` and the ``channel`` that each is of.
+    """
     windows = picking.pick_for_fit(door.as_windows(source))
     windows.check_not_empty()
     if windows.groups is None or windows.sfreq is None:
@@ -237,13 +234,8 @@ def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> _Signals:
     # A channel without a name: names would be matched with those of the other rows.
     signals = windows.take(of_window)
     signals = signals.with_montages([table.Montage() for _ in signals.montages])
-    return _Signals(signals.read_by(np.concatenate(samples)[:, None]), of_window, channels)
-
-
-def _properties(signals: Windows) -> pd.DataFrame:
-    measured = window_features.ChannelFeatures().fit(signals)
-    values = pd.DataFrame(measured.transform(signals), columns=measured.features_)
-    return values[[name for name in values if name in PROPERTIES]].rename(columns=PROPERTIES)
+    signals = signals.read_by(np.concatenate(samples)[:, None])
+    return replace(signals, table=signals.table.assign(window=of_window, channel=channels))
 
 
 def _features(
@@ -254,8 +246,7 @@ def _features(
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
     named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
     people = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in named}
-    for sentence in folds.leak_sentences([name], [folds.seen_before(embedder, people)]):
-        checks.warn_user(sentence)
+    folds.warn_of_leaks([name], [folds.seen_before(embedder, people)])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):
@@ -264,16 +255,22 @@ def _features(
     yield "random encoder", embedder.transform(signals)
 
 
-def _questions(signals: _Signals) -> Iterator[tuple[str, _Question]]:
+def _questions(signals: Windows) -> Iterator[tuple[str, _Question]]:
     """Yield what is told apart; subjects first, and the others where several subjects have each."""
-    windows = signals.windows
-    people = pd.factorize(windows.groups)[0]
-    blocks, held_out = _blocks(people, windows.table["recording"].to_numpy(), signals.of_window)
-    yield "subject", _Question(people, list(PredefinedSplit(blocks).split()), held_out)
+    people = pd.factorize(signals.groups)[0]
+    # Recordings and windows are numbered within each subject, who is tested on some of them.
+    own = signals.table[["recording", "window"]].reset_index(drop=True)
+    own = own.groupby(people).transform(lambda column: pd.factorize(column)[0])
+    n_own = own.groupby(people).max().add(1)
+    least = int(n_own["recording"].min())
+    held_out, part = "recordings", own["recording"] % min(_FOLDS, least)
+    if least == 1:
+        held_out, part = "time blocks", own["window"] * _FOLDS // n_own["window"].to_numpy()[people]
+    yield "subject", _Question(people, list(PredefinedSplit(part).split()), held_out)
     for name, labels in (
-        ("session", windows.column("session")),
-        ("channel", signals.channels),
-        ("corpus", windows.column("corpus")),
+        ("session", signals.column("session")),
+        ("channel", signals.table["channel"].to_numpy()),
+        ("corpus", signals.column("corpus")),
     ):
         codes = pd.factorize(labels)[0]
         least = pd.Series(people).groupby(codes).nunique().min()
@@ -282,56 +279,36 @@ def _questions(signals: _Signals) -> Iterator[tuple[str, _Question]]:
             yield name, _Question(codes, list(splitter.split(codes, codes, people)), "subjects")
 
 
-def _blocks(
-    subjects: np.ndarray, recordings: np.ndarray, windows: np.ndarray
-) -> tuple[np.ndarray, str]:
-    """Return the number of the fold in which each row is tested, within its subject."""
-    places = pd.DataFrame(dict(recording=recordings, window=windows))
-    # Recordings and windows are numbered within each subject.
-    own = places.groupby(subjects).transform(lambda column: pd.factorize(column)[0])
-    n_own = own.groupby(subjects).max().add(1)
-    least = int(n_own["recording"].min())
-    if least > 1:
-        return own["recording"].to_numpy() % min(_FOLDS, least), "recordings"
-    n_windows = n_own["window"].to_numpy()[subjects]
-    return own["window"].to_numpy() * _FOLDS // n_windows, "time blocks"
-
-
 def _read(
-    X: np.ndarray, properties: pd.DataFrame, questions: Mapping[str, _Question]
+    X: np.ndarray,
+    signals: Windows,
+    properties: pd.DataFrame,
+    questions: Mapping[str, _Question],
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each property, and for each question."""
-    values = properties.to_numpy()
-    people = questions["subject"].labels
-    parts = GroupKFold(min(_FOLDS, people.max() + 1)).split(X, groups=people)
-    scores = [_r2(X[train], values[train], X[test], values[test]) for train, test in parts]
+    """Yield a row for each property and each question, and those of the person."""
+    values, scores = properties.to_numpy(), []
+    people, folds, held_out = questions["subject"]
+    for train, test in GroupKFold(min(_FOLDS, people.max() + 1)).split(X, groups=people):
+        ridge = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS, alpha_per_target=True))
+        predicted = ridge.fit(X[train], values[train]).predict(X[test])
+        scores.append(r2_score(values[test], predicted, multioutput="raw_values"))
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
-    for name, (y, own, held_out) in questions.items():
-        found = person.accuracies(X, y, own)
-        yield _row(name, ACCURACY, found, 1 / (y.max() + 1), held_out)
-
-
-def _of_people(X: np.ndarray, signals: _Signals, question: _Question) -> Iterator[dict[str, Any]]:
-    """Yield the share of variance by subject, and how well subjects are told apart when erased."""
-    people, windows = question.labels, signals.windows
-    recordings = windows.table["recording"].to_numpy()
+    for name, (y, own, unseen) in questions.items():
+        yield _row(name, ACCURACY, person.accuracies(X, y, own), 1 / (y.max() + 1), unseen)
     share = person.variance_share(X, people)
-    null = person.permuted_shares(X, people, recordings, windows.labels).mean()
+    recordings = signals.table["recording"].to_numpy()
+    null = person.permuted_shares(X, people, recordings, signals.labels).mean()
     found = dict(property="variance by subject", measure=SHARE, value=(share - null) / (1 - null))
     yield found | dict(sd=np.nan, chance=0.0, held_out="nothing")
-    scores = person.accuracies(X, people, question.folds, erased=people)
-    yield _row("subject, erased", ACCURACY, scores, 1 / (people.max() + 1), question.held_out)
-
-
-def _r2(X: np.ndarray, y: np.ndarray, test: np.ndarray, true: np.ndarray) -> np.ndarray:
-    ridge = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS, alpha_per_target=True)).fit(X, y)
-    return r2_score(true, ridge.predict(test), multioutput="raw_values")
+    erased = person.accuracies(X, people, folds, erased=people)
+    yield _row("subject, erased", ACCURACY, erased, 1 / (people.max() + 1), held_out)
 
 
 def _row(
-    name: str, measure: str, scores: Sequence[float] | np.ndarray, chance: float, held_out: str
+    name: str, measure: str, scores: np.ndarray, chance: float, held_out: str
 ) -> dict[str, Any]:
+    """Return a row with the mean and the standard deviation over folds."""
     mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1))
     found = dict(property=name, measure=measure, value=mean, sd=sd)
     return found | dict(chance=float(chance), held_out=held_out)

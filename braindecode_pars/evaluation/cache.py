@@ -8,8 +8,6 @@ Modules and other functions that this source uses do not count, nor do files tha
 ``cache/`` in the folder of the results when a helper of yours changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import random
@@ -20,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, Self
 
 import braindecode
 import numpy as np
@@ -58,7 +56,7 @@ class FoldStore:
     settings: Mapping[str, Any]
 
     @classmethod
-    def open(cls, folder: str | Path, **settings: Any) -> FoldStore:
+    def open(cls, folder: str | Path, **settings: Any) -> Self:
         """Open a folder of results, or create it.
 
         Parameters

@@ -4,13 +4,11 @@ Each function removes one thing from arrays of shape (n, n_chans, n_times). :cla
 applies them to windows of any source.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import fft, signal
@@ -497,7 +495,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         tags.requires_fit = False
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> ChangedSignals:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters. Nothing is learned.
 
         Parameters

@@ -1,9 +1,7 @@
 """A comparison once more on windows that lack one thing, to find out what a gain needs."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -305,27 +303,13 @@ def control_gains(
         if wanted not in rows[column].tolist():
             found = ", ".join(map(str, dict.fromkeys(rows[column])))
             raise ValueError(f"The scores have no {column} {wanted!r}; they have {found}.")
-    table = pd.DataFrame(_rows(rows, scores, metric, against))
-    if table.empty:
-        raise ValueError(
-            "The scores have no control and no other method to compare: they have the methods "
-            f"{', '.join(map(str, dict.fromkeys(rows['method'])))} and the controls "
-            f"{', '.join(map(str, dict.fromkeys(rows['control'])))}."
-        )
-    table.attrs = {"metric": metric}
-    return table
-
-
-def _rows(
-    rows: pd.DataFrame, scores: pd.DataFrame, metric: str, against: str
-) -> Iterator[dict[str, Any]]:
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation may differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
     smallest = rows.groupby("dataset", dropna=False)["n_train_subjects"].transform("min")
     rows = rows.assign(n_train_subjects=rows["n_train_subjects"].mask(in_folds, smallest))
-    controls = [name for name in dict.fromkeys(rows["control"]) if name != UNCHANGED]
-    methods = list(dict.fromkeys(rows["method"]))
+    names = {column: list(dict.fromkeys(rows[column])) for column in ("method", "control")}
+    gains = []
     # The name "" of a dataset is NaN in a file that was read.
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False, dropna=False):
         chance = tables.chance_level(scores, metric, dataset)
@@ -333,17 +317,23 @@ def _rows(
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
-        for method, control in product(methods, controls):
-            if method != against or control == "labels":
+        for method, control in product(*names.values()):
+            if control != UNCHANGED and (method != against or control == "labels"):
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                yield key | _measured(values, key, chance, averages)
+                gains.append(key | _measured(values, key, chance, averages))
+    if not gains:
+        raise ValueError(
+            "The scores have no control and no other method to compare: they have the methods "
+            f"{', '.join(map(str, names['method']))} and the controls "
+            f"{', '.join(map(str, names['control']))}."
+        )
+    table = pd.DataFrame(gains)
+    table.attrs = {"metric": metric}
+    return table
 
 
 def _measured(
-    values: pd.DataFrame,
-    key: Mapping[str, Any],
-    chance: float | None,
-    averages: bool,
+    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages: bool
 ) -> dict[str, Any]:
     """Return the numbers of one row; ``values`` has subjects as rows."""
 

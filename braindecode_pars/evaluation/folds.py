@@ -3,15 +3,13 @@
 Warnings of folds are shown once for a protocol. Folds that run in parallel are spread over GPUs.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -23,15 +21,16 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
 from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.evaluation import cache, splitting
+from braindecode_pars.evaluation import cache
 from braindecode_pars.evaluation.metrics import (
+    PROBABILITY_METRICS,
     checked_labels,
     labels_and_probabilities,
     saved_probabilities,
-    score_rows,
-    undefined_sentence,
+    score_predictions,
+    undefined_because,
 )
-from braindecode_pars.evaluation.splitting import Corpus, Fold
+from braindecode_pars.evaluation.splitting import Corpus, Fold, parameters_called, with_seed
 from braindecode_pars.pretext import base
 from braindecode_pars.windows.labels import AUTO
 
@@ -64,7 +63,7 @@ class FoldError(RuntimeError):
     reason: str = ""
 
     @classmethod
-    def of(cls, what: Any, error: Exception, method: str | None = None) -> FoldError:
+    def of(cls, what: Any, error: Exception, method: str | None = None) -> Self:
         """Return the error of a fold, or of another part of a study, that an exception ended."""
         reason = f"{type(error).__name__}: {str(error).strip().rstrip('.')}"
         failed = cls(f"{what} failed with {reason}.")
@@ -186,7 +185,8 @@ def run_folds(
     results = _read_finished(folds, places, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    warned = warn_of_leaks(folds, seen_by_given(folds, corpora, estimators))
+    names = [fold.method for fold in folds]
+    warned = warn_of_leaks(names, seen_by_given(folds, corpora, estimators))
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
@@ -204,7 +204,7 @@ def run_folds(
     try:
         with bar:
             for i, result, of_fold in _finished(missing, folds, corpora, places, n_jobs, bar):
-                results[i] = _scored(folds[i], result, metrics)
+                results[i] = scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if (file := places[i]) is not None and not file.exists():
                     files.write_checked(file, result)
@@ -229,9 +229,8 @@ def run_folds(
     if store is not None:
         files.replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
-    if undefined := scores.attrs["undefined"]:
-        checks.warn_user(undefined_sentence(undefined))
-    warn_of_leaks(folds, [result["seen"] for result in in_order], warned)
+    warn_of_undefined(scores.attrs["undefined"])
+    warn_of_leaks(names, [result["seen"] for result in in_order], warned)
     return scores
 
 
@@ -247,7 +246,7 @@ def _read_finished(
                 result = files.read_checked(file)
                 if result["key"] != files.as_read(folds[i].key) or "access" not in result:
                     raise ValueError(f"{file} has the result of another fold.")
-                results[i] = _scored(folds[i], result, metrics)
+                results[i] = scored(folds[i], result, metrics)
             except ValueError as error:
                 refused.append(str(error))
                 file.unlink()
@@ -312,11 +311,13 @@ def _run(
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     """Return the result of a fold as numbers and text that can be saved as JSON."""
-    estimator = splitting.with_seed(clone(fold.estimator), fold.seed)
-    _replace_auto("device", device, estimator)
-    _replace_auto("unlabeled_label", corpus.unlabeled_label, estimator)
+    estimator = with_seed(clone(fold.estimator), fold.seed)
+    for name, value in (("device", device), ("unlabeled_label", corpus.unlabeled_label)):
+        given = parameters_called(name, estimator)
+        autos = [full for full, old in given.items() if isinstance(old, str) and old == AUTO]
+        estimator.set_params(**dict.fromkeys(autos, value))
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
-    own_labels = splitting.parameters_called("unlabeled_label", estimator).values()
+    own_labels = parameters_called("unlabeled_label", estimator).values()
     if corpus.unlabeled_label not in own_labels:
         train = train[corpus.labeled[train]]
     # For estimators without a random_state, such as skorch's nets
@@ -349,17 +350,10 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     }
 
 
-def _replace_auto(name: str, value: Any, estimator: BaseEstimator) -> None:
-    """Give every parameter of this name that is "auto" another value, in place."""
-    given = splitting.parameters_called(name, estimator)
-    autos = [full for full, old in given.items() if isinstance(old, str) and old == AUTO]
-    estimator.set_params(**dict.fromkeys(autos, value))
-
-
 def _device_of(estimator: BaseEstimator) -> Any:
     """Return where an estimator computes: its first device that is not the CPU, if it has one."""
     devices = []
-    for value in splitting.parameters_called("device", estimator).values():
+    for value in parameters_called("device", estimator).values():
         # Not every parameter of this name is for torch; the fit complains if it should have been.
         with suppress(ValueError):
             devices.append(computing.find_device(value))
@@ -367,14 +361,52 @@ def _device_of(estimator: BaseEstimator) -> Any:
     return next((device for device in devices if device.type != "cpu"), "cpu")
 
 
-def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
-    """Return what the tables need of a result: its scores, without labels and probabilities.
+def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    """Return what the tables need of the result in a fold's file, without labels.
 
     The predictions of hundreds of folds of a large corpus would fill the memory.
+
+    Returns
+    -------
+    dict
+        Entry ``rows``: a row of the scores for each subject and metric, with the reason where a
+        score is undefined. Entry ``seen`` as in the file.
     """
-    given = {"access": result["access"]}
-    rows = [{**fold.key, **given, **row} for row in score_rows(fold, result, metrics)]
+    # Arrays of the whole fold once, because a fold may have many subjects.
+    subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
+    saved, rows = result["probabilities"], []
+    probabilities = np.array(saved["columns"]).T if "columns" in saved else None
+    for subject in [*fold.test_subjects, *([tables.POOLED] if fold.pooled else [])]:
+        is_pooled = subject == tables.POOLED
+        own = slice(None) if is_pooled else np.flatnonzero(subjects == str(subject))
+        columns = None if probabilities is None else probabilities[own]
+        of_columns = dict(probabilities=columns, classes=saved["classes"])
+        for metric in metrics:
+            row = fold.key | dict(access=result["access"], subject=subject, metric=metric)
+            reason = undefined_because(true[own], metric, saved["classes"])
+            if metric in PROBABILITY_METRICS:
+                reason = saved.get("missing", reason)
+            if reason:
+                rows.append(row | dict(value=float("nan"), undefined=reason))
+            else:
+                value = score_predictions(true[own], predicted[own], metric, **of_columns)
+                rows.append(row | dict(value=value))
     return {"seen": result["seen"], "rows": rows}
+
+
+def warn_of_undefined(undefined: Sequence[Mapping[str, Any]]) -> None:
+    """Warn of the scores that are undefined, if any, with each reason once."""
+    if not undefined:
+        return
+    names: dict[str, dict[str, None]] = {}
+    for row in undefined:
+        names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
+    reasons = [f"{checks.listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
+    number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
+    which = "; ".join(reasons[:3])
+    checks.warn_user(
+        f"{number} undefined and NaN. {which}. scores.attrs['undefined'] lists all of them."
+    )
 
 
 #: Folds have different windows, so that these counts differ where the cause is one.
@@ -413,17 +445,6 @@ def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
 
 
 # Test subjects that an encoder has seen -----------------------------------------------------------
-
-
-def warn_of_leaks(
-    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
-) -> list[str]:
-    """Warn of test subjects that encoders have seen, each method once; return the sentences."""
-    sentences = leak_sentences([fold.method for fold in folds], seen)
-    for sentence in sentences:
-        if sentence not in warned:
-            checks.warn_user(sentence)
-    return sentences
 
 
 def seen_by_given(
@@ -474,8 +495,20 @@ def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
     return {"subjects": seen_by(cards, people), "unknown": unknown}
 
 
-def leak_sentences(methods: Sequence[str], seen: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the warnings of each method, from the result of :func:`seen_before` for each fit."""
+def warn_of_leaks(
+    methods: Sequence[str], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
+) -> list[str]:
+    """Warn of test subjects that encoders have seen, each method once; return the sentences.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Method of each fit.
+    seen : sequence of dict
+        Result of :func:`seen_before` for each fit.
+    warned : sequence of str
+        Sentences that were shown before.
+    """
     sentences = []
     for method in dict.fromkeys(methods):
         of_method = [one for name, one in zip(methods, seen, strict=True) if name == method]
@@ -491,6 +524,9 @@ def leak_sentences(methods: Sequence[str], seen: Sequence[Mapping[str, Any]]) ->
                 "the recordings 'corpus' in their descriptions: the name on the encoder's card, if "
                 "it is the same corpus."
             )
+    for sentence in sentences:
+        if sentence not in warned:
+            checks.warn_user(sentence)
     return sentences
 
 

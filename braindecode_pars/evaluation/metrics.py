@@ -1,9 +1,7 @@
 """The paper's metrics, those of regression, scores of a fold, and their mean and spread."""
 
-from __future__ import annotations
-
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -422,53 +420,6 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())
     return table
-
-
-def score_rows(
-    fold: Any, result: Mapping[str, Any], metrics: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield subject, metric and value, with the reason when the value is undefined.
-
-    Parameters
-    ----------
-    fold : Fold
-        Fold, for its test subjects.
-    result : dict
-        Entries ``true``, ``predicted``, ``probabilities`` and ``subjects`` of the file of the fold.
-    metrics : sequence of str
-        Names of metrics.
-    """
-    # Arrays of the whole fold once, because a fold may have many subjects.
-    subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
-    saved = result["probabilities"]
-    probabilities = np.array(saved["columns"]).T if "columns" in saved else None
-    for subject in [*fold.test_subjects, *([tables.POOLED] if fold.pooled else [])]:
-        windows = (
-            slice(None) if subject == tables.POOLED else np.flatnonzero(subjects == str(subject))
-        )
-        columns = None if probabilities is None else probabilities[windows]
-        of_columns = dict(probabilities=columns, classes=saved["classes"])
-        for metric in metrics:
-            reason = undefined_because(true[windows], metric, saved["classes"])
-            if metric in PROBABILITY_METRICS:
-                reason = saved.get("missing", reason)
-            row = {"subject": subject, "metric": metric, "value": float("nan")}
-            if reason:
-                yield row | {"undefined": reason}
-            else:
-                given = true[windows], predicted[windows], metric
-                yield row | {"value": score_predictions(*given, **of_columns)}
-
-
-def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many scores are undefined, with each reason once."""
-    names: dict[str, dict[str, None]] = {}
-    for row in undefined:
-        names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
-    reasons = [f"{checks.listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
-    number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
-    which = "; ".join(reasons[:3])
-    return f"{number} undefined and NaN. {which}. scores.attrs['undefined'] lists all of them."
 
 
 def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:

@@ -3,13 +3,11 @@
 Each says what it could have found, and :func:`power` what another design would find.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -160,9 +158,7 @@ def paired_tests(
         if (chosen["protocol"] == WITHIN).all():  # no training subject in common
             kind = "within"
         amounts = {name: chosen[name].iloc[0] for name in varied if name != "n_train_subjects"}
-        rows += [
-            _test(differences_of(chosen, *pair), pair, n_train, kind) | amounts for pair in pairs
-        ]
+        rows += [_test(chosen, pair, n_train, kind) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     tests.attrs["metric"] = metric
@@ -193,18 +189,18 @@ def pairs_of(
     return chosen, [(method, against) for method in methods if method != against]
 
 
-class Differences(NamedTuple):
-    """Differences of shape (n_subjects, n_draws, n_pretrainings), and the number of all subjects.
+def differences_of(chosen: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bool, int]:
+    """Return the differences of two methods.
 
-    Where subjects are nested in draws, each has one draw, and the others are NaN.
+    Returns
+    -------
+    values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
+        Differences of the subjects with a defined score of both methods in each draw.
+    nested : bool
+        Whether subjects are nested in draws: each has one draw, and the others are NaN.
+    n_all : int
+        Number of all subjects.
     """
-
-    values: np.ndarray
-    nested: bool
-    n_all: int
-
-
-def differences_of(chosen: pd.DataFrame, a: str, b: str) -> Differences:
     # A table of subjects by seeds for each method and pretraining; the key is None without one.
     cells: list[dict[float | None, pd.DataFrame]] = []
     keys = ["dataset", "subject", "seed"]
@@ -224,18 +220,19 @@ def differences_of(chosen: pd.DataFrame, a: str, b: str) -> Differences:
     every = dict.fromkeys(seed for table in found for seed in table)
     seeds = [seed for seed in every if all(seed in table for table in found)]
     if not seeds:
-        return Differences(np.empty((0, 0, 0)), False, len(subjects))
+        return np.empty((0, 0, 0)), False, len(subjects)
     values = np.stack([table[seeds].to_numpy() for table in found], axis=2)
     complete = np.isfinite(values).all(axis=2)  # subjects by draws
     n_draws = complete.sum(axis=1)
     nested = len(seeds) > 1 and n_draws.max() == 1
-    return Differences(values[n_draws == (1 if nested else len(seeds))], nested, len(subjects))
+    return values[n_draws == (1 if nested else len(seeds))], nested, len(subjects)
 
 
 def _test(
-    differences: Differences, pair: tuple[str, str], n_train: int, test: str
+    chosen: pd.DataFrame, pair: tuple[str, str], n_train: int, test: str
 ) -> dict[str, str | float]:
-    values, nested, n_all = differences
+    """Return the row of a pair of methods."""
+    values, nested, n_all = differences_of(chosen, *pair)
     n_draws = values.shape[1]
     if test == "two-way" and n_draws < 2:
         raise ValueError(

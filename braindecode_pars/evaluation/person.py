@@ -4,10 +4,8 @@ Variance by person and by class beside permuted ones, accuracies before and afte
 subspace of people is erased, and whether the classes differ in the same direction in all people.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,8 +13,12 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import recall_score
 from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from braindecode_pars._common import checks
 from braindecode_pars.estimators import linear_probe
@@ -201,22 +203,6 @@ def permuted_shares(
     return np.array([_share(sums, sizes, one) for one in given])
 
 
-class _Found(NamedTuple):
-    """A number beside what chance gives; the last two are known of permutations only."""
-
-    value: float
-    sd: float
-    null: float
-    null_high: float = np.nan
-    p: float = np.nan
-
-    @classmethod
-    def beside(cls, value: float, permuted: np.ndarray, sd: float = np.nan) -> _Found:
-        """Return a number beside those of permutations."""
-        p = (1 + (permuted >= value - 1e-12).sum()) / (1 + len(permuted))
-        return cls(value, sd, permuted.mean(), float(np.quantile(permuted, 0.95)), float(p))
-
-
 def audit_person(
     features: Any | Mapping[str, Any],
     classes: Any,
@@ -325,20 +311,15 @@ def audit_person(
     for name, X in several.items():
         X = check_array(X, input_name=f"features {name!r}", dtype=float)
         check_consistent_length(X, rows)
-        for (what, measure, erased, held_out), number in _numbers(X, rows, n_permutations):
-            key = dict(features=name, property=what, measure=measure, erased=erased)
-            found.append(key | number._asdict() | dict(held_out=held_out))
+        found += [dict(features=name) | row for row in _numbers(X, rows, n_permutations)]
     return pd.DataFrame(found)
 
 
-def _numbers(
-    X: np.ndarray, rows: pd.DataFrame, n_permutations: int
-) -> Iterator[tuple[tuple[str, str, str, str], _Found]]:
-    """Yield the key of each row of the table, and its numbers."""
+def _numbers(X: np.ndarray, rows: pd.DataFrame, n_permutations: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table."""
     people, classes = rows["person"].to_numpy(), rows["class"].to_numpy()
     permuted = permuted_shares(X, people, rows["recording"], classes, n_permutations=n_permutations)
-    found = _Found.beside(variance_share(X, people), permuted)
-    yield ("person", SHARE, "nothing", "nothing"), found
+    yield _beside("person", SHARE, "nothing", variance_share(X, people), permuted)
     # Windows of a run keep one label, and runs of a recording change theirs; those of a person
     # where each recording has one class; and people where each person has one.
     of_recording, of_person = (rows.groupby(unit)["class"] for unit in ("recording", "person"))
@@ -347,36 +328,44 @@ def _numbers(
     mixed = of_recording.transform("nunique") > 1
     strata = rows["recording"].where(mixed, -1 - people) if varies else np.zeros(len(rows))
     first = np.unique(runs, return_index=True)[1]
-    scaled = _scaled(X)
-    sums, sizes = _sums(scaled, np.asarray(runs)), np.bincount(runs)
+    sums, sizes = _sums(_scaled(X), np.asarray(runs)), np.bincount(runs)
     within = np.asarray(strata)[first]
     given = [permuted_labels(classes[first], within, seed) for seed in range(n_permutations)]
     shares = np.array([_share(sums, sizes, one) for one in given])
-    found = _Found.beside(variance_share(X, classes), shares)
-    yield ("class", SHARE, "nothing", "nothing"), found
+    yield _beside("class", SHARE, "nothing", variance_share(X, classes), shares)
 
-    in_time = list(_blocks_of_time(rows))
-    for erased, concept in (("nothing", None), ("training people", people)) if in_time else ():
-        scores = accuracies(X, people, in_time, erased=concept)
-        key = ("person", ACCURACY, erased, "time blocks")
-        yield key, _Found(scores.mean(), scores.std(ddof=1), 1 / (people.max() + 1))
     n_folds = min(_FOLDS, rows.groupby("class")["person"].nunique().min())
     folds = list(StratifiedGroupKFold(n_folds).split(X, classes, people))
+    in_time = list(_blocks_of_time(rows))
     of_all = LinearErasure().fit(X, people).transform(X)
-    for erased, left, concept in (
-        ("nothing", X, None),
-        ("training people", X, people),
-        ("all people", of_all, None),
+    for what, y, pairs, held_out, erased, left, concept in (
+        ("person", people, in_time, "time blocks", "nothing", X, None),
+        ("person", people, in_time, "time blocks", "training people", X, people),
+        ("class", classes, folds, "people", "nothing", X, None),
+        ("class", classes, folds, "people", "training people", X, people),
+        ("class", classes, folds, "people", "all people", of_all, None),
     ):
-        scores = accuracies(left, classes, folds, erased=concept)
-        key = ("class", ACCURACY, erased, "people")
-        yield key, _Found(scores.mean(), scores.std(ddof=1), 1 / (classes.max() + 1))
+        if pairs:
+            scores = accuracies(left, y, pairs, erased=concept)
+            found = dict(property=what, measure=ACCURACY, erased=erased, value=scores.mean())
+            null = 1 / (y.max() + 1)
+            yield found | dict(sd=scores.std(ddof=1), null=null, held_out=held_out)
 
     cosines = _agreement(sums, sizes, people[first], classes[first])
     if len(cosines) > 1:
         each = [_agreement(sums, sizes, people[first], one).mean() for one in given]
-        found = _Found.beside(cosines.mean(), np.array(each), cosines.std(ddof=1))
-        yield ("class", COSINE, "nothing", "people"), found
+        sd = cosines.std(ddof=1)
+        yield _beside("class", COSINE, "people", cosines.mean(), np.array(each), sd)
+
+
+def _beside(
+    what: str, measure: str, held_out: str, value: float, permuted: np.ndarray, sd: float = np.nan
+) -> dict[str, Any]:
+    """Return the row of a number beside those of permutations."""
+    found = dict(property=what, measure=measure, erased="nothing", value=value, sd=sd)
+    p = (1 + (permuted >= value - 1e-12).sum()) / (1 + len(permuted))
+    null = dict(null=permuted.mean(), null_high=float(np.quantile(permuted, 0.95)), p=float(p))
+    return found | null | dict(held_out=held_out)
 
 
 def accuracies(

@@ -4,8 +4,6 @@ Each trains on some subjects, tests on others, and returns one tidy DataFrame. L
 figure 3 of the paper, transfer is table 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -23,7 +21,7 @@ from braindecode_pars.evaluation.splitters import (
     LabelledSubjects,
     LeaveOneSubjectOut,
     Splitter,
-    as_splitter,
+    make_folds,
 )
 from braindecode_pars.pretrained import load_encoder
 
@@ -146,11 +144,10 @@ def leave_one_subject_out(
     'Not established in kappa: band power and chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    splitter = LeaveOneSubjectOut(test_subjects)
+    splitter: Splitter = LeaveOneSubjectOut(test_subjects)
     if cv is not None:
         splitter = LabelledSubjects(cv=cv, test_subjects=test_subjects)
-    name = "leave_one_subject_out" if cv is None else "compare"
-    return run_protocol(name, estimators, {dataset: windows_ds}, {dataset: splitter}, shared)
+    return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 compare = leave_one_subject_out
@@ -255,8 +252,7 @@ def label_efficiency(
     subjects: Any = dict(test_subjects=test_subjects, train_subjects=train_subjects)
     splitter = LabelledSubjects(n_train_subjects, cv=cv, seeds=seeds, **subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    data, splitters = {dataset: windows_ds}, {dataset: splitter}
-    return run_protocol("label_efficiency", estimators, data, splitters, shared)
+    return run_protocol("label_efficiency", estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 def transfer(
@@ -349,12 +345,12 @@ def transfer(
             raise ValueError(f"{argument} has the unknown dataset {unknown[0]!r}; use {names}.")
 
     cv, test_subjects = cv or {}, test_subjects or {}
-    splitters = {
-        name: LabelledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name))
-        for name in datasets
+    split: dict[str, tuple[Any, Splitter]] = {
+        name: (each, LabelledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
+        for name, each in datasets.items()
     }
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("transfer", estimators, datasets, splitters, shared)
+    return run_protocol("transfer", estimators, split, shared)
 
 
 def evaluate(
@@ -425,10 +421,10 @@ def evaluate(
     >>> scores[["subject", "n_windows"]].to_numpy().tolist()
     [[1, 0], [1, 2], [2, 0], [2, 2], [3, 0], [3, 2]]
     """
-    splitter = as_splitter(splitter)
+    if not isinstance(splitter, Splitter):  # one of scikit-learn divides whole subjects
+        splitter = LabelledSubjects(cv=splitter)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    data, splitters = {dataset: windows_ds}, {dataset: splitter}
-    return run_protocol(splitter.protocol, estimators, data, splitters, shared)
+    return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 class Shared(NamedTuple):
@@ -446,31 +442,26 @@ class Shared(NamedTuple):
 def run_protocol(
     protocol: str,
     estimators: Mapping[str, BaseEstimator],
-    datasets: Mapping[str, Any],
-    splitters: Mapping[str, Splitter],
+    datasets: Mapping[str, tuple[Any, Splitter]],
     shared: Shared,
     varied: Mapping[str, dict[str, Any]] | None = None,
     prepare: folds.Prepare | None = None,
 ) -> pd.DataFrame:
-    """Split each dataset by itself, train and score.
+    """Split each dataset by its own splitter, train and score.
 
-    The arguments are those of :func:`~braindecode_pars.evaluation.splitting.make_folds` and
+    The arguments are those of :func:`~braindecode_pars.evaluation.splitters.make_folds` and
     :func:`~braindecode_pars.evaluation.folds.run_folds`.
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
     splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
     corpora, each, sizes = {}, [], {}
-    for name, windows_ds in datasets.items():
+    for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
         corpus.check_copies()
         if differing := baselines.check_equal_sizes(estimators, corpus.X, equal_sizes):
             sizes[name] = differing
-        splitter = splitters[name]
-        columns: Any = dict(pooled=splitter.pooled, varied=varied)
-        each += splitting.make_folds(
-            protocol, estimators, corpus, splitter.rounds, seeds, **columns
-        )
+        each += make_folds(protocol, estimators, corpus, splitter, seeds, varied)
     scores = folds.run_folds(
         each, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )

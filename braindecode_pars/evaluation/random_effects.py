@@ -5,12 +5,10 @@ alike, and so are those of one draw. A mean over all of them is less certain tha
 independent scores. The variance here allows for all factors at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import stdtr, stdtrit  # the t distribution, without the checks of stats.t
@@ -50,7 +48,7 @@ class MeanTest(NamedTuple):
     ci_high: float
 
     @classmethod
-    def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> MeanTest:
+    def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> Self:
         """Test a mean with this standard error; without one, all but the mean are NaN."""
         if error < 1e-12:  # all differences are equal, apart from rounding
             return cls(mean, 0.0, df, float(abs(mean) < 1e-12), mean, mean)

@@ -3,30 +3,61 @@
 The protocols use them, and so do ``cross_val_score``, ``GridSearchCV`` and skorch.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, check_cv
 
-from braindecode_pars._common import checks
+from braindecode_pars._common import checks, tables
 from braindecode_pars.evaluation.splitting import (
     Corpus,
-    Round,
+    Fold,
     check_list,
     check_subjects,
     classes_of_subjects,
     draw_subjects,
     in_order,
+    validates_by_split,
 )
+from braindecode_pars.windows import labels
 
 _NONE = np.array([], dtype=int)
+
+
+class Round(NamedTuple):
+    """One training set and one test set.
+
+    Attributes
+    ----------
+    train, test : ndarray of int
+        Rows of the training and test windows.
+    available : ndarray of int
+        Rows that may be trained on, before labelled subjects are drawn.
+    n_subjects : int
+        Number of labelled training subjects.
+    seed : int | None
+        Seed of the draw; None where nothing is drawn.
+    columns : dict
+        Additional columns of the scores and their values.
+    n_labelled : int
+        Number of labelled training windows of the test subject.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    available: np.ndarray
+    n_subjects: int
+    seed: int | None = None
+    columns: Mapping[str, Any] = MappingProxyType({})
+    n_labelled: int = 0
 
 
 class Splitter(LeaveOneGroupOut):
@@ -42,6 +73,8 @@ class Splitter(LeaveOneGroupOut):
     protocol = "evaluate"
     #: Whether scores get a row over all test windows together, as for fixed test subjects.
     pooled = False
+    #: Subjects to test; None means all, or those of split "test".
+    test_subjects: Sequence | None
 
     @abstractmethod
     def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
@@ -74,6 +107,15 @@ class Splitter(LeaveOneGroupOut):
         """Return the number of splits."""
         return sum(1 for _ in self.rounds(Corpus.of_arrays(X, y, groups)))
 
+    def _tested(self, corpus: Corpus, least: int = 2) -> list:
+        """Return the subjects to test in turn."""
+        subjects = corpus.subjects
+        if len(subjects) < least:
+            raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
+        if self.test_subjects is None:
+            return subjects
+        return check_subjects(self.test_subjects, subjects, "test_subjects")
+
 
 # Whole subjects ---------------------------------------------------------------------------------
 
@@ -100,7 +142,7 @@ class LeaveOneSubjectOut(Splitter):
         self.test_subjects = test_subjects
 
     def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
-        for subject in _tested(self.test_subjects, corpus):
+        for subject in self._tested(corpus):
             test = corpus.rows_of([subject])
             train = np.setdiff1d(np.arange(len(corpus.groups)), test)
             yield from _rounds_of(corpus, train, test, unused)
@@ -209,16 +251,6 @@ class LabelledSubjects(Splitter):
 
 def _as_list(values: Any) -> list:
     return [values] if np.isscalar(values) else [*values]
-
-
-def _tested(test_subjects: Sequence | None, corpus: Corpus) -> list:
-    """Return the subjects to test in turn."""
-    subjects = corpus.subjects
-    if len(subjects) < 2:
-        raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
-    if test_subjects is None:
-        return subjects
-    return check_subjects(test_subjects, subjects, "test_subjects")
 
 
 def _pairs(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -335,12 +367,18 @@ class LabelledWindows(Splitter):
         amounts = _as_list(getattr(self, name))
         check_list(name, amounts, _AMOUNTS[name])
         everyone = np.setdiff1d(np.arange(len(corpus.groups)), unused)
-        for subject in _tested(self.test_subjects, corpus):
+        for subject in self._tested(corpus):
             of_subject = corpus.in_time(subject)
             own = of_subject[corpus.labeled[of_subject]]
             # What has to pass of the subject's windows until each one is labelled
             if name == "minutes":
-                before = (np.cumsum(corpus.seconds_of(own)) / 60).round(6)
+                _, start, stop = corpus.spans
+                sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[own]
+                if sfreq is None or (lengths <= 0).any():
+                    raise ValueError(
+                        "Minutes need windows with a sampling rate and times; pass n_windows."
+                    )
+                before = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
                 before = 1 + pd.Series(corpus.y[own]).groupby(corpus.y[own]).cumcount().to_numpy()
             test = corpus.apart(own, own[before <= max(amounts)], of_subject, self.gap)
@@ -393,14 +431,11 @@ class WithinSubject(Splitter):
         self.test_subjects = test_subjects
 
     def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
-        subjects = corpus.subjects
-        if self.test_subjects is not None:
-            subjects = check_subjects(self.test_subjects, subjects, "test_subjects")
-        for subject in subjects:
+        for subject in self._tested(corpus, least=1):
             of_subject = np.setdiff1d(corpus.in_time(subject), unused, assume_unique=True)
             own = of_subject[corpus.labeled[of_subject]]
             if self.n_blocks is None:
-                recordings = corpus.recordings[own]
+                recordings = corpus.spans[0][own]
                 blocks = [own[recordings == each] for each in pd.unique(recordings)]
             else:
                 blocks = [block for block in np.array_split(own, self.n_blocks) if len(block)]
@@ -414,6 +449,80 @@ class WithinSubject(Splitter):
                 yield Round(train, np.sort(test), train, 1, None, columns, len(train))
 
 
-def as_splitter(splitter: Any) -> Splitter:
-    """Return a splitter; a cross-validator of scikit-learn divides whole subjects."""
-    return splitter if isinstance(splitter, Splitter) else LabelledSubjects(cv=splitter)
+# Folds of a protocol ------------------------------------------------------------------------------
+
+
+def make_folds(
+    protocol: str,
+    estimators: Mapping[str, BaseEstimator],
+    corpus: Corpus,
+    splitter: Splitter,
+    seeds: Sequence[int],
+    varied: Mapping[str, dict[str, Any]] | None = None,
+) -> list[Fold]:
+    """Make a fold for each round of a splitter, each seed and each method.
+
+    If an estimator has ``validation="split"``, subjects with the split "valid" are not drawn for
+    training, for none of the estimators.
+
+    Parameters
+    ----------
+    protocol : str
+        Value of the column ``protocol``.
+    estimators : dict of str to estimator
+        Estimators by method name.
+    corpus : Corpus
+        Windows to split.
+    splitter : Splitter
+        Who is trained on and tested.
+    seeds : sequence of int
+        Seeds of the estimators, in rounds without a draw; the others have the seed of the draw.
+    varied : dict of str to dict | None
+        Additional columns and their values, by method.
+
+    Raises
+    ------
+    ValueError
+        As the splitter does, or when an estimator has ``validation="split"`` and the split of a
+        training window is neither "train" nor "valid".
+    """
+    folds: list[Fold] = []
+    pretrain: dict[tuple, np.ndarray] = {}
+    fixed = {name for name, estimator in estimators.items() if validates_by_split(estimator)}
+    reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
+    unused = valid = _NONE
+    if fixed:
+        # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
+        # without any label, are in neither part.
+        unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
+    for each in splitter.rounds(corpus, unused):
+        if fixed:
+            labelled = each.available[corpus.labeled[each.available]]
+            splits, people = corpus.splits[labelled], corpus.groups[labelled]
+            valid = labelled[labels.are_validation(splits, people, len(labelled))]
+        tested_on = corpus.subjects_of(each.test)
+        # Without subjects of split "test", which a cv may train on.
+        pretrained_on = np.setdiff1d(each.available, [*unused, *reserved])
+        earlier = pretrain.get(tuple(tested_on), _NONE)
+        pretrain[tuple(tested_on)] = np.union1d(earlier, pretrained_on)
+        folds += [
+            Fold(
+                protocol=protocol,
+                dataset=corpus.name,
+                method=method,
+                n_train_subjects=each.n_subjects,
+                seed=int(seed),
+                estimator=estimator,
+                train=each.train,
+                test=each.test,
+                test_subjects=tested_on,
+                valid=valid if method in fixed else _NONE,
+                pooled=splitter.pooled,
+                access=tables.Access.LABELLED if each.n_labelled else tables.Access.NONE,
+                varied={**each.columns, **(varied or {}).get(method, {})},
+            )
+            for seed in (seeds if each.seed is None else [each.seed])
+            for method, estimator in estimators.items()
+        ]
+    # Folds with the same test subjects may pretrain on the windows of all.
+    return [replace(fold, pretrain=pretrain[tuple(fold.test_subjects)]) for fold in folds]

@@ -1,13 +1,11 @@
 """The windows of a dataset with labels and subjects, and who of them is trained on and tested."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -61,7 +59,7 @@ class Corpus:
     people: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, windows_ds: Any, name: str, unlabeled_label: Any) -> Corpus:
+    def of(cls, windows_ds: Any, name: str, unlabeled_label: Any) -> Self:
         """Make a corpus from a windows dataset.
 
         Parameters
@@ -104,7 +102,7 @@ class Corpus:
         return cls(name, X, y, groups, ~unlabeled, label, splits, people)
 
     @classmethod
-    def of_arrays(cls, X: Any, y: Any, groups: Any) -> Corpus:
+    def of_arrays(cls, X: Any, y: Any, groups: Any) -> Self:
         """Make a corpus of what scikit-learn passes to a splitter; every window has a label.
 
         Raises
@@ -141,30 +139,18 @@ class Corpus:
         wanted = set(subjects)
         return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
 
-    @property
-    def recordings(self) -> np.ndarray:
-        """Number of each window's recording; 0 where that is unknown."""
+    @cached_property
+    def spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Recording, first sample and end of each window; 0 where they are unknown."""
         if isinstance(self.X, table.Windows):
-            return self.X.table["recording"].to_numpy()
-        return np.zeros(len(self.groups), dtype=int)
+            return tuple(self.X.table[["recording", "start", "stop"]].to_numpy().T)
+        return (np.zeros(len(self.groups), dtype=int),) * 3
 
     def in_time(self, subject: Any) -> np.ndarray:
         """Return the indices of a subject's windows, in the order of time in each recording."""
         rows = self.rows_of([subject])
-        if isinstance(self.X, table.Windows):
-            starts = self.X.table["start"].to_numpy()[rows]
-            rows = rows[np.lexsort((starts, self.recordings[rows]))]
-        return rows
-
-    def seconds_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the lengths of some windows; ValueError where they are unknown."""
-        lengths = np.zeros(len(rows))
-        if isinstance(self.X, table.Windows) and self.X.sfreq is not None:
-            times = self.X.table[["start", "stop"]].to_numpy()[rows]
-            lengths = (times[:, 1] - times[:, 0]) / self.X.sfreq
-        if (lengths <= 0).any():
-            raise ValueError("Minutes need windows with a sampling rate and times; pass n_windows.")
-        return lengths
+        recordings, starts, _ = self.spans
+        return rows[np.lexsort((starts[rows], recordings[rows]))]
 
     def apart(
         self, rows: np.ndarray, others: np.ndarray, in_time: np.ndarray, gap: int
@@ -179,16 +165,15 @@ class Corpus:
         checks.integer(0).check("gap", gap)
         position = np.empty(len(self.groups), dtype=int)
         position[in_time] = np.arange(len(in_time))
-        same = self.recordings[rows][:, None] == self.recordings[others]
+        recordings, start, stop = self.spans
+        same = recordings[rows][:, None] == recordings[others]
         near = np.abs(position[rows][:, None] - position[others]) <= gap
         far = ~(same & near).any(axis=1)
-        if isinstance(self.X, table.Windows):
-            start, stop = self.X.table[["start", "stop"]].to_numpy().T
-            overlap = (start[rows][:, None] < stop[others]) & (start[others] < stop[rows][:, None])
-            if (same & overlap)[far].any():
-                raise ValueError(
-                    f"Training and test windows overlap in time with gap={gap}; pass a larger gap."
-                )
+        overlap = (start[rows][:, None] < stop[others]) & (start[others] < stop[rows][:, None])
+        if (same & overlap)[far].any():
+            raise ValueError(
+                f"Training and test windows overlap in time with gap={gap}; pass a larger gap."
+            )
         return rows[far]
 
     def check_copies(self) -> None:
@@ -199,8 +184,9 @@ class Corpus:
         if not isinstance(self.X, table.Windows):
             return
         known: dict[bytes, Any] = {}
-        for recording in pd.unique(self.recordings):
-            rows = np.flatnonzero(self.recordings == recording)
+        recordings, *_ = self.spans
+        for recording in pd.unique(recordings):
+            rows = np.flatnonzero(recordings == recording)
             for row in {rows[0], rows[len(rows) // 2]}:
                 window, subject = self.X[int(row)], self.groups[row]
                 first = known.setdefault(hashlib.sha256(window.tobytes()).digest(), subject)
@@ -383,34 +369,6 @@ def in_order(subjects: Iterable) -> list:
         return sorted(unique, key=str)
 
 
-class Round(NamedTuple):
-    """One training set and one test set.
-
-    Attributes
-    ----------
-    train, test : ndarray of int
-        Rows of the training and test windows.
-    available : ndarray of int
-        Rows that may be trained on, before labelled subjects are drawn.
-    n_subjects : int
-        Number of labelled training subjects.
-    seed : int | None
-        Seed of the draw; None where nothing is drawn.
-    columns : dict
-        Additional columns of the scores and their values.
-    n_labelled : int
-        Number of labelled training windows of the test subject.
-    """
-
-    train: np.ndarray
-    test: np.ndarray
-    available: np.ndarray
-    n_subjects: int
-    seed: int | None = None
-    columns: Mapping[str, Any] = MappingProxyType({})
-    n_labelled: int = 0
-
-
 def draw_subjects(
     candidates: Sequence, n: int, seed: int, class_of: Mapping[Any, Any] | None = None
 ) -> list:
@@ -449,86 +407,6 @@ def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
     pairs = {*zip(corpus.groups[labelled].tolist(), corpus.y[labelled].tolist(), strict=True)}
     found = dict(pairs)
     return found if len(found) == len(pairs) else None
-
-
-def make_folds(
-    protocol: str,
-    estimators: Mapping[str, BaseEstimator],
-    corpus: Corpus,
-    rounds: Callable[[Corpus, np.ndarray], Iterable[Round]],
-    seeds: Sequence[int],
-    *,
-    pooled: bool = False,
-    varied: Mapping[str, dict[str, Any]] | None = None,
-) -> list[Fold]:
-    """Make a fold for each round of a splitter, each seed and each method.
-
-    If an estimator has ``validation="split"``, subjects with the split "valid" are not drawn for
-    training, for none of the estimators.
-
-    Parameters
-    ----------
-    protocol : str
-        Value of the column ``protocol``.
-    estimators : dict of str to estimator
-        Estimators by method name.
-    corpus : Corpus
-        Windows to split.
-    rounds : callable
-        Method ``rounds`` of a splitter.
-    seeds : sequence of int
-        Seeds of the estimators, in rounds without a draw; the others have the seed of the draw.
-    pooled : bool
-        Whether the scores get a row over all test windows together.
-    varied : dict of str to dict | None
-        Additional columns and their values, by method.
-
-    Raises
-    ------
-    ValueError
-        As the splitter does, or when an estimator has ``validation="split"`` and the split of a
-        training window is neither "train" nor "valid".
-    """
-    folds: list[Fold] = []
-    pretrain: dict[tuple, np.ndarray] = {}
-    fixed = {method: validates_by_split(estimator) for method, estimator in estimators.items()}
-    reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
-    unused = valid = reserved[:0]
-    if any(fixed.values()):
-        # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
-        # without any label, are in neither part.
-        unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
-    for each in rounds(corpus, unused):
-        if any(fixed.values()):
-            labelled = each.available[corpus.labeled[each.available]]
-            splits, people = corpus.splits[labelled], corpus.groups[labelled]
-            valid = labelled[labels.are_validation(splits, people, len(labelled))]
-        tested_on = corpus.subjects_of(each.test)
-        # Without subjects of split "test", which a cv may train on.
-        pretrained_on = np.setdiff1d(each.available, [*unused, *reserved])
-        earlier = pretrain.get(tuple(tested_on), unused[:0])
-        pretrain[tuple(tested_on)] = np.union1d(earlier, pretrained_on)
-        folds += [
-            Fold(
-                protocol=protocol,
-                dataset=corpus.name,
-                method=method,
-                n_train_subjects=each.n_subjects,
-                seed=int(seed),
-                estimator=estimator,
-                train=each.train,
-                test=each.test,
-                test_subjects=tested_on,
-                valid=valid if fixed[method] else valid[:0],
-                pooled=pooled,
-                access=tables.Access.LABELLED if each.n_labelled else tables.Access.NONE,
-                varied={**each.columns, **(varied or {}).get(method, {})},
-            )
-            for seed in (seeds if each.seed is None else [each.seed])
-            for method, estimator in estimators.items()
-        ]
-    # Folds with the same test subjects may pretrain on the windows of all.
-    return [replace(fold, pretrain=pretrain[tuple(fold.test_subjects)]) for fold in folds]
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:

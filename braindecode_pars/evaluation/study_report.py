@@ -108,6 +108,7 @@ def decided_by_person(
     """
     classes = [str(label) for label in np.unique(corpus.y[corpus.labeled])]
     groups = corpus.groups.astype(str)
+    recordings, *_ = corpus.spans
     parts: dict[str, list[pd.DataFrame]] = {"person": [], "recording": [], "window": []}
     for result in results:
         own, key = result["probabilities"], result["key"]
@@ -117,7 +118,7 @@ def decided_by_person(
         shares = shares.astype(float).rename(columns=str).reindex(columns=classes, fill_value=0)
         true = pd.Series(result["true"]).map(str)
         tested = corpus.labeled & np.isin(groups, result["subjects"])
-        units = (result["subjects"], corpus.recordings[tested], range(len(true)))
+        units = (result["subjects"], recordings[tested], range(len(true)))
         for part, of_window in zip(parts.values(), units, strict=True):
             unit = np.asarray(of_window)
             of_unit = shares.groupby(unit).mean()

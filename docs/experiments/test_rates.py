@@ -136,10 +136,10 @@ def _differences(scores: pd.DataFrame) -> Iterator[tuple[np.ndarray, bool]]:
     for _, part in scores.groupby(keys):
         chosen, pairs = pairs_of(part, part["metric"].iloc[0])
         for pair in pairs:
-            found = differences_of(chosen, *pair)
+            values, nested, _ = differences_of(chosen, *pair)
             # One draw has no variance, and a method without random numbers none of its own.
-            if min(found.values.shape[:2]) > 1 and np.nanstd(found.values) > 0:
-                yield found.values, found.nested
+            if min(values.shape[:2]) > 1 and np.nanstd(values) > 0:
+                yield values, nested
 
 
 def rates(

@@ -12,7 +12,6 @@ import torch
 from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.estimators.window_features import ChannelFeatures
 from braindecode_pars.evaluation import audit_encoder, audits
 from braindecode_pars.evaluation.person import SHARE, accuracies
 from braindecode_pars.models import embed_signals
@@ -104,26 +103,19 @@ def test_what_is_linear_in_the_features_is_read():
 def test_features_and_properties_are_of_the_same_channel_and_window():
     windows = as_windows(dataset(n_chans=10))
     signals = audits._drawn(windows, 11, np.random.default_rng(0))
-    assert len(signals.windows) == 11 * 8  # of ten channels
-    assert len(set(zip(signals.of_window.tolist(), signals.channels.tolist(), strict=True))) == 88
-    subjects, properties = signals.windows.groups, audits._properties(signals.windows)
+    assert len(signals) == 11 * 8  # of ten channels
+    assert len(signals.table[["window", "channel"]].drop_duplicates()) == 88
     source = with_card(patch_size=96)
-    (kind, features), *_ = audits._features("", source, signals.windows, 0)
+    (kind, features), *_ = audits._features("", source, signals, 0)
     assert kind == "encoder"
     for row in (0, 40, 87):
-        signal = signals.windows[row]
+        signal, channel = signals[row], NAMES.index(signals.table["channel"].iloc[row])
         assert signal.shape == (1, N_TIMES)
-        place = [
-            i
-            for i, window in enumerate(windows)
-            if (window[NAMES.index(signals.channels[row])] == signal[0]).all()
-        ]
-        assert windows.groups[place].tolist() == [subjects[row]]
+        place = [i for i, window in enumerate(windows) if (window[channel] == signal[0]).all()]
+        assert windows.groups[place].tolist() == [signals.groups[row]]
         with torch.inference_mode():
             expected = embed_signals(source.encoder_, torch.from_numpy(signal))[0]
         np.testing.assert_allclose(features[row], expected, atol=1e-5)
-        alone = ChannelFeatures(sfreq=SFREQ).fit_transform(signal[None])[0]
-        assert properties["slope"][row] == pytest.approx(alone[0])
 
 
 def test_subjects_are_held_out():
@@ -134,24 +126,24 @@ def test_subjects_are_held_out():
     features = of_subject[subjects] + 0.1 * rng.standard_normal((200, 30))
     properties = pd.DataFrame({"trait": rng.standard_normal(10)[subjects]})
 
-    def read(subjects):
-        half = np.arange(200) < 100
-        folds = [(np.flatnonzero(half), np.flatnonzero(half))] * 2
-        question = audits._Question(subjects, folds, "")
-        row, _ = audits._read(features, properties, {"subject": question})
-        return row["value"]
+    assert read(features, properties, subjects)["trait"]["value"] < 0.2
+    assert read(features, properties, rng.permutation(subjects))["trait"]["value"] > 0.95
 
-    assert read(subjects) < 0.2
-    assert read(rng.permutation(subjects)) > 0.95
+
+def read(features, properties, subjects) -> dict[str, dict]:
+    """Return the rows of an audit by their properties; each subject is a recording."""
+    half = np.flatnonzero(np.arange(len(subjects)) % 2)
+    question = audits._Question(subjects, [(half, half)] * 2, "")
+    signals = SimpleNamespace(table=pd.DataFrame(dict(recording=subjects)), labels=subjects * 0)
+    rows = audits._read(features, signals, properties, {"subject": question})
+    return {row["property"]: row for row in rows}
 
 
 def test_no_subject_recording_or_time_block_is_on_both_sides():
     for sessions, unit in (((1, 2, 3), "recording"), ((1,), "window")):
         source = dataset(sessions=sessions, corpora=("a", "b"), n_windows=10)
         signals = audits._drawn(source, 1000, np.random.default_rng(0))
-        subjects = signals.windows.groups
-        recordings = signals.windows.table["recording"].to_numpy()
-        units = {"recording": recordings, "window": signals.of_window}[unit]
+        subjects, units = signals.groups, signals.table[unit].to_numpy()
         found = dict(audits._questions(signals))
         assert list(found) == [name for name in QUESTIONS if name != "session" or len(sessions) > 1]
         assert len(found["subject"].folds) == (3 if unit == "recording" else 5)
@@ -161,16 +153,9 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
             for train, test in folds:
                 assert not set(held_out[train]) & set(held_out[test])
                 assert set(labels[train]) == set(labels) == set(labels[test])
-
-
-def test_a_block_of_time_has_neighbouring_windows():
-    signals = audits._drawn(dataset(n_windows=10), 1000, np.random.default_rng(0))
-    blocks, _ = audits._blocks(
-        pd.factorize(signals.windows.groups)[0], np.zeros(len(signals.windows)), signals.of_window
-    )
-    of_window = pd.Series(blocks).groupby(signals.of_window)
-    assert of_window.nunique().max() == 1
-    assert of_window.first().tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4] * 4
+        if unit == "window":  # of ten a subject, a block has two neighbours
+            blocks = [{*(units[test] % 10 // 2)} for _, test in found["subject"].folds]
+            assert blocks == [{0}, {1}, {2}, {3}, {4}]
 
 
 @pytest.mark.parametrize("sessions", [("one", None), ("one",), (None,)])
@@ -185,11 +170,22 @@ def test_sessions_that_subjects_do_not_share_are_left_out(sessions):
 
 
 def test_r2_against_a_plain_ridge_regression():
+    """Each of two subjects is tested once; value and sd are over these folds."""
     rng = np.random.default_rng(0)
-    X, test = rng.standard_normal((30, 3)) * [1, 5, 9] + 2, rng.standard_normal((12, 3))
-    y, true = (
-        np.column_stack([x @ [1, 0.2, 0] + rng.standard_normal(len(x)), x[:, 1]]) for x in (X, test)
-    )
+    X = rng.standard_normal((42, 3)) * [1, 5, 9] + 2
+    y = np.column_stack([X @ [1, 0.2, 0] + rng.standard_normal(42), X[:, 1]])
+    subjects = np.repeat([0, 1], [30, 12])
+    rows = read(X, pd.DataFrame(y, columns=["a", "b"]), subjects)
+    one, other = (slice(30), slice(30, None))
+    folds = np.array([plain_r2(X[i], y[i], X[j], y[j]) for i, j in ((one, other), (other, one))])
+    for name, expected in zip("ab", folds.T, strict=True):
+        assert rows[name]["value"] == pytest.approx(expected.mean(), rel=1e-6)
+        assert rows[name]["sd"] == pytest.approx(
+            np.sqrt(np.square(expected - expected.mean()).sum())
+        )
+
+
+def plain_r2(X, y, test, true):
     mean, sd = X.mean(axis=0), X.std(axis=0)
     Z, Z_test = (X - mean) / sd, (test - mean) / sd
 
@@ -206,13 +202,13 @@ def test_r2_against_a_plain_ridge_regression():
         for alpha in audits._ALPHAS:
             left_out = [
                 own[i] - fitted(np.delete(Z, i, 0), np.delete(own, i), alpha)(Z[i])
-                for i in range(30)
+                for i in range(len(Z))
             ]
             errors[alpha] = np.square(left_out).sum()
         predicted = fitted(Z, own, min(errors, key=errors.get))(Z_test)
         total = np.square(own_true - own_true.mean()).sum()
         expected.append(1 - np.square(own_true - predicted).sum() / total)
-    np.testing.assert_allclose(audits._r2(X, y, test, true), expected, rtol=1e-6)
+    return expected
 
 
 def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
@@ -223,15 +219,9 @@ def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
     assert accuracies(both, np.concatenate([y, true]), folds).tolist() == [(1 + 1 / 4) / 2]
 
 
-def test_value_and_sd_are_over_folds():
-    row = audits._row("slope", "R2", [0.1, 0.2, 0.6], 0.0, "subjects")
-    assert row["value"] == pytest.approx(0.3)
-    assert row["sd"] == pytest.approx(np.sqrt((0.04 + 0.01 + 0.09) / 2))
-
-
 def test_seeds_draw_other_windows_and_random_encoders():
     source = dataset(n_chans=2)
-    one, two = (audits._drawn(source, 5, np.random.default_rng(seed)).windows[0] for seed in (0, 1))
+    one, two = (audits._drawn(source, 5, np.random.default_rng(seed))[0] for seed in (0, 1))
     assert not np.array_equal(one, two)
     found = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
     values = [value(each, "line length", "random encoder") for each in found]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import PARSNet
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.evaluation.folds import leak_sentences, seen_before
+from braindecode_pars.evaluation.folds import seen_before, warn_of_leaks
 
 
 def encoder(seen, subjects=(), finetune_subjects=()):
@@ -33,9 +34,12 @@ def test_seen_test_subjects_of_all_encoders_are_found():
 def test_each_method_gets_one_warning():
     seen = [{"subjects": [], "unknown": unknown} for unknown in (0, 0, 0, 1, 1, 0)]
     seen[0]["subjects"], seen[1]["subjects"] = ["2"], ["3", "2"]
-    leak, unknown = leak_sentences("AABBBC", seen)
+    with pytest.warns(UserWarning, match="encoder") as caught:
+        leak, unknown = warn_of_leaks("AABBBC", seen)
+    assert [str(w.message) for w in caught] == [leak, unknown]
     assert leak.startswith("A was pretrained on windows of test subjects 2, 3;")
     assert "encoder of B" in unknown
+    assert warn_of_leaks("AABBBC", seen, [leak, unknown]) == [leak, unknown]
 
 
 def test_subjects_match_as_numbers_and_as_text():

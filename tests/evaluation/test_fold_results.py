@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,11 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.evaluation.metrics import (
-    saved_probabilities,
-    score_rows,
-    undefined_sentence,
-)
+from braindecode_pars.evaluation.folds import Fold, scored, warn_of_undefined
+from braindecode_pars.evaluation.metrics import saved_probabilities
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(2, size=60)
@@ -29,13 +27,14 @@ RESULT = dict(
     probabilities=dict(classes=[0, 1], columns=[(1 - ABNORMAL).tolist(), ABNORMAL.tolist()]),
     subjects=["7"] * 30 + ["8"] * 30,
     seen={},
+    access="none",
 )
+FOLD = Fold("p", "d", "A", 3, 0, LogisticRegression(), TRUE, TRUE, [7, 8])
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_every_subject_and_all_together(pooled):
-    fold = SimpleNamespace(test_subjects=[7, 8], pooled=pooled)
-    rows = list(score_rows(fold, RESULT, ["accuracy", "auroc"]))
+    rows = scored(replace(FOLD, pooled=pooled), RESULT, ["accuracy", "auroc"])["rows"]
     expected = []
     for subject, windows in ((7, slice(30)), (8, slice(30, None)), ("all", slice(None))):
         true, predicted = TRUE[windows], ABNORMAL[windows]
@@ -52,9 +51,9 @@ def test_each_reason_is_said_once():
         for metric, reason in (("auroc", "no probabilities"), ("kappa", "one class"))
         for subject in (range(1, 8) if metric == "auroc" else [3, 3])
     ]
-    sentence = undefined_sentence(undefined)
-    assert sentence.startswith("9 scores ")
-    assert "auroc of 5 and 2 more: no probabilities; kappa of 3: one class." in sentence
+    text = "9 scores .*auroc of 5 and 2 more: no probabilities; kappa of 3: one class"
+    with pytest.warns(UserWarning, match=text):
+        warn_of_undefined(undefined)
 
 
 def saved(model, n_windows):

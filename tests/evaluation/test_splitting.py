@@ -13,7 +13,12 @@ from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.evaluation.splitters import LabelledSubjects, LeaveOneSubjectOut, Splitter
+from braindecode_pars.evaluation.splitters import (
+    LabelledSubjects,
+    LeaveOneSubjectOut,
+    Splitter,
+    make_folds,
+)
 from braindecode_pars.evaluation.splitting import (
     Corpus,
     Fold,
@@ -21,7 +26,6 @@ from braindecode_pars.evaluation.splitting import (
     check_subjects,
     draw_subjects,
     in_order,
-    make_folds,
 )
 
 SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
@@ -29,7 +33,7 @@ SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 
 def folds_of(corpus: Corpus, splitter: Splitter, estimator=None) -> list[Fold]:
     methods = {"A": estimator or DummyClassifier()}
-    return make_folds("p", methods, corpus, splitter.rounds, [0], pooled=splitter.pooled)
+    return make_folds("p", methods, corpus, splitter, [0])
 
 
 def subjects_of_folds(corpus: Corpus, splitter: Splitter) -> list[tuple[list, list]]:
