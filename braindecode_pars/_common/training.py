@@ -26,6 +26,7 @@ _SCHEDULE_RULES = dict(
 )
 
 
+@dataclass(eq=False, repr=False)
 class WarmupCosine(skorch.callbacks.Callback):
     """Linear warm-up, then cosine annealing to zero, updated in every step (section 2.5).
 
@@ -56,10 +57,9 @@ class WarmupCosine(skorch.callbacks.Callback):
     [0.1, 0.55, 1.0, 0.5, 0.0]
     """
 
-    def __init__(self, warmup: float = 0.1, start: float = 0.1, first_epoch: int = 0):
-        self.warmup = warmup
-        self.start = start
-        self.first_epoch = first_epoch
+    warmup: float = 0.1
+    start: float = 0.1
+    first_epoch: int = 0
 
     def factor(self, progress: float) -> float:
         r"""Return the factor of the learning rate at some point of the training.
@@ -280,6 +280,7 @@ def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
 AT_CHANCE = 0.98
 
 
+@dataclass(eq=False, repr=False)
 class EnoughSteps(skorch.callbacks.Callback):
     """Warn before the first step when all steps together hardly move the weights.
 
@@ -296,9 +297,8 @@ class EnoughSteps(skorch.callbacks.Callback):
         How far weights have to be able to move, as a share of their root mean square.
     """
 
-    def __init__(self, phase: str, share: float):
-        self.phase = phase
-        self.share = share
+    phase: str
+    share: float
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if len(net.history) > 1:  # the first epoch knows the number of steps

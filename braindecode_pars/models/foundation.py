@@ -379,13 +379,6 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
     return {str(name): tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
 
 
-def _is_sound(tensor: Tensor, own: Tensor | None) -> bool:
-    """Whether a tensor has all its values, which are finite, and real where the network's are."""
-    is_real = own is None or tensor.is_floating_point() >= own.is_floating_point()
-    has_values = tensor.layout is torch.strided and not tensor.is_meta
-    return is_real and has_values and bool(tensor.isfinite().all())
-
-
 def load_network(
     network: nn.Module, tensors: Mapping[str, Tensor], source: Any
 ) -> model_files.LoadReport:
@@ -411,7 +404,9 @@ def load_network(
     UserWarning
         When the file has tensors that are not used.
     """
-    mapping, own, kept = getattr(network, "mapping", None) or {}, network.state_dict(), {}
+    mapping, own = getattr(network, "mapping", None) or {}, network.state_dict()
+    kept: dict[str, Tensor] = {}
+    broken = []
     left = (f"{HEAD}.", "chans_id")  # EEGPT computes the latter from the channels
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[0]).removeprefix(_PREFIXES[1])
@@ -419,9 +414,14 @@ def load_network(
         if name == "temporal_embedding" and name in own:
             # The patches of a shorter window are the first ones, as in the authors' code.
             tensor = tensor[:, : own[name].shape[1]]
-        if not name.startswith(left):
-            kept[name] = tensor
-    if broken := [name for name, tensor in kept.items() if not _is_sound(tensor, own.get(name))]:
+        if name.startswith(left):
+            continue
+        kept[name] = tensor
+        is_real = name not in own or tensor.is_floating_point() >= own[name].is_floating_point()
+        has_values = tensor.layout is torch.strided and not tensor.is_meta
+        if not (is_real and has_values and tensor.isfinite().all()):
+            broken.append(name)
+    if broken:
         raise ValueError(
             f"{source} has tensors that are not of finite real numbers: {checks.listed(broken)}."
         )

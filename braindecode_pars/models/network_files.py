@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-import numpy as np
 import torch
 from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
@@ -94,13 +93,6 @@ class SavedInFolder(_Model):
         if not push_to_hub:
             return None
         return self.push_to_hub(repo_id or folder.name, model_card_kwargs=card, **hub_arguments)
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, as values that JSON supports."""
-        # braindecode leaves out NumPy's numbers.
-        given = self._braindecode_init_kwargs.items()
-        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
-        return {**super().get_config(), **numbers}
 
     def description(self) -> dict[str, Any]:
         """Return the constructor arguments as the description of a model file."""

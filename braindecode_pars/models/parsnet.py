@@ -302,7 +302,10 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
 
         A given encoder is described by its sizes.
         """
-        config = super().get_config() | {"electrode_position": self.electrode_position}
+        # braindecode leaves out NumPy's numbers.
+        given = self._braindecode_init_kwargs.items()
+        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
+        config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
         config.pop("encoder", None)
         if not self._is_given:
             return config

@@ -508,8 +508,10 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     kept, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
         # Convert what has an equivalent in JSON.
-        if name == "pretext":
-            value = _name_of(value)
+        if name == "pretext":  # the name of a registered task, or of one in a file
+            task = find_task(value) if checks.names_file(value) else value
+            own = getattr(task, "name", "") if isinstance(task, type) else ""
+            value = own if own and PRETEXT_TASKS.get(own) is task else value
         elif isinstance(value, (os.PathLike, torch.device)):
             value = str(value)
         elif isinstance(value, np.generic):
@@ -529,14 +531,6 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
         else:
             left_out[name] = repr(value)
     return {"kept": kept, "pairs": pairs, "left_out": left_out}
-
-
-def _name_of(task: Any) -> Any:
-    """Return the name of a registered task or of one in a file; another one as it is."""
-    if checks.names_file(task):
-        return find_task(task).name
-    name = getattr(task, "name", "") if isinstance(task, type) else ""
-    return name if name and PRETEXT_TASKS.get(name) is task else task
 
 
 def _is_json(value: Any) -> bool:
