@@ -71,41 +71,7 @@ def test_each_window_can_have_its_own_positions(pool, features):
         torch.testing.assert_close(together[b], pool(features[b : b + 1], where[b])[0])
 
 
-@torch.no_grad()
-def test_unknown_electrodes_share_one_learned_gain(pool, features):
-    unknown = torch.full((len(NAMES), 3), torch.nan)
-    gain = pool.gains.unknown_token.reshape(3, 5)
-    expected = (features.mean(dim=1)[:, None] * gain).flatten(1)
-    torch.testing.assert_close(pool.pool(features, unknown), expected)
-
-
-@torch.no_grad()
-def test_it_can_copy_a_linear_classifier_on_channels_times_features(features):
-    """Where the codes of the electrodes are linearly independent, before the layer norm."""
-    n_outputs, where = 3, positions(*NAMES)
-    classifier = torch.nn.Linear(len(NAMES) * 5, n_outputs).double()
-    pool = SpatialFilter(5, n_gains=n_outputs).double()
-    final = torch.nn.Linear(pool.out_features, n_outputs).double()
-
-    # Gain k of feature f at channel c has to be C times the weight of (c, f) for output k.
-    wanted = classifier.weight.reshape(n_outputs, len(NAMES), 5).transpose(0, 1) * len(NAMES)
-    codes = pool.gains.features(where)
-    assert torch.linalg.matrix_rank(codes) == len(NAMES)
-    pool.gains.project.weight.copy_((torch.linalg.pinv(codes) @ wanted.flatten(1)).T)
-    pool.gains.project.bias.zero_()
-
-    # Each output is the sum of its own gains.
-    final.weight.copy_(torch.eye(n_outputs).repeat_interleave(5, dim=1))
-    final.bias.copy_(classifier.bias)
-    torch.testing.assert_close(final(pool.pool(features, where)), classifier(features.flatten(1)))
-
-
 def test_all_electrodes_of_the_10_10_system_can_have_any_gains():
     names = mne.channels.make_standard_montage("biosemi64").ch_names
     codes = SpatialFilter(5).gains.features(positions(*names))
     assert torch.linalg.matrix_rank(codes) == 64
-
-
-def test_wrong_sizes():
-    with pytest.raises(ValueError, match="n_gains"):
-        SpatialFilter(5, n_gains=0)

@@ -16,7 +16,6 @@ from braindecode_pars.pretext import (
     SpaceTimeFeatures,
     SpaceTimeJoint,
     SpaceTimeSpectralMAE,
-    SpectralMAE,
     make_task,
 )
 from braindecode_pars.pretraining import PretrainingNet
@@ -142,35 +141,6 @@ def test_permuted_channels_permute_the_predictions(make, monkeypatch):
     # Elsewhere on the head is not the same.
     moved = task(x, WHERE[None, new])[0]
     assert (moved - before[0]).abs().max() > 1e-3
-
-
-def test_neighbours_help_to_fill_in_what_a_channel_has_lost():
-    """Channels are mixtures of two sources whose loudness changes from patch to patch at random."""
-    torch.manual_seed(0)
-
-    def batch(n: int) -> torch.Tensor:
-        carriers = torch.randn(n, 2, N_TIMES)
-        carriers[:, 0] = carriers[:, 0].cumsum(dim=-1) / 5
-        loud = torch.rand(n, 2, N_TIMES // PATCH).mul(4).exp().repeat_interleave(PATCH, dim=-1)
-        return torch.tensor([[1.0, 0.1], [1.0, 0.2], [0.9, 0.1], [1.0, 0.15]]) @ (carriers * loud)
-
-    losses = {}
-    for kind, task in (
-        ("one channel", SpectralMAE(N_TIMES, PATCH, tokenizer="spectral", **SIZES)),
-        ("all channels", SpaceTimeSpectralMAE(N_TIMES, PATCH, tokenizer="spectral", **SIZES)),
-    ):
-        optimizer, loss_of = torch.optim.AdamW(task.parameters(), lr=5e-3), task.criterion()
-        found = []
-        for _ in range(100):
-            x = batch(8)
-            x = x.flatten(0, 1) if kind == "one channel" else x
-            loss = loss_of(*task(x))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            found.append(loss.item())
-        losses[kind] = np.mean(found[-30:])
-    assert losses["all channels"] < 0.8 * losses["one channel"]
 
 
 def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):

@@ -8,26 +8,10 @@ import sys
 import pytest
 from support.own_task import forget
 from support.pretext_contract import SIZES
-from torch import nn
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, make_task
-from braindecode_pars.pretext.base import PretextTask, find_task, know_tasks, own_tasks, register
-
-
-def test_a_registered_task_is_known_by_its_name():
-    @register("nothing")
-    class Nothing(PretextTask):
-        criterion = nn.MSELoss
-
-    try:
-        encoder = PatchEncoder(100, **SIZES)
-        task = make_task("nothing", n_times=400, encoder=encoder)
-        assert type(task) is Nothing
-        assert task.name == "nothing"
-        assert task.encoder is encoder
-    finally:
-        del PRETEXT_TASKS["nothing"]
+from braindecode_pars.pretext.base import find_task, know_tasks, own_tasks
 
 
 def test_a_task_in_a_file_is_known_by_the_file_and_then_by_its_name(own_task):

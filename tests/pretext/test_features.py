@@ -22,11 +22,7 @@ from braindecode_pars.pretext import Joint, PretextTask, SignalFeatures, make_ta
 from braindecode_pars.pretext.features import (
     FEATURES,
     alpha,
-    aperiodic,
-    bands,
     hjorth,
-    shape,
-    trend,
 )
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.steps import Steps
@@ -165,43 +161,6 @@ def test_every_feature_equals_a_slow_recomputation(sfreq, n_times):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
         single = function(x.float(), sfreq).reshape(len(x), -1)
         np.testing.assert_allclose(single, found, atol=2e-3, err_msg=name)
-
-
-def test_the_exponent_is_that_of_the_noise_and_a_rhythm_does_not_move_it():
-    """The pull of a rhythm on a line of least squares grows with its height; here it is limited."""
-    rng = np.random.default_rng(0)
-    frequencies = np.fft.rfftfreq(12800, 1 / 128)
-    white = np.fft.rfft(rng.normal(size=12800))
-    x = torch.from_numpy(np.fft.irfft(white / np.maximum(frequencies, 0.5) ** 0.75, 12800))
-    rhythm = torch.sin(2 * np.pi * 30 * torch.arange(12800) / 128)
-    found = [aperiodic((x + height * rhythm)[None], 128).item() for height in (0, 0.3, 30)]
-    assert found[0] == pytest.approx(1.5, abs=0.1)
-    assert found[1:] == pytest.approx([found[0]] * 2, abs=0.15)
-
-    # Least squares on the same spectrum.
-    f, p = scipy.signal.welch((x + 30 * rhythm).numpy(), 128, "hann", 128)
-    fitted = (f >= 2) & (f <= 40)
-    assert abs(-np.polyfit(np.log(f[fitted]), np.log(p[fitted]), 1)[0] - 1.5) > 0.5
-
-
-def test_alpha_is_where_the_rhythm_is():
-    x = signals(1, 1280, 128)
-    for peak in (8, 9.5, 12):
-        rhythm = torch.sin(2 * np.pi * peak * torch.arange(1280) / 128)
-        low, high = (alpha(instance_norm(x + a * rhythm), 128)[0] for a in (0.3, 3))
-        assert high[0].item() == pytest.approx(peak, abs=0.3)
-        assert high[1] > low[1] + 2
-
-
-def test_features_of_known_signals():
-    t = torch.linspace(-1, 1, 1000, dtype=torch.float64)
-    torch.testing.assert_close(trend((2 * t)[None], 100), torch.tensor([[2.0, 0.0]]).double())
-    growing = t.exp()[None] * torch.sin(40 * np.pi * torch.arange(1000) / 100)
-    change = bands(growing, 100)[0, 3 * 5 + 2]  # 20 to 30 Hz
-    assert change.item() == pytest.approx(2, abs=0.2)  # power grows by e^2 from half to half
-    square = torch.tensor([[1.0, 1.0, -1.0, -1.0] * 100])
-    torch.testing.assert_close(shape(square, 100)[0, :2], torch.zeros(2), atol=1e-5, rtol=0)
-    assert hjorth(square, 100).isfinite().all()
 
 
 @pytest.mark.parametrize(

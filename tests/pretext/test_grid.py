@@ -7,7 +7,7 @@ import torch
 from support.pretext_contract import SIZES
 
 from braindecode_pars.pretext import MAE, MP3, DropPos, SpectralMAE
-from braindecode_pars.pretext.grid import GridTask, MaskedGridTask, number_of, take
+from braindecode_pars.pretext.grid import GridTask, MaskedGridTask, number_of
 
 
 def test_patches_and_positions():
@@ -32,12 +32,6 @@ def test_orders_are_permutations_and_every_place_is_equally_likely():
     for place in range(5):
         shares = (order == place).float().mean(dim=0)
         torch.testing.assert_close(shares, torch.full((5,), 0.2), atol=0.02, rtol=0)
-
-
-def test_take_selects_tokens_by_place():
-    tokens = torch.arange(12.0).reshape(2, 3, 2)
-    taken = take(tokens, torch.tensor([[2, 0], [1, 1]]))
-    assert taken.tolist() == [[[4, 5], [0, 1]], [[8, 9], [8, 9]]]
 
 
 def test_number_of_patches_from_a_ratio():
@@ -87,13 +81,3 @@ def test_removed_patches_do_not_matter():
     for b in range(4):
         hidden[b, order[b, :3]] = torch.nan
     assert torch.equal(task.reconstruct(hidden, order), expected)
-
-
-def test_both_tasks_have_the_same_parts():
-    """Encoder, mask token, one transformer layer and a linear layer: a comparison of targets."""
-    mae, spectral = (
-        dict(kind(1000, 100, **SIZES).named_parameters()) for kind in (MAE, SpectralMAE)
-    )
-    assert list(mae) == list(spectral)
-    differing = {name for name in mae if mae[name].shape != spectral[name].shape}
-    assert differing == {"head.weight", "head.bias"}

@@ -7,7 +7,7 @@ import torch
 from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, SignalFeatures, make_task
+from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, SignalFeatures
 from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet
 
@@ -64,7 +64,8 @@ def test_the_weighted_sum_by_hand():
 
 def test_joint_with_one_weight_equals_that_task():
     torch.manual_seed(1)
-    params = {"mae": {"mask_ratio": 0.3}}
+    # Parameters of a weight of zero are accepted: a grid search can then include it.
+    params = {"mae": {"mask_ratio": 0.3}, "pars": {"n_patches": 5}}
     joint = Joint(1000, 100, tasks={"mae": 3.0, "pars": 0}, task_params=params, **SIZES)
     assert list(joint.parts) == ["mae"]
     torch.manual_seed(1)
@@ -74,14 +75,6 @@ def test_joint_with_one_weight_equals_that_task():
     loss = joint.criterion()(*joint(x))
     torch.manual_seed(2)
     torch.testing.assert_close(loss, 3 * mae.criterion()(*mae(x)))
-
-
-def test_parameters_of_a_task_with_weight_zero_are_accepted():
-    """A grid search can then include the weight 0."""
-    task = Joint(
-        1000, 100, tasks={"pars": 1, "mae": 0}, task_params={"mae": {"mask_ratio": 0.3}}, **SIZES
-    )
-    assert list(task.parts) == ["pars"]
 
 
 def test_all_parts_share_one_encoder_and_each_trains_it():
@@ -97,12 +90,6 @@ def test_all_parts_share_one_encoder_and_each_trains_it():
     assert parameters == apart - 3 * encoder
 
 
-def test_make_task_replaces_the_encoder_in_all_tasks():
-    encoder = PatchEncoder(100, **SIZES)
-    task = make_task(Joint(1000, 100, **SIZES), n_times=1000, encoder=encoder)
-    assert all(part.encoder is encoder for part in (task, *task.parts.values()))
-
-
 def test_each_part_is_logged_relative_to_its_chance():
     task = Joint(1000, 100, **SIZES)
     net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
@@ -112,22 +99,6 @@ def test_each_part_is_logged_relative_to_its_chance():
     assert row["train_loss"] == pytest.approx(sum(parts))
     assert row["train_loss_relative"] == pytest.approx(sum(parts) / 2)
     assert row["train_loss_relative_mae_masked"] > 0
-
-
-def test_skorch_builds_joint_from_class_and_arguments():
-    sizes = {f"module__{name}": value for name, value in SIZES.items()}
-    net = PretrainingNet(
-        Joint,
-        module__n_times=1000,
-        module__patch_size=100,
-        module__tasks={"mp3": 1.0, "droppos": 1.0},
-        **sizes,
-        max_epochs=1,
-        batch_size=4,
-        verbose=0,
-    )
-    net.fit(torch.randn(6, 1000).numpy())
-    assert set(net.module_.parts) == {"mp3", "droppos"}
 
 
 @pytest.mark.parametrize(

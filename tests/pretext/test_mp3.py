@@ -67,41 +67,6 @@ def test_without_key_masking_it_is_equivariant_to_the_order_of_tokens():
     torch.testing.assert_close(task.classify(patches[:, order], None), logits[:, order])
 
 
-@torch.no_grad()
-def test_tokens_that_are_not_keys_do_not_influence_other_tokens():
-    task = MP3(1000, 100, **SIZES)
-    patches = torch.randn(1, 10, 100)
-    is_key = torch.tensor([[True, False] * 5])
-    layers: list[torch.Tensor] = []
-    for block in task.encoder.blocks:
-        block.register_forward_hook(lambda _, __, output: layers.append(output[0].clone()))
-    task.classify(patches, is_key)
-    before = layers[:]
-    layers.clear()
-    patches[0, 3] += 5.0  # not a key
-    task.classify(patches, is_key)
-    others = [n for n in range(10) if n != 3]
-    for one, two in zip(before, layers, strict=True):
-        assert torch.equal(one[others], two[others])
-        assert not torch.equal(one[3], two[3])
-    patches[0, 4] += 5.0  # a key
-    layers.clear()
-    task.classify(patches, is_key)
-    assert all(not torch.equal(layers[-1][n], before[-1][n]) for n in others)
-
-
-def test_keys_are_the_same_in_every_layer_and_differ_between_examples():
-    task = MP3(1000, 100, **SIZES)
-    masks = []
-    for block in task.encoder.blocks:
-        block.register_forward_pre_hook(lambda _, args: masks.append(args[1]))
-    task(torch.randn(50, 1000))
-    first, second = masks
-    assert torch.equal(first, second)
-    assert (first.sum(dim=1) == 5).all()
-    assert len({tuple(row) for row in first.tolist()}) > 20
-
-
 def test_every_token_is_classified_into_its_place():
     task = MP3(1000, 100, **SIZES)
     logits, places = task(torch.randn(4, 1000))
@@ -118,6 +83,7 @@ def test_every_token_is_classified_into_its_place():
 def test_the_masked_patches_are_those_that_are_no_keys():
     """Three of twelve: half of them would look the same the other way round."""
     task, keys = MP3(600, 50, mask_ratio=0.25, embed_dim=8, num_heads=2, mlp_dim=8), []
-    task.classify = lambda patches, is_key: keys.append(is_key) or torch.zeros(2, 12, 12)
-    task(torch.randn(2, 600))
-    assert keys[0].sum(dim=1).tolist() == [9, 9]
+    task.classify = lambda patches, is_key: keys.append(is_key) or torch.zeros(50, 12, 12)
+    task(torch.randn(50, 600))
+    assert keys[0].sum(dim=1).tolist() == [9] * 50
+    assert len(keys[0].unique(dim=0)) > 20  # each example has its own

@@ -12,7 +12,6 @@ from scipy import signal
 from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars.pretext import PARS
-from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.tokens import extract_patches
 
@@ -65,13 +64,6 @@ def test_shifts_against_loops():
             for k in range(3):
                 expected = (starts[b, j].item() - starts[b, k].item()) / 100
                 assert shifts[b, j, k].item() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("sampling", ["random", "grid"])
-def test_target_is_antisymmetric_and_within_one(sampling):
-    _, target = PARS(1000, 100, sampling=sampling, **SIZES)(torch.randn(16, 1000))
-    assert torch.equal(target, -target.mT)
-    assert target.abs().max() < 1
 
 
 @torch.no_grad()
@@ -142,22 +134,6 @@ def test_masked_patches_differ_between_examples():
     assert len(masked.unique(dim=0)) > 20  # of C(10, 8) = 45
 
 
-def test_without_overlap_no_two_patches_share_a_sample():
-    task = PARS(3000, 100, overlap=False, n_patches=20, min_gap=10, **SIZES)
-    ordered = task.sample_starts(100).sort(dim=1).values
-    assert (ordered.diff(dim=1) >= 110).all()
-    task = PARS(3000, 100, overlap=False, **SIZES)
-    assert task.n_patches == 20
-    assert (task.sample_starts(50) % 100 != 0).any()  # placed at random, not on the grid
-
-
-def test_the_chance_loss_of_three_starts_by_hand():
-    """The squared difference of two of 0, 1, 2 is 4 / 3 on average; half of the pairs are equal."""
-    task = PARS(4, 2, n_patches=4, position_mask_ratio=0.5, **SIZES)
-    assert task.n_masked == 2
-    assert task.chance_loss() == pytest.approx(4 / 3 / 4**2 / 2)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [{}, dict(sampling="grid"), dict(overlap=False, n_patches=20), dict(n_times=800, n_patches=5)],
@@ -216,11 +192,6 @@ def test_on_noise_with_overlap_the_loss_is_below_chance(record_property, capsys)
     with capsys.disabled():
         print(f"\n  PARS on white noise, overlapping patches: loss {relative:.3f} of chance")
     assert relative < 0.9
-
-
-def test_decoders_by_name():
-    assert isinstance(PARS(1000, 100, **SIZES).decoder, CrossAttentionDecoder)
-    assert isinstance(PARS(1000, 100, decoder="mlp", **SIZES).decoder, PairwiseMLPDecoder)
 
 
 @pytest.mark.parametrize(

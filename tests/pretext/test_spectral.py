@@ -7,7 +7,6 @@ import pytest
 import torch
 from support.pretext_contract import SIZES, PretextContract
 
-from braindecode_pars import PARSClassifier
 from braindecode_pars.pretext import Joint, SpectralMAE
 from braindecode_pars.pretext.spectral import frequency_bands
 from braindecode_pars.pretraining import PretrainingNet
@@ -69,26 +68,6 @@ def _repeat(task, x):
     return task(x)
 
 
-def test_every_band_has_the_same_weight():
-    task = SpectralMAE(1280, 128, **SIZES)
-    for first, last in task.bands:
-        error = torch.zeros(1, 5, 64)
-        error[..., first - 1 : last] = 1.0
-        loss = task.criterion()(error * task.scale, torch.zeros(1, 5, 64))
-        assert loss.item() == pytest.approx(1 / 5)
-
-
-@torch.no_grad()
-def test_the_target_does_not_depend_on_phase():
-    """The phase of a rhythm in another patch cannot be known; its power can."""
-    task = SpectralMAE(1000, 100, **SIZES)
-    times = torch.arange(1000) / 100
-    rhythms = [(6.283185 * (10 * times + phase)).sin() * (1 + times) for phase in (0.0, 0.3)]
-    first, second = (task.spectra(task.patches(x[None]))[0, :, 9] for x in rhythms)
-    torch.testing.assert_close(first, second, atol=0.05, rtol=0.05)
-    assert (first.diff() > 0).all()  # it follows the amplitude
-
-
 @torch.no_grad()
 def test_a_spectrum_that_all_patches_share_is_no_part_of_the_task():
     task = SpectralMAE(400, 100, **SIZES)
@@ -107,13 +86,6 @@ def test_the_log_has_every_band_and_the_sum_with_pars():
 
 
 _BANDS = ((1, 3), (4, 7), (8, 15), (16, 31), (32, 50))
-
-
-def test_in_the_estimator_with_spectral_tokens(nights, tiny):
-    clf = PARSClassifier("spectral", **tiny, pretrain_epochs=1, finetune_epochs=1, verbose=0)
-    clf.fit(nights)
-    assert clf.encoder_card_.task == "spectral"
-    assert clf.history_["train_loss_relative_band_8_15"].notna().any()
 
 
 def test_a_patch_of_one_sample_has_no_spectrum():

@@ -151,13 +151,6 @@ def test_no_model_in_a_folder(tmp_path):
         check_may_save(tmp_path, NETWORK)
 
 
-def test_a_renamed_file(tmp_path):
-    write(tmp_path, NETWORK)
-    (tmp_path / "model.safetensors").rename(tmp_path / "encoder.safetensors")
-    with pytest.raises(ValueError, match="PARSNet, not a PatchEncoder"):
-        read_model(tmp_path, ENCODER)
-
-
 @pytest.mark.parametrize("kind", MODEL_FILES)
 def test_an_edited_copy_has_no_effect_but_a_warning(kind, tmp_path):
     write(tmp_path, kind)

@@ -181,25 +181,6 @@ def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
     np.testing.assert_allclose(*probabilities.values(), atol=0.02)
 
 
-@pytest.mark.slow
-def test_a_compiled_classifier_gives_the_same_predictions(tiny, nights):
-    probabilities = [
-        PARSClassifier(
-            **tiny,
-            pretrain_epochs=1,
-            finetune_epochs=1,
-            random_state=0,
-            verbose=0,
-            device="cpu",
-            compile=compiled,
-        )
-        .fit(nights)
-        .predict_proba(nights)
-        for compiled in (False, True)
-    ]
-    np.testing.assert_allclose(*probabilities, atol=1e-4)
-
-
 def test_a_setting_through_torchs_newer_interface_is_kept(tiny, signals):
     """torch then raises an error when the older setting is read."""
     matmul = torch.backends.cuda.matmul

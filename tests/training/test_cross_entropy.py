@@ -62,21 +62,6 @@ def test_the_validation_loss_is_the_weighted_mean_over_all_windows(batch_size, s
     assert net.history[-1, "valid_loss"] == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_mean_of_skorch_is_another_one():
-    """Else the tests of this file would hold for it too."""
-    skorchs = NeuralNetClassifier(
-        nn.Linear(4, 3),
-        criterion=nn.CrossEntropyLoss,
-        criterion__weight=WEIGHTS,
-        train_split=predefined_split(VALID),
-        batch_size=16,
-        max_epochs=1,
-        verbose=0,
-    ).fit(TRAIN, None)
-    expected = slow_loss(skorchs.module_, VALID, WEIGHTS.tolist())
-    assert abs(skorchs.history[-1, "valid_loss"] / expected - 1) > 0.02
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_the_training_loss_too_with_smoothed_labels(smoothing):
     net = trained(lr=0.0, batch_size=5, criterion__label_smoothing=smoothing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 import torch
 from skorch import NeuralNetRegressor
 from support.convergence import said
@@ -43,19 +42,6 @@ def test_too_few_steps_for_the_size_of_the_weights():
     assert "48 steps" in text
     assert "about 50 steps" in text
     assert said(fitted, 25, 1e-3) == []
-
-
-def test_a_share_of_the_size_takes_that_share_of_the_steps():
-    (text,) = said(fitted, 1, 1e-3, share=0.05)
-    assert "2 steps" in text
-    assert "about 3 steps" in text
-    assert said(fitted, 2, 1e-3, share=0.05) == []
-
-
-@pytest.mark.parametrize("share", [0.05, 1.0])
-def test_adamw_moves_no_weight_further_than_the_bound(share):
-    net = fitted(3, 1e-3, share)
-    assert (net.module_.weight - SIZE).abs().max() <= 6e-3 * 1.05
 
 
 def test_weights_that_are_not_trained_do_not_count():

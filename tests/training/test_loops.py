@@ -16,17 +16,16 @@ from support.interrupts import InterruptAt
 from support.small_estimators import classifier, embedder
 from tqdm import std as tqdm_std
 
-from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars._common import settings, training
+from braindecode_pars import PARSClassifier, PatchEncoder
+from braindecode_pars._common import training
 from braindecode_pars._common.computing import TrainingNet
 from braindecode_pars._common.training import (
     default_epochs,
     history_frame,
     history_row,
 )
-from braindecode_pars.callbacks import Pretraining, WarmupCosine
+from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators import fine_tuning as _fine_tuning
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
@@ -313,16 +312,6 @@ def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
     loaded = PARSClassifier.load(clf.save(tmp_path / "model"))
     assert loaded.finetune_epochs is None
     assert np.array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
-
-
-def test_defaults():
-    assert (settings.EPOCHS, settings.STEPS) == (50, 600)
-    assert (_fine_tuning.EPOCHS, _fine_tuning.STEPS) == (30, 60)
-    assert PARSClassifier().pretrain_epochs is None
-    assert PARSClassifier().finetune_epochs is None
-    assert Pretraining().epochs is None
-    published = PARSClassifier(**paper.CLASSIFIER)
-    assert (published.pretrain_epochs, published.finetune_epochs) == (1000, 200)
 
 
 def test_a_stream_that_only_writes_gets_lines():
