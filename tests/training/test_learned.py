@@ -42,6 +42,8 @@ def test_too_few_steps_for_the_size_of_the_weights():
     assert "48 steps" in text
     assert "about 50 steps" in text
     assert said(fitted, 25, 1e-3) == []
+    (text,) = said(fitted, 1, 1e-3, share=0.05)
+    assert "about 3 steps" in text
 
 
 def test_weights_that_are_not_trained_do_not_count():
