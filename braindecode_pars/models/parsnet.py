@@ -207,6 +207,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     """
 
     encoder: PatchEncoder
+    _braindecode_init_kwargs: dict[str, Any]
     _chs_info: list[dict[str, Any]] | None
     _n_times: int | None
     _set_n_outputs: Callable[[int], None]
