@@ -87,12 +87,6 @@ def test_stages_among_the_recordings_own_events(tmp_path):
     assert night.metadata["i_start_in_trial"].tolist() == [12000, 18000, 24000]
 
 
-def test_windows_after_the_end_of_the_recording_are_dropped(tmp_path):
-    write(tmp_path, "001", seconds=LIGHTS_OFF + 5.5 * 30)
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [0, 0, 1, 2]
-
-
 def test_gaps_are_interpolated(tmp_path, windows):
     """One channel has a gap of half a window, another channel is NaN all night."""
     half = slice(round((LIGHTS_OFF + 30) * 200), round((LIGHTS_OFF + 45) * 200))

@@ -63,12 +63,6 @@ def test_bids(tmp_path):
     assert steps == [1, 2, 4, 5]
 
 
-def test_events_without_a_duration_give_one_window(tmp_path):
-    windows = folder.load(bids(tmp_path, durations="n/a"), ["02"], window_seconds=3, **KEEP)
-    assert as_sklearn(windows)[1].tolist() == [0, 1, 0, 1]
-    assert windows[0][0].shape == (2, 300)
-
-
 def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     """Not of a bad one, nor of an ECG; the windows tell the reference."""
     names = ["C3", "C4", "Cz", "Fz", "ECG"]
@@ -223,17 +217,6 @@ def test_labels_in_a_table(tmp_path):
     X, y, _ = as_sklearn(windows)
     assert y[:5].tolist() == [0, 0, 0, 0, 1]
     assert [round(float(np.median(X[i][0])) / 1e-5) for i in (0, 2, 4, 10)] == [1, 2, 3, 6]
-
-
-def test_classes_of_annotations(tmp_path):
-    raw = recording(names=["C3"])
-    stages = ["Sleep stage W", "Sleep stage 3", "Sleep stage 4", "N3"]
-    raw.set_annotations(mne.Annotations([0, 10, 20, 30], 10, stages))
-    raw.save(tmp_path / "night_raw.fif", verbose="error")
-    labels = {"Sleep stage W": "W", "Sleep stage 3": "N3", "Sleep stage 4": "N3"}
-    windows = folder.load(tmp_path, labels=labels, window_seconds=10, **KEEP)
-    assert classes_of(windows) == ["W", "N3", "N3"]  # the annotation "N3" is not in the labels
-    assert windows.datasets[0].window_kwargs[0][1]["mapping"] == {"W": 0, "N3": 1}
 
 
 @pytest.mark.parametrize(
@@ -403,27 +386,6 @@ def test_a_class_that_no_recording_has_is_named(tmp_path):
     assert len(folder.load(tmp_path, ["01"], **{**BIDS, "labels": ["left", "rigt"]})) == 2
 
 
-def test_an_unreadable_duration_is_no_zero(tmp_path):
-    root = events(bids(tmp_path), "0 4 left", "10 n/a right", "20 abc left")
-    with pytest.raises(ValueError, match=r"sub-01_task.*duration 'abc' in row 4"):
-        folder.load(root, **BIDS)
-    events(root, "0 4 left", "10 n/a right", "20 -4 left")
-    with pytest.raises(ValueError, match="'-4'"):
-        folder.load(root, **BIDS)
-    events(root, "0 4 left", "10 n/a right", "20 - n/a")  # a row without a label
-    assert as_sklearn(folder.load(root, ["01"], **BIDS))[1].tolist() == [0, 1]
-
-
-def test_labels_outside_the_recording_are_counted(tmp_path):
-    root = events(bids(tmp_path), "0 4 left", "10 4 right", "58 4 left", "70 4 right", "-9 4 left")
-    with pytest.warns(UserWarning, match="3 of 5 labels .*outside the recording.*sub-01"):
-        windows = folder.load(root, **BIDS)
-    assert len(windows.datasets[0]) == 2
-    events(root, "60 4 left", "70 4 right")
-    with pytest.raises(ValueError, match=r"(?s)left of subject 01.*2 of 2 labels .*outside"):
-        folder.load(root, **BIDS)
-
-
 def test_labels_of_two_classes_do_not_overlap(tmp_path):
     """Also where their windows begin at other times; two of one class may."""
     for rows in (("0 9 left", "5 13 right"), ("0 30 left", "3 1 left", "20 8 right")):
@@ -445,13 +407,6 @@ def test_blanks_and_upper_case_of_annotations(tmp_path):
         assert as_sklearn(windows)[1].tolist() == [0, 1] * 3
     windows = folder.load(root, **{**BIDS, "labels": None})
     assert classes_of(windows)[:3] == ["left", "right", "Right"]
-
-
-def test_the_case_of_the_type_of_a_channel_does_not_count(tmp_path):
-    root = bids(tmp_path, types="C3\teeg\tgood\nC4\tEeg\tBad\nEOG1\teog \tgood\n")
-    with pytest.warns(UserWarning, match=r"C4 +in 2 of 2 recordings +missing or marked as bad"):
-        windows = folder.load(root, **BIDS)
-    assert windows.datasets[0].raw.ch_names == ["C3"]
 
 
 def test_bad_times_are_no_windows(tmp_path, caplog):
@@ -545,15 +500,3 @@ def test_windows_are_as_long_as_short_labels_for_all_subjects(tmp_path, labels, 
         ValueError, match=r"7 labels last 2\.5 to 4 s\. .*such as 2\.5, which 100 %"
     ):
         folder.load(root, ["01"], labels=labels, **KEEP)
-
-
-def test_windows_are_as_long_as_the_stretches_of_a_table(tmp_path):
-    named(tmp_path, "P01_x", "P02_x")
-    rows = [(f"{p}_x_raw", p, 5 * i, 3.5, "ab"[i % 2]) for p in ("P01", "P02") for i in range(6)]
-    table = pd.DataFrame(rows, columns=["file", "subject", "onset", "duration", "label"])
-    windows = folder.load(tmp_path, labels=table, **KEEP)
-    assert [X.shape for X, *_ in windows] == [(1, 350)] * 12
-    with pytest.raises(
-        ValueError, match=r"12 labels last 3\.5 to 3\.5 s\..*shorter .*such as 3\.5"
-    ):
-        folder.load(tmp_path, labels=table, window_seconds=30, **KEEP)

@@ -147,12 +147,6 @@ def test_pairs_are_no_part_of_an_average_of_electrodes(tmp_path):
     np.testing.assert_allclose(signals(windows).mean(axis=1), 0, atol=1e-10)
 
 
-def test_recordings_without_a_common_channel(tmp_path):
-    raws = [recording(i, [["C3"], ["C4"]][i % 2]) for i in range(4)]
-    with pytest.raises(ValueError, match="no EEG channel in common"):
-        load(tmp_path / "data", raws)
-
-
 def test_given_channels_are_chosen_before_the_reference(tmp_path):
     raws = [recording(i, [f"EEG {n}-LE" for n in (*SCALP, "A1")]) for i in range(2)]
     chosen = ["A1", "C4", "c3"]

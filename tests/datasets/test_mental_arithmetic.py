@@ -37,6 +37,7 @@ def test_windows_of_24_subjects(windows):
         assert y[groups == subject].tolist() == [0] * 6 + [1] * 6
     conditions = windows.description["condition"]
     assert conditions.tolist() == list(eegmat.CARD["classes"]) * 24
+    assert as_windows(windows).label_names == {"rest": 0, "arithmetic": 1}
 
 
 def test_ages_are_those_of_the_corpus(windows, eeg_folder):

@@ -13,7 +13,6 @@ from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import physionet_mi
-from braindecode_pars.signal_store import SignalStore
 
 
 @pytest.fixture
@@ -39,25 +38,6 @@ def test_published_recordings(eeg_folder, no_network):
     assert 1e-6 < windows[20][0].std() < 1e-3  # volts
     # Average reference over all channels.
     assert np.abs(windows[10][0].mean(axis=0)).max() < 1e-9
-
-
-def test_trials_agree_with_the_annotations(eeg_folder):
-    (recording,) = [
-        r
-        for r in physionet_mi.recordings(eeg_folder)
-        if (r.subject, r.description["run"]) == (3, 8)
-    ]
-    raw = mne.io.read_raw_edf(recording.file, verbose="error")
-    cues = [(a["onset"], a["description"]) for a in raw.annotations if a["description"] != "T0"]
-    (trials,) = [
-        ds
-        for ds in physionet_mi.load(eeg_folder, [3], verbose=0).datasets
-        if ds.description["run"] == 8
-    ]
-    assert trials.metadata["target"].tolist() == [int(name == "T2") for _, name in cues]
-    np.testing.assert_allclose(
-        trials.metadata["i_start_in_trial"] / 200.0, [onset for onset, _ in cues], atol=1 / 200
-    )
 
 
 def test_both_fists_and_both_feet_are_separate_classes(eeg_folder, tmp_path):
@@ -179,17 +159,6 @@ def test_trees_with_other_channels_and_rates_are_one_dataset(two_trees):
             np.testing.assert_allclose(x, expected, atol=1e-10)
 
 
-def test_a_store_of_the_recipe_has_the_signals_of_its_trials(two_trees, tmp_path):
-    trials = physionet_mi.load(two_trees, **PREPARED)
-    settings = {name: value for name, value in PREPARED.items() if name != "verbose"}
-    whole = physionet_mi.RECIPE.continuous(two_trees, **settings)
-    store = SignalStore.create(tmp_path / "store", whole, dtype="float32", verbose=0)
-    assert store.subjects == ["physionet_mi:1", "physionet_mi:2"]
-    start = trials.datasets[1].metadata["i_start_in_trial"][2]
-    crops = store.crops(range(4, 8), [start] * 4, 512)
-    np.testing.assert_allclose(crops, trials.datasets[1][2][0], atol=1e-10)
-
-
 def test_signals_other_than_eeg_do_not_change_the_reference(tmp_path):
     write(tmp_path / "S001R04.edf", 160, ["Fc5.", "C3..", "ECG", "EOG left"])
     (run,) = physionet_mi.recordings(tmp_path)
@@ -204,13 +173,6 @@ def test_rest_and_imagery(two_trees):
         assert recording.metadata["target"].tolist() == [0, 1, 1, 1]  # no window in the short rest
         starts = recording.metadata["i_start_in_trial"]
         assert starts.tolist() == [(cue + 1) * 128 for cue in (1, 6, 12, 20)]
-
-
-def test_lengths_that_are_no_whole_samples(two_trees):
-    """0.29 s at 100 Hz are 28.999999999999996 samples in floating point."""
-    trials = physionet_mi.load(two_trees, tmax=0.29, **{**PREPARED, "sfreq": 100})
-    assert {x.shape for x, _, _ in trials} == {(4, 29)}
-    assert len(trials) == 8
 
 
 def test_the_reference_may_stay(two_trees):

@@ -20,7 +20,7 @@ from braindecode_pars.recordings.as_trained import (
     resampled,
 )
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.preparation import filter_and_resample, recorded
+from braindecode_pars.recordings.preparation import filter_and_resample
 from braindecode_pars.recordings.preprocessing import Preprocessing, missing_steps
 
 
@@ -263,12 +263,6 @@ def test_an_iir_filter_of_the_training_is_not_replaced_by_another():
     found = preprocessed_signals(raw, same_names(raw), 256.0, trained)
     raw.filter(4.0, 38.0, method="iir", verbose="error")
     np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
-
-
-def test_a_filter_of_other_channels_is_none_of_the_eeg():
-    raw = noise(sfreq=100.0)
-    found = recorded(raw.info, [("filter", dict(l_freq=0.5, h_freq=30.0, picks="eog"))])
-    assert found.band == (None, None)
 
 
 def recording(*signals, sfreq=100.0):

@@ -10,7 +10,6 @@ import pytest
 from braindecode.datasets import BaseConcatDataset
 from braindecode.datautil import load_concat_dataset
 
-from braindecode_pars import datasets
 from braindecode_pars.recordings.cutting import (
     collected_omissions,
     continuous_stretches,
@@ -136,13 +135,6 @@ def test_pauses_within_a_recording_are_cut_out(first_samp):
     assert continuous_stretches(raw) == split_at_gaps(raw) == []
 
 
-def test_a_boundary_of_eeglab_spans_no_samples():
-    """Its duration is that of removed samples, which are not in the file."""
-    raw = ramp()
-    raw.set_annotations(mne.Annotations([3], [4], "boundary"))
-    assert continuous_stretches(raw) == [(0, 300), (300, 1000)]
-
-
 def test_concatenated_recordings_are_split():
     parts = [ramp(n) for n in (400, 100, 300)]
     joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
@@ -172,13 +164,6 @@ def test_names_survive_braindecodes_files(tmp_path):
         warnings.simplefilter("ignore")
         loaded = load_concat_dataset(tmp_path, preload=False)
     assert as_windows(loaded).label_names == {"rest": 0, "task": 1}
-
-
-def test_own_datasets_have_names():
-    assert list(as_windows(datasets.mental_arithmetic(["Subject00"])).label_names) == [
-        "rest",
-        "arithmetic",
-    ]
 
 
 MARKS = ["BAD_move", "bad", "BAD electrode"]

@@ -74,16 +74,6 @@ def test_what_is_left_out_of_expected_recordings_is_one_warning(recordings):
     ]
 
 
-def test_what_the_user_marks_as_bad_is_logged(recordings, caplog):
-    def marked(recording):
-        omit("windows", "in bad times", 3, 5, is_asked=True)
-        return read(recording)
-
-    caplog.set_level("INFO")
-    read_corpus(recordings, marked, NAME, ("a", "b"), "ab")
-    assert "9 of 15 windows  in bad times" in caplog.messages[-1]
-
-
 def test_nothing_left_of_a_subject_or_of_a_class_is_an_error(recordings):
     options = dict(read=read, corpus=NAME, classes=("a", "b", "c"), verbose=0)
     recordings[2].file.write_text("2 1")

@@ -136,12 +136,57 @@ def test_single_precision_of_a_file_is_not_shown(tmp_path):
     assert recorded(mne.io.read_info(file, verbose="error")).band == (0.3, 40.0)
 
 
-def test_steps_also_tell_what_was_not_done():
-    info = recording().info
-    found = recorded(info, [step("pick", picks=["C3"])])
-    assert found == Preprocessing(200.0, (None, None), (), "as recorded", 1.0)
-    found = recorded(info, [step("notch_filter", freqs=np.array([60.0, 50.0, 150.0]))])
-    assert found.notch == (50.0, 60.0)  # 150 Hz is above half the rate
+BAND = step("filter", l_freq=0.5, h_freq=30)
+IIR = step("filter", l_freq=4, h_freq=38, method="iir")
+AVERAGE, CZ = step("set_eeg_reference", ref_channels="average"), step("pick", picks=["Cz"])
+NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        # What was not done is told, too.
+        ([CZ], dict(band=(None, None), notch=(), reference="as recorded", scale=1.0)),
+        ([step("notch_filter", freqs=np.array([60.0, 50.0, 150.0]))], dict(notch=(50.0, 60.0))),
+        ([step("notch_filter", freqs=None)], dict(notch=None)),  # MNE has searched for it
+        ([step("rescale", scalings=1e6), step("numpy.multiply", factor=0.5), CZ], dict(scale=5e5)),
+        # The narrowest filter counts; neither a band-stop nor a filter of other channels does.
+        ([BAND, step("filter", l_freq=0.1, h_freq=60)], dict(band=(0.5, 30.0), filter=None)),
+        ([BAND, step("filter", l_freq=61, h_freq=59)], dict(band=(0.5, 30.0))),
+        ([BAND, step("filter", l_freq=40)], dict(band=None)),
+        ([step("filter", l_freq=0.5, picks="eog")], dict(band=(None, None))),
+        ([IIR], dict(filter="iir")),
+        ([IIR, step("filter", l_freq=4)], dict(filter=None)),  # both
+        # References
+        ([step("set_eeg_reference")], dict(reference="average")),
+        ([step("set_eeg_reference", ref_channels=["A1", "A2"])], dict(reference="A1, A2")),
+        ([step("set_eeg_reference", ref_channels="Cz")], dict(reference="Cz")),
+        ([step("set_eeg_reference", ref_channels=[])], dict(reference="as recorded")),
+        ([step("set_eeg_reference", ref_channels={"C3": "A2"})], dict(reference=None)),
+        # The average of chosen channels is that of their names.
+        ([step("pick", picks=["C3", "C4", "Cz"]), AVERAGE], dict(reference="C3, C4, Cz")),
+        ([step("pick_channels", ch_names=["Cz", "Fz"]), AVERAGE, CZ], dict(reference="Cz, Fz")),
+        ([NO_FZ, AVERAGE], dict(reference="C3, C4, Cz")),
+        ([NO_FZ, AVERAGE, CZ], dict(reference=None)),
+        ([NO_ECG, AVERAGE], dict(reference="average")),
+        ([AVERAGE, NO_ECG], dict(reference="average")),
+        ([step("pick", picks=["C3", "ECG"]), AVERAGE, NO_ECG], dict(reference="C3, ECG")),
+        ([step("pick", picks=[0, 1, 2]), AVERAGE], dict(reference="C3, C4, Cz")),
+        ([step("pick", picks=np.array([0, 1, 2])), AVERAGE, CZ], dict(reference=None)),
+        ([step("pick_types", eeg=True, exclude=["Fz"]), AVERAGE], dict(reference="C3, C4, Cz")),
+        ([step("pick_types", eeg=True, exclude="bads"), AVERAGE], dict(reference="average")),
+        ([step("pick", picks=["eeg"]), step("pick_types"), AVERAGE], dict(reference="average")),
+        ([BAND, AVERAGE, step("pick", picks=["C3", "C4", "Cz"])], dict(reference="average")),
+    ],
+)
+def test_what_steps_tell(steps, expected):
+    found = recorded(recording().info, steps)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_the_rate_after_the_steps_limits_the_band():
+    found = recorded(recording().info, [step("filter", l_freq=1, h_freq=60)], sfreq=100.0)
+    assert (found.sfreq, found.band) == (100.0, (1.0, None))
 
 
 @pytest.mark.parametrize(
@@ -154,50 +199,12 @@ def test_behind_a_step_of_unknown_effect_only_what_was_done_is_known(unknown):
     assert found == Preprocessing(200.0, (4.0, 38.0))
 
 
-def test_the_narrowest_filter_counts():
-    steps = [step("filter", l_freq=0.5, h_freq=30), step("filter", l_freq=0.1, h_freq=60)]
-    assert recorded(recording().info, steps).band == (0.5, 30.0)
-    band_stop = step("filter", l_freq=61, h_freq=59)
-    assert recorded(recording().info, [*steps, band_stop]).band == (0.5, 30.0)
-    assert recorded(recording().info, [step("filter", l_freq=40), steps[0]]).band is None
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "reference"),
-    [
-        ({}, "average"),
-        (dict(ref_channels="average"), "average"),
-        (dict(ref_channels=["A1", "A2"]), "A1, A2"),
-        (dict(ref_channels="Cz"), "Cz"),
-        (dict(ref_channels=[]), "as recorded"),
-        (dict(ref_channels={"C3": "A2"}), None),
-    ],
-)
-def test_references(kwargs, reference):
-    found = recorded(recording().info, [step("set_eeg_reference", **kwargs)])
-    assert found.reference == reference
-
-
 def test_the_average_as_a_projection_counts_when_it_is_applied():
     raw = recording().set_eeg_reference("average", projection=True, verbose="error")
     steps = [step("set_eeg_reference", projection=True)]
     assert recorded(raw.info, steps).reference == "as recorded"
     steps += [step("apply_proj")]
     assert recorded(raw.apply_proj(verbose="error").info, steps).reference == "average"
-
-
-def test_factors_are_multiplied():
-    steps = [step("rescale", scalings=1e6), step("numpy.multiply", factor=1e-3), step("pick")]
-    assert recorded(recording().info, steps).scale == pytest.approx(1e3)
-
-
-def test_the_notch_searched_by_mne_is_unknown():
-    assert recorded(recording().info, [step("notch_filter", freqs=None)]).notch is None
-
-
-def test_another_rate_after_the_steps():
-    found = recorded(recording().info, [step("filter", l_freq=1, h_freq=60)], sfreq=100.0)
-    assert (found.sfreq, found.band) == (100.0, (1.0, None))
 
 
 def test_recorded_filters_count_before_the_header_of_a_file():
@@ -207,44 +214,6 @@ def test_recorded_filters_count_before_the_header_of_a_file():
     assert found.band == (0.3, None)
     assert recorded(raw.info, [step("notch_filter", freqs=50)]).band == (0.5, 45.0)
     assert recorded(raw.info, [step("filter", h_freq=30.0)]).band == (0.5, 30.0)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "reference"),
-    [
-        ([step("pick", picks=["C3", "C4", "Cz"])], [], "C3, C4, Cz"),
-        (
-            [step("pick_channels", ch_names=["Cz", "C3", "Fz"])],
-            [step("pick", picks="Cz")],
-            "Cz, C3, Fz",
-        ),
-        ([step("drop_channels", ch_names=["Fz"])], [], "C3, C4, Cz"),
-        ([step("drop_channels", ch_names=["Fz"])], [step("pick", picks=["Cz"])], None),
-        ([step("drop_channels", ch_names=["ECG"])], [], "average"),
-        ([], [step("drop_channels", ch_names=["ECG"])], "average"),
-        (
-            [step("pick", picks=["C3", "C4", "ECG"])],
-            [step("drop_channels", ch_names=["ECG"])],
-            "C3, C4, ECG",
-        ),
-        ([step("pick", picks=[0, 1, 2])], [], "C3, C4, Cz"),
-        ([step("pick", picks=np.array([0, 1, 2]))], [step("pick", picks=["Cz"])], None),
-        ([step("pick_types", eeg=True, exclude=["Fz"])], [], "C3, C4, Cz"),
-        ([step("pick_types", eeg=True, exclude="bads")], [], "average"),
-        ([step("pick", picks=["eeg"]), step("pick_types", eeg=True)], [], "average"),
-        ([step("filter", l_freq=1)], [step("pick", picks=["C3", "C4", "Cz"])], "average"),
-    ],
-)
-def test_the_average_of_chosen_channels_is_that_of_their_names(before, after, reference):
-    steps = [*before, step("set_eeg_reference", ref_channels="average"), *after]
-    assert recorded(recording().info, steps).reference == reference
-
-
-def test_the_kind_of_the_filter():
-    iir = step("filter", l_freq=4, h_freq=38, method="iir")
-    assert recorded(recording().info, [iir]).filter == "iir"
-    assert recorded(recording().info, [step("filter", l_freq=4, h_freq=38)]).filter is None
-    assert recorded(recording().info, [iir, step("filter", l_freq=4)]).filter is None  # both
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,10 @@ def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch)
     (here / "participants.tsv").unlink()
     assert read_table("participants.tsv", data)["site"].tolist() == ["Bonn"]
     monkeypatch.chdir(data)
-    assert read_table("participants.tsv", data)["site"].tolist() == ["Bonn"]
+    for folder_of_data in (data, here):
+        assert read_table("participants.tsv", folder_of_data)["site"].tolist() == ["Bonn"]
+    with pytest.raises(FileNotFoundError, match=r"people\.csv"):
+        read_table("people.csv", data)
 
 
 @pytest.mark.filterwarnings("ignore:The 2 recordings share")

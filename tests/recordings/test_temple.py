@@ -29,23 +29,6 @@ def test_preparation(tmp_path, sfreq, reference):
     assert spectrum[:, hertz == 60].max() < 3e-7  # 30 microvolts before the notch
 
 
-def test_newer_electrode_names_are_accepted(tmp_path):
-    names = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
-    file = write_recording(tmp_path / "a.edf", names=names, seconds=20)
-    raw = temple.prepare(file, ["T6", "T3"])
-    amplitude = np.sqrt(2) * raw.get_data()[:, 1600:2400].std(axis=1)
-    np.testing.assert_allclose(amplitude, [1e-6 * level("T6"), 1e-6 * level("T3")], rtol=0.01)
-
-
-def test_an_electrode_with_two_channels_raises(tmp_path):
-    file = write_recording(tmp_path / "a.edf", names={"T4": "T7"}, seconds=5)
-    with pytest.raises(ValueError, match="T3 missing, or not the only one"):
-        temple.prepare(file, ["T3"])
-    file = write_recording(tmp_path / "b.edf", names={"T4": "T3"}, seconds=5)
-    with pytest.raises(ValueError, match=r"T3 missing.*EEG T3-REF-0, .*EEG T3-REF-1"):
-        temple.prepare(file, ["T3"])
-
-
 def test_subjects_are_found_in_any_layout(tmp_path):
     for name in (
         "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf",
@@ -89,9 +72,3 @@ def test_division_by_subject():
     ]
     assert any(other != others[0] for other in others)
     assert "split" not in found[0].description
-
-
-def test_a_subject_in_two_splits_is_named():
-    found = _recordings(train="ab", eval="bc")
-    with pytest.raises(ValueError, match=r": b \(test and \w+\)\."):
-        temple.divide(found, {"eval": "test"}, seed=0)
