@@ -51,7 +51,7 @@ def find(
     folder = Path(path).expanduser()
     patterns = [re.compile(layout) for layout in layouts]
     found = []
-    for file in _search(folder):
+    for file in search.list_files(folder, lambda name: name.endswith(".edf")):
         # Layouts name folders of the corpus, and the given path may be one of these folders.
         where = file.absolute().as_posix()
         match = next((m for pattern in patterns if (m := pattern.search(where))), None)
@@ -75,18 +75,14 @@ def subjects_in(folder: str | Path) -> set[str]:
         When a folder may not be listed.
     """
     folder = Path(folder).expanduser()
-    names = (re.match(FILE, file.name) for file in _search(folder))
-    subjects = {name["subject"] for name in names if name}
+    files = search.list_files(folder, lambda name: re.match(FILE, name) is not None)
+    subjects = {file.name.partition("_")[0] for file in files}
     if not subjects:
         raise FileNotFoundError(
             f"{folder} {'contains no recording' if folder.is_dir() else 'does not exist'}; "
             "expected a folder with files such as aaaaaaaa_s001_t000.edf, at any depth."
         )
     return subjects
-
-
-def _search(folder: Path) -> list[Path]:
-    return search.list_files(folder, lambda name: name.endswith(".edf"))
 
 
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:

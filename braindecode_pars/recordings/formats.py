@@ -96,7 +96,7 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     if suffix in (".edf", ".bdf"):
         raw, signals = _read_edf(file, preload=preload, at_rate_of_eeg=True)
         unscaled = signals.index[~signals["is_scaled"]].tolist()
-        _mark_other_kinds(raw, signals["unit"], unscaled)
+        mark_as_other(raw, [*_other_kinds(raw.ch_names, signals["unit"]), *unscaled])
         eeg = mne.pick_types(raw.info, eeg=True, exclude=())
         _check_voltages(signals["unit"].iloc[eeg].to_dict())
         if unscaled:
@@ -106,7 +106,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
             )
         return raw
     if suffix == ".hea":
-        return _mark_other_kinds(read_wfdb(file, preload=preload))
+        raw = read_wfdb(file, preload=preload)
+        return mark_as_other(raw, _other_kinds(raw.ch_names))
     try:
         with short_errors(file) as said:
             raw = mne.io.read_raw(file, preload=preload, verbose="warning")
@@ -444,13 +445,10 @@ def _other_kinds(labels: Iterable[str], units: Iterable[str] = ()) -> list[str]:
     return others + [la for la, u in zip(labels, units, strict=False) if u in _OTHER_UNITS]
 
 
-def _mark_other_kinds(
-    raw: mne.io.BaseRaw, units: Iterable[str] = (), further: Sequence[str] = ()
-) -> mne.io.BaseRaw:
-    """Set the type of channels that are not EEG to "misc", by their labels and units."""
-    others = [*_other_kinds(raw.ch_names, units), *further]
+def mark_as_other(raw: mne.io.BaseRaw, others: Iterable[str]) -> mne.io.BaseRaw:
+    """Set the type of channels that are not EEG to "misc", or to "bio" if there is no EEG."""
     # Where all channels are "misc", it means that nothing is known of them.
-    kind = "misc" if set(others) < set(raw.ch_names) else "bio"
+    kind = "misc" if {*others} < {*raw.ch_names} else "bio"
     kinds = dict.fromkeys(others, kind)
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
@@ -513,8 +511,7 @@ def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) ->
         unknown = {k: names for k, names in unknown.items() if channel_names.is_other_kind(k)}
     others = [name for names in unknown.values() for name in names]
     if others:
-        kinds = dict.fromkeys(others, "misc")
-        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+        mark_as_other(raw, others)
         checks.warn_user(
             f"{file.name}: {checks.listed(others, most=8)} not used as EEG: the type in the file "
             f"is {checks.listed(list(unknown))}."

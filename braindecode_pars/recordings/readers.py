@@ -68,11 +68,7 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Set types, bad channels and bad times of a recording as the tables of BIDS say."""
     if table := search.table_beside(file, "channels"):
         facts = _facts_of_channels(table, raw.ch_names)
-        others = facts.index[facts["type"].notna() & (facts["type"] != "EEG")]
-        # Where all channels are "misc", it means that nothing is known of them.
-        kind = "misc" if {*others} < {*raw.ch_names} else "bio"
-        kinds = dict.fromkeys(others, kind)
-        raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+        formats.mark_as_other(raw, facts.index[facts["type"].notna() & (facts["type"] != "EEG")])
         own = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
     table = search.table_beside(file, "events")

@@ -242,17 +242,15 @@ def is_recording(file: Path) -> bool:
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
-    found = (file.with_name(name) for name in firsts - {file.name})
-    return not any(first.exists() and _has_part(first, file) for first in found)
-
-
-def _has_part(first: Path, file: Path) -> bool:
-    """Whether MNE reads a file with the first part; names may look alike by chance."""
-    try:
-        parts = mne.io.read_raw_fif(first, verbose="error").filenames
-    except Exception:  # of many types; reading the first part raises the full message
-        return True
-    return file.name in (Path(part).name for part in parts)
+    for first in (file.with_name(name) for name in firsts - {file.name}):
+        if first.exists():  # names may look alike by chance
+            try:
+                parts = mne.io.read_raw_fif(first, verbose="error").filenames
+            except Exception:  # of many types; reading the first part raises the full message
+                return False
+            if file.name in (Path(part).name for part in parts):
+                return False
+    return True
 
 
 #: What a file begins with that stands for content elsewhere, and how to get that.
