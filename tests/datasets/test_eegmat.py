@@ -10,27 +10,9 @@ import pytest
 from support.edf_files import write_edf_records
 from support.recipe_contract import RecipeContract
 
-from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.windows.door import as_windows
-
-
-def test_published_recordings(eeg_folder):
-    windows = eegmat.load(eeg_folder / "eegmat", ["Subject00", "Subject01"], verbose=0)
-    assert windows[0][0].shape == (19, 2000)
-    assert windows.datasets[0].raw.ch_names == list(COMMON_CHANNELS)
-    assert 1e-6 < windows[3][0].std() < 1e-4  # volts
-    _, y, groups = as_sklearn(windows)
-    assert set(groups) == {"Subject00", "Subject01"}
-    # The number of windows is the number of whole 10 s in each recording.
-    first_subject = y[groups == "Subject00"]
-    seconds = [
-        mne.io.read_raw_edf(eeg_folder / "eegmat" / f"Subject00_{i}.edf", verbose="error").times[-1]
-        for i in (1, 2)
-    ]
-    assert np.bincount(first_subject).tolist() == [int(s // 10) for s in seconds]
-    assert set(windows.description["condition"]) == {"rest", "arithmetic"}
 
 
 def write(file, sfreq, extra=()):

@@ -219,18 +219,6 @@ def test_labels_in_a_table(tmp_path):
     assert [round(float(np.median(X[i][0])) / 1e-5) for i in (0, 2, 4, 10)] == [1, 2, 3, 6]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"labels": {"W", "R"}}, {"labels": 3}, {"labels": "labels.csv", "classes": {"raw"}}],
-)
-def test_labels_have_an_order(tmp_path, given):
-    """A set has another one in the next process."""
-    *_, name = given
-    (tmp_path / "labels.csv").write_text("file,label\na_raw,raw\n")
-    with pytest.raises(TypeError, match=name):
-        folder.load(named(tmp_path, "a"), **given, **KEEP)
-
-
 def test_files_of_one_person_ask_for_the_subject(tmp_path):
     root = named(tmp_path, "S00_1", "S00_2")
     table = pd.DataFrame({"file": ["S00_1_raw", "S00_2_raw"], "label": ["1", "1"]})
@@ -384,19 +372,6 @@ def test_a_class_that_no_recording_has_is_named(tmp_path):
         folder.load(bids(tmp_path), **{**BIDS, "labels": ["left", "rigt"]})
     # Not all subjects have all classes.
     assert len(folder.load(tmp_path, ["01"], **{**BIDS, "labels": ["left", "rigt"]})) == 2
-
-
-def test_labels_of_two_classes_do_not_overlap(tmp_path):
-    """Also where their windows begin at other times; two of one class may."""
-    for rows in (("0 9 left", "5 13 right"), ("0 30 left", "3 1 left", "20 8 right")):
-        root = events(tmp_path if (tmp_path / "sub-01").exists() else bids(tmp_path), *rows)
-        with pytest.raises(ValueError, match=r"sub-01.* 'left', from 0 s to .* 'right', from"):
-            folder.load(root, ["01"], **BIDS)
-    events(root, "30 9 left", "38 9 left", "47.001 4 right", "52 n/a right", "53 n/a left")
-    with pytest.warns(UserWarning, match=r"1 of 5 labels +which overlap another of their class"):
-        windows = folder.load(root, ["01"], **BIDS)
-    starts = windows.datasets[0].metadata["i_start_in_trial"] / SFREQ
-    assert starts.tolist() == [30, 34, 38, 42, 47, 52, 53]
 
 
 def test_blanks_and_upper_case_of_annotations(tmp_path):

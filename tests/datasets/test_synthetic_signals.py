@@ -23,11 +23,6 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def power(x: np.ndarray, sfreq: float = 128) -> tuple[np.ndarray, np.ndarray]:
-    """Return frequencies, and the mean spectrum of signals of a whole period."""
-    return np.fft.rfftfreq(x.shape[1], 1 / sfreq), (np.abs(np.fft.rfft(x)) ** 2).mean(0)
-
-
 # Noise --------------------------------------------------------------------------------------------
 
 
@@ -67,32 +62,6 @@ def test_the_default_is_noise_of_the_published_experiments():
     assert np.allclose(found / 1e-5, expected / expected.std(axis=1, keepdims=True), atol=1e-4)
 
 
-@pytest.mark.parametrize("chi", [0, 0.7, 1, 2, 3])
-def test_the_fitted_exponent_is_the_drawn_one(chi):
-    x = noise(1280, 128, np.full(500, float(chi)), np.zeros(500), BAND, rng())
-    f, p = power(x)
-    fitted = (f >= 1) & (f <= 45)
-    slope, _ = np.polyfit(np.log(f[fitted]), np.log(p[fitted]), 1)
-    assert slope == pytest.approx(-chi, abs=0.03)
-
-
-def test_at_the_knee_the_power_is_half_of_that_without_it():
-    k, chi = 6.0, 2.0
-    f, p = power(noise(1280, 128, np.full(2000, chi), np.full(2000, k), BAND, rng()))
-    high = (f > 40) & (f <= 45)
-    level = (p * f**chi)[high].mean() / (40**chi / (40**chi + k**chi))  # without the knee
-    near = np.abs(f - k) < 0.3
-    assert (p * f**chi / level)[near].mean() == pytest.approx(0.5, rel=0.05)
-    low = (f >= 0.5) & (f < 1.5)
-    assert (p[low].max() / p[low].min()) < 1.3  # flat below
-
-
-def test_there_is_nothing_outside_the_band():
-    f, p = power(SyntheticSignals(band=(3, 20)).draw(50, 1280, rng()).astype(float))
-    inside = (f >= 3) & (f <= 20)
-    assert p[~inside].max() < 1e-8 * p[inside].min()
-
-
 def test_half_of_the_signals_have_a_knee(monkeypatch):
     drawn = {}
 
@@ -128,11 +97,6 @@ def test_a_low_rate_has_what_is_below_half_of_it():
     assert SyntheticSignals(250).preprocessing.band == (0.5, 45)
     assert SyntheticSignals(64).preprocessing.band == (0.5, None)
     assert SyntheticSignals(64).draw(3, 200, rng()).std(axis=1) == pytest.approx(1e-5)
-
-
-def test_what_a_network_may_expect_of_recordings():
-    plain = SyntheticSignals().preprocessing
-    assert (plain.sfreq, plain.band, plain.reference) == (128, (0.5, 45), None)
 
 
 @pytest.mark.parametrize(

@@ -97,13 +97,6 @@ def unlabelled_night(challenge):
     return ysyw.prepare(found)
 
 
-def test_pretraining_takes_whole_nights_without_stages(challenge):
-    night = unlabelled_night(challenge).get_data()
-    assert night.shape[1] // 6000 == 12
-    spectrum = np.abs(np.fft.rfft(night[:, 4 * 6000 : 5 * 6000])) / 3000
-    assert spectrum[0, [10 * 30, 60 * 30]] == pytest.approx([40e-6, 0], rel=0.02, abs=1e-6)
-
-
 def test_subjects_without_stages_are_not_labelled(challenge):
     message = r"published for te03-0001\. Request .* store --recipe ysyw=FOLDER"
     for subjects in (["tr03-0001", "te03-0001"], ["te03-0001"]):

@@ -262,11 +262,18 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
         (["W", "Wke"], "'Wke'.*'N1', 'W'"),
         ([], "'N1', 'W'"),
         ("W", "'W'"),
+        ({"W"}, "classes must be a list"),  # a set has another order in the next process
     ],
 )
 def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
+
+
+@pytest.mark.parametrize("labels", [{"W", "R"}, 3])
+def test_labels_have_an_order(labels):
+    with pytest.raises(TypeError, match="labels must be a list"):
+        labels_of_files(labels, ROOT, FILES)
 
 
 @pytest.mark.parametrize("labels", [None, ["left", "right"], {"left": "hand", "right": "hand"}])
@@ -311,6 +318,40 @@ def test_the_only_label_as_long_as_a_window_is_said():
     for quiet in (dict(seconds=3.0), dict(labels=["open"])):
         given = dict(labels=None, classes=None, of_files=None, durations=durations) | quiet
         classes_and_targets(**given)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected", "n_joined"),
+    [
+        ([(i * 0.5, 20, "word") for i in range(20)], [(0, 29.5, "word")], 19),
+        ([(0, 20, "a"), (0, 20, "a")], [(0, 20, "a")], 1),  # listed twice
+        ([(0, 20, "a"), (5, 10, "a"), (15, 10, "a")], [(0, 25, "a")], 2),
+        ([(0, 10, "a"), (10, 10, "a"), (20, 5, "b")], None, 0),  # they touch
+        ([(0, 0, "a"), (0.5, 0, "a")], [(0, 1, "a"), (0.5, 1, "a")], 0),  # marks may overlap
+        ([(0, 0, "a"), (0.5, 0, "b")], [(0, 1, "a"), (0.5, 1, "b")], 0),
+    ],
+)
+def test_overlapping_labels_of_one_class_are_joined(labels, expected, n_joined):
+    found = mne.Annotations(*zip(*labels, strict=True))
+    with collected_omissions() as omissions:
+        kept = labels_within(found, {"word": "word", "a": "a", "b": "b"}, RAW, 1.0)
+    rows = list(zip(kept.onset, kept.duration, kept.description, strict=True))
+    assert rows == (expected or labels)
+    assert [each.number for each in omissions] == [n_joined] * bool(n_joined)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [(0, 9, "a"), (5, 13, "b")],
+        [(0, 30, "a"), (3, 1, "a"), (20, 8, "b")],  # the first one still lasts
+        [(10, 9, "b"), (12, 0, "a")],  # a mark within a stretch
+    ],
+)
+def test_labels_of_two_classes_do_not_overlap(labels):
+    found = mne.Annotations(*zip(*labels, strict=True))
+    with pytest.raises(ValueError, match=r"labels '\w', from \d+ s to \d+ s, and '\w', from"):
+        labels_within(found, {"a": "a", "b": "b"}, RAW, 1.0)
 
 
 def test_marks_of_two_classes_within_one_window_are_said():
