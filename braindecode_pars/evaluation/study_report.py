@@ -465,7 +465,7 @@ def _curve(study: Any, methods: Sequence[str]) -> Axes:
     ax = plotting.label_efficiency(
         rows, study.metric, ax=_axes(3.8), chance=1 / len(study.check.classes)
     )
-    style.draw_legend(ax, methods, ncols=1, handlelength=3)
+    style.draw_legend(ax, ncols=1, handlelength=3)
     ax.set(xlabel="labelled people", ylabel=study.metric.replace("_", " "))
     return ax
 

@@ -91,13 +91,12 @@ def label_efficiency(
     """
     # Mean and standard deviation over seeds
     rows = select(scores, metric, ("method", "subject", "n_train_subjects", "seed"))
-    styles = chosen_methods(rows, methods)
-    rows = rows[rows["method"].isin(styles)]
+    rows, styles = chosen_methods(rows, methods)
     summary = over_seeds(rows, ["method", "n_train_subjects"])
     # One curve for each method
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, summary, styles, label or metric)
-    style.draw_chance(ax, _chance(rows, metric) if chance is None else chance)
+    _draw_chance(ax, rows, metric, chance)
     sizes = sorted_values(rows["n_train_subjects"])
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
     if logarithmic:
@@ -111,7 +110,7 @@ def label_efficiency(
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("training subjects")
-    style.draw_legend(ax, list(styles), handlelength=3)
+    style.draw_legend(ax, handlelength=3)
     return ax
 
 
@@ -129,7 +128,10 @@ def _draw_curves(
         ax.plot(curve.index, curve["mean"], label=str(series), markersize=5, **look)
         low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
         ax.fill_between(curve.index, low, high, color=look["color"], alpha=0.18, lw=0)
-    ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({seeds_label(summary['count'])})")
+    low, high = (int(n) for n in summary["count"].agg(["min", "max"]).fillna(1))
+    n_seeds = f"{high}" if low == high else f"{low} to {high}"
+    interval = f"mean ± SD over {n_seeds} seeds" if high > 1 else "one seed"
+    ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({interval})")
     style.remove_frame(ax, grid="y")
 
 
@@ -209,15 +211,14 @@ def subject_dots(
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
     rows = select(scores, metric, ("method", "subject"))
     numbered = "n_train_subjects" in rows
-    rows = rows[~is_pooled(rows)]
+    rows = rows[rows["subject"].astype(str) != tables.POOLED]
     rows = rows if numbered else rows.assign(n_train_subjects=0)
     if rows.empty:
         raise ValueError(
             f"All scores are pooled over subjects (subject {tables.POOLED!r}); this figure needs a "
             "row for each subject."
         )
-    styles = chosen_methods(rows, methods)
-    rows = rows[rows["method"].isin(styles)]
+    rows, styles = chosen_methods(rows, methods)
     sizes = sorted_values(rows["n_train_subjects"])
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
 
@@ -234,7 +235,7 @@ def subject_dots(
             if np.isfinite(dots).any():
                 ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
     # Axes and legend
-    style.draw_chance(ax, _chance(rows, metric) if chance is None else chance)
+    _draw_chance(ax, rows, metric, chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
     ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
@@ -245,7 +246,7 @@ def subject_dots(
         xlabel=f"{numbers}(a dot is a held-out subject, a black bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
-    style.draw_legend(ax, list(styles))
+    style.draw_legend(ax)
     style.remove_frame(ax, grid="y")
     return ax
 
@@ -332,18 +333,11 @@ def ablation_lines(
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
     _draw_curves(ax, summary, numbers, label or metric)
-    style.draw_chance(ax, _chance(rows, metric))
+    _draw_chance(ax, rows, metric)
     ax.set_xticks(positions)
     ax.set_xlabel(x.replace("_", " "))
     ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
     return ax
-
-
-#: Columns that the figures need.
-_OF_GAINS = (
-    *("method", "against", "control", "n_train_subjects"),
-    *(f"{name}{end}" for name in ("gain", "without") for end in ("", "_low", "_high")),
-)
 
 
 def control_gains(
@@ -401,53 +395,42 @@ def control_gains(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['unchanged', 'slow', 'phase', 'amplitude']
     """
-    tables.check_table(gains, "gains", _OF_GAINS)
-    if "dataset" in gains and gains["dataset"].nunique() > 1:
-        found = ", ".join(map(str, dict.fromkeys(gains["dataset"])))
-        raise ValueError(f"gains have several datasets ({found}); select one of them.")
+    found, left = (
+        [f"{name}{end}" for end in ("", "_low", "_high")] for name in ("gain", "without")
+    )
+    columns = ["method", "against", "control", "n_train_subjects", *found, *left]
+    tables.check_table(gains, "gains", columns)
+    _check_one_source(gains, "gains")
     rows = gains[gains["method"] != gains["against"]]
-    styles = {name: number for number, name in enumerate(dict.fromkeys(rows["method"]))}
-    controls = list(dict.fromkeys(rows["control"]))
+    methods, controls = (list(dict.fromkeys(rows[name])) for name in ("method", "control"))
     numbers = sorted_values(rows["n_train_subjects"])
-    height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(styles))
+    height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(methods))
     panels = style.axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
     name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")
+    # The methods of a row are offset.
+    offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * 0.7 / len(methods)
     for ax, n in zip(panels, numbers, strict=True):
-        _draw_panel(ax, rows[rows["n_train_subjects"] == n], styles, controls)
+        for number, method in enumerate(methods):
+            is_own = (rows["n_train_subjects"] == n) & (rows["method"] == method)
+            own = rows[is_own].set_index("control").reindex(controls)
+            first = own.bfill().head(1)  # the gain is the same in all rows that have it
+            values = np.vstack([first[found].to_numpy(), own[left].to_numpy()])
+            means, low, high = values.astype(float).T
+            look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
+            places = np.arange(len(values)) + offsets[number]
+            ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)
+        ax.axvline(0, color="0.3", lw=0.8, zorder=0.5)
+        ax.axhline(0.5, color="0.85", lw=0.8, zorder=0.5)
+        style.remove_frame(ax, grid="x")
+        ax.locator_params(axis="x", nbins=4)
+        ax.tick_params(axis="y", length=0)
         ax.set_xlabel(f"gain in {name}\nover {rows['against'].iloc[0]}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
     texts = ["unchanged", *controls]
     panels[0].set_yticks(range(len(texts)), texts, fontsize=9)
     panels[0].set_ylim(len(texts) - 0.4, -0.6)
-    handles, labels = panels[0].get_legend_handles_labels()
-    columns = style.legend_columns(panels[0], labels)
-    panels[0].figure.legend(
-        handles, labels, frameon=False, loc="outside upper left", ncols=columns, handlelength=1.5
-    )
+    style.draw_legend(panels[0], of_figure=True)
     return panels
-
-
-def _draw_panel(
-    ax: Axes, rows: pd.DataFrame, styles: dict[str, int], controls: Sequence[str]
-) -> None:
-    """Draw the gains with one number of training subjects; the methods of a row are offset."""
-    offsets = (np.arange(len(styles)) - (len(styles) - 1) / 2) * 0.7 / len(styles)
-    for (method, number), offset in zip(styles.items(), offsets, strict=True):
-        own = rows[rows["method"] == method].set_index("control").reindex(controls)
-        first = own.bfill().head(1)  # the gain is the same in all rows that have it
-        columns = [
-            [f"{name}{end}" for end in ("", "_low", "_high")] for name in ("gain", "without")
-        ]
-        values = np.vstack([first[columns[0]].to_numpy(), own[columns[1]].to_numpy()])
-        places = np.arange(len(values)) + offset
-        means, low, high = values.astype(float).T
-        look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
-        ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)
-    ax.axvline(0, color="0.3", lw=0.8, zorder=0.5)
-    ax.axhline(0.5, color="0.85", lw=0.8, zorder=0.5)
-    style.remove_frame(ax, grid="x")
-    ax.locator_params(axis="x", nbins=4)
-    ax.tick_params(axis="y", length=0)
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
@@ -471,23 +454,32 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
         protocols, over which the figure would average.
     """
     rows = tables.of_metric(scores, metric, ("metric", "value", *columns))
-    for column in ("dataset", "protocol"):
-        if column in rows and rows[column].nunique() > 1:
-            found = ", ".join(map(str, sorted_values(rows[column])))
-            raise ValueError(
-                f"scores have several values of {column} ({found}), which would be averaged; "
-                f"select one, as in scores[scores[{column!r}] == ...]."
-            )
+    _check_one_source(rows, "scores")
     return rows
 
 
-def _chance(rows: pd.DataFrame, metric: str) -> float | None:
-    """Return the known chance level of rows of one dataset."""
-    return tables.chance_level(rows, metric, rows["dataset"].iloc[0] if "dataset" in rows else None)
+def _check_one_source(table: pd.DataFrame, name: str) -> None:
+    for column in ("dataset", "protocol"):
+        if column in table and table[column].nunique() > 1:
+            found = ", ".join(map(str, sorted_values(table[column])))
+            raise ValueError(
+                f"{name} have several values of {column} ({found}), which would be averaged; "
+                f"select one, as in {name}[{name}[{column!r}] == ...]."
+            )
 
 
-def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[str, int]:
-    """Return the methods to draw, and the position of each among all methods of the rows.
+def _draw_chance(ax: Axes, rows: pd.DataFrame, metric: str, level: float | None = None) -> None:
+    """Draw the given chance level, or the one that is known of rows of one dataset."""
+    if level is None:
+        dataset = rows["dataset"].iloc[0] if "dataset" in rows else None
+        level = tables.chance_level(rows, metric, dataset)
+    style.draw_chance(ax, level)
+
+
+def chosen_methods(
+    rows: pd.DataFrame, methods: Sequence[str] | None
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return the rows of the methods to draw, and the position of each among all methods.
 
     A method has the style of its position, so that figures of a part of the methods agree.
 
@@ -504,7 +496,7 @@ def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[st
             f"methods must be different methods of the scores, which have {', '.join(found)}; got "
             f"{methods!r}."
         )
-    return {name: found.index(name) for name in names}
+    return rows[rows["method"].isin(names)], {name: found.index(name) for name in names}
 
 
 def sorted_values(values: pd.Series) -> list:
@@ -512,11 +504,6 @@ def sorted_values(values: pd.Series) -> list:
     found = list(dict.fromkeys(values.dropna()))
     numeric = pd.api.types.is_numeric_dtype(pd.Series(found).infer_objects())
     return sorted(found) if numeric else found
-
-
-def is_pooled(rows: pd.DataFrame) -> pd.Series:
-    """Return which rows are pooled over subjects, as a boolean mask."""
-    return rows["subject"].astype(str) == tables.POOLED
 
 
 def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -546,7 +533,7 @@ def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     # Try the pooled rows first, then the rows of single subjects.
     keys = [*by, "seed"]
     wanted = rows.groupby(keys).ngroups
-    pooled = is_pooled(rows)
+    pooled = rows["subject"].astype(str) == tables.POOLED
     for part in (rows[pooled], rows[~pooled]):
         values = part.groupby(keys, sort=False)["value"].mean()
         if len(values) == wanted:
@@ -556,19 +543,3 @@ def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         "have only rows of single subjects, which cannot be compared; draw them in separate "
         "figures."
     )
-
-
-def seeds_label(counts: pd.Series) -> str:
-    """Return the label of an interval over seeds, from the numbers of seeds.
-
-    Examples
-    --------
-    >>> seeds_label(pd.Series([5, 3]))
-    'mean ± SD over 3 to 5 seeds'
-    >>> seeds_label(pd.Series([1]))
-    'one seed'
-    """
-    if counts.empty or counts.max() == 1:
-        return "one seed"
-    low, high = counts.min(), counts.max()
-    return f"mean ± SD over {high if low == high else f'{low} to {high}'} seeds"

@@ -203,7 +203,7 @@ def hypnodensity(
         area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **look)
         ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
-    style.draw_legend(ax, order, loc="upper center", bbox_to_anchor=(0.5, -0.22))
+    style.draw_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.22))
     style.remove_frame(ax)
     return panels
 
@@ -239,7 +239,6 @@ def read_predictions(
         raise ValueError("The predictions have no column probability_LABEL for each class.")
     values = tables.numbers_of("probabilities", frame[columns])
     checks.check_probabilities(values, allow_nan=True)
-    # Pieces of time that follow each other: the edges, and the row of each; -1 where there is none
     edges, rows = [float(frame["onset"].iloc[0])], []
     for row, (onset, duration) in enumerate(zip(frame["onset"], frame["duration"], strict=True)):
         if onset > edges[-1] + 1e-6:
@@ -252,7 +251,6 @@ def read_predictions(
     values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
     labels = frame["label"].map({name: i for i, name in enumerate(order)}).to_numpy(float)
     labels = np.where(np.isnan(labels), np.nan_to_num(values).argmax(axis=1), labels)
-    # Pieces of time: the windows, and NaN where there is none
     pieces = np.where(np.array(rows)[:, None] < 0, np.nan, values[rows])
     drawn = np.where(np.isfinite(pieces).all(axis=1), labels[rows], np.nan)
     return order, np.array(edges), np.array(rows), pieces, drawn
@@ -361,13 +359,6 @@ def night_page(
     kinds = {"raw": predictions}
     if tables.SMOOTHED_LABEL in predictions:
         kinds["smoothed"] = smoothed(predictions)
-    return style.write_page(
-        path, Path(__file__).with_name("night_page.html"), _content(kinds, order)
-    )
-
-
-def _content(kinds: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dict[str, Any]:
-    """Return what the template shows of the raw and perhaps the smoothed predictions."""
     read = {kind: read_predictions(table, order) for kind, table in kinds.items()}
     names, edges, rows, *_ = read["raw"]
     duration = float(np.median(kinds["raw"]["duration"]))
@@ -375,7 +366,6 @@ def _content(kinds: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dic
     x = ((edges - edges[0]) * scale).round(2)
     # From top to bottom: the hypnogram, and a panel of probabilities for each kind
     tops = [_TOP + _ROW * len(names) + _GAP + i * (_PANEL + _GAP) for i in range(len(read))]
-    areas = {kind: _areas(pieces, x) for kind, (*_, pieces, _) in read.items()}
     # Minutes of each class, and of windows without one
     minutes = {}
     for kind, table in kinds.items():
@@ -388,7 +378,7 @@ def _content(kinds: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dic
     *_, last = kinds.values()
     spans = to_annotations(last)
     stops = spans.onset + spans.duration
-    return dict(
+    content = dict(
         recording=kinds["raw"].attrs.get("recording", ""),
         findings=kinds["raw"].attrs.get("findings", {}),
         classes=list(zip(names, [s["facecolor"] for s in style.area_styles(names)], strict=True)),
@@ -403,9 +393,13 @@ def _content(kinds: dict[str, pd.DataFrame], order: Sequence[str] | None) -> dic
         sizes=dict(row=_ROW, panel=_PANEL, top=_TOP, bottom=tops[-1] + _PANEL),
         ticks=[(t * scale, time_text(edges[0] + t)) for t in ticks],
         steps={kind: _steps(drawn, x) for kind, (*_, drawn) in read.items()},
-        panels={kind: (top, areas[kind]) for kind, top in zip(read, tops, strict=True)},
+        panels={
+            kind: (top, _areas(pieces, x))
+            for top, (kind, (*_, pieces, _)) in zip(tops, read.items(), strict=True)
+        },
         windows=list(_windows(read, rows, edges, x)),
     )
+    return style.write_page(path, Path(__file__).with_name("night_page.html"), content)
 
 
 def time_text(seconds: float) -> str:

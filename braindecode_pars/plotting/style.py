@@ -101,18 +101,19 @@ def write_page(
     return file
 
 
-def legend_columns(ax: Axes, labels: Sequence[str]) -> int:
-    """Return the number of columns of a legend that fit into the width of the figure."""
+def draw_legend(ax: Axes, *, of_figure: bool = False, **options: Any) -> None:
+    """Draw a legend with as many columns as fit: above the axes, or above those of the figure."""
+    handles, labels = ax.get_legend_handles_labels()
     width = ax.figure.bbox.width / ax.figure.dpi  # inches
     # Symbol and space, then letters of 10 points
-    entry = 0.7 + 0.075 * max(len(str(label)) for label in labels)
-    return max(1, min(len(labels), int(width / entry)))
-
-
-def draw_legend(ax: Axes, labels: Sequence[str], **options: Any) -> None:
-    """Draw a legend with as many columns as fit: above the axes, if not told otherwise."""
-    above: Any = dict(loc="lower left", bbox_to_anchor=(0, 1), ncols=legend_columns(ax, labels))
-    ax.legend(frameon=False, **(above | options))
+    n_columns = int(width / (0.7 + 0.075 * max(map(len, labels))))
+    given: Any = dict(frameon=False, ncols=max(1, min(len(labels), n_columns)))
+    if of_figure:
+        given |= dict(loc="outside upper left", handlelength=1.5)
+    else:
+        given |= dict(loc="lower left", bbox_to_anchor=(0, 1))
+    draw = ax.figure.legend if of_figure else ax.legend
+    draw(handles, labels, **(given | options))
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
@@ -139,21 +140,18 @@ def draw_cells(
     image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, **options)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            color = text_color(image.to_rgba(value))
+            # Black or white, whichever has the higher contrast with the background (WCAG 2): the
+            # relative luminance of sRGB, where both are equal at sqrt(1.05 * 0.05) - 0.05.
+            rgb = image.to_rgba(value)[:3]
+            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+            luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
+            color = "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"
             ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label=label)
-
-
-def text_color(rgba: Sequence[float] | np.ndarray) -> str:
-    """Return black or white, whichever has the higher contrast with the background (WCAG 2)."""
-    # Relative luminance of sRGB; the two contrasts are equal at sqrt(1.05 * 0.05) - 0.05.
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
-    luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
-    return "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"
 
 
 def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -201,25 +201,32 @@ def shift_matrices(
     >>> axes[1].images[0].get_array().round(1).tolist()
     [[0.0, -0.4, -0.8], [0.4, 0.0, -0.4], [0.8, 0.4, 0.0]]
     """
-    matrices = [tables.numbers_of("prediction", prediction), tables.numbers_of("target", target)]
-    shape = matrices[0].shape
-    if shape != matrices[1].shape or len(shape) != 2 or shape[0] != shape[1]:
+    given = [tables.numbers_of("prediction", prediction), tables.numbers_of("target", target)]
+    shape = given[0].shape
+    if shape != given[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
-            f"prediction has shape {shape} and target {matrices[1].shape}; pass both matrices of "
-            "one window, (n_masked, n_masked)."
+            f"prediction has shape {shape} and target {given[1].shape}; pass both matrices of one "
+            "window, (n_masked, n_masked)."
         )
     # A column of the target has the starts, up to a constant.
-    order = np.argsort(matrices[1][:, :1].ravel(), kind="stable")
-    prediction, target = (matrix[np.ix_(order, order)] for matrix in matrices)
+    order = np.argsort(given[1][:, :1].ravel(), kind="stable")
+    prediction, target = (matrix[np.ix_(order, order)] for matrix in given)
 
     # Three matrices and a scatter plot
     panels = style.axes_for(axes, 2, 2, (8, 6))
     shift = "$(t_j - t_k) / T$"
     loss, chance = (np.mean(np.square(error)) for error in (prediction - target, target))
     title = f"prediction, loss {loss:.3f} (of zeros: {chance:.3f})"
-    _draw_matrix(panels[0], prediction, title, shift, vmin=-1, vmax=1)
-    _draw_matrix(panels[1], target, "target", shift, vmin=-1, vmax=1)
-    _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
+    matrices = {
+        title: (prediction, shift, dict(vmin=-1, vmax=1)),
+        "target": (target, shift, dict(vmin=-1, vmax=1)),
+        "absolute error": (np.abs(prediction - target), "$T$", dict(vmin=0)),
+    }
+    for ax, (name, (matrix, label, limits)) in zip(panels[:3], matrices.items(), strict=True):
+        # The lightness of cividis increases evenly: the order of values is visible in grey print.
+        image = ax.imshow(matrix, cmap="cividis", **limits)
+        ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+        ax.set(title=name, xlabel="patch k, by time", ylabel="patch j, by time")
     panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
     panels[3].scatter(target, prediction, s=5, color=style.COLORS[0], alpha=0.35, lw=0)
     panels[3].set(title=f"RMSE {np.sqrt(loss):.2f} T", xlabel="target", ylabel="prediction")
@@ -228,17 +235,7 @@ def shift_matrices(
     return panels
 
 
-def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits: Any) -> None:
-    # The lightness of cividis increases evenly, so the order of values is visible in grey print.
-    image = ax.imshow(matrix, cmap="cividis", **limits)
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
-    ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")
-
-
 # What features hold ------------------------------------------------------------------------------
-
-_SOURCE = ["encoder", "features"]
-_OF_AUDITS = [*_SOURCE, "property", "value", "chance"]
 
 
 def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -285,13 +282,27 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['small', 'tokens', 'random encoder']
     """
-    tables.check_table(audits, "audits", _OF_AUDITS)
+    source = ["encoder", "features"]
+    tables.check_table(audits, "audits", [*source, "property", "value", "chance"])
     audits = tables.with_numbers(audits, ["value", "chance"])
-    if audits.duplicated([*_SOURCE, "property"]).any():
+    if audits.duplicated([*source, "property"]).any():
         raise ValueError("audits has a score twice; draw the audit of other windows alone.")
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
-    values = audits.set_index(["property", *_SOURCE])["value"].unstack(_SOURCE).loc[rows.index]
-    columns = dict(_columns_of(values, audits))
+    table = audits.set_index(["property", *source])["value"].unstack(source).loc[rows.index]
+    # Encoders first, and other features once where they are equal
+    columns: dict[str, np.ndarray] = {}
+    encoders = list(dict.fromkeys(audits["encoder"]))
+    for features in dict.fromkeys(audits["features"]):
+        own = {
+            name: table[name, features].to_numpy() for name in encoders if (name, features) in table
+        }
+        first, *others = own.values()
+        if features == "encoder":
+            columns |= {str(name): found for name, found in own.items()}
+        elif all(np.array_equal(first, other, equal_nan=True) for other in others):
+            columns[str(features)] = first
+        else:
+            columns |= {f"{features}, {name}": found for name, found in own.items()}
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     shares = np.clip((values - chance) / (1 - chance), 0, 1)
@@ -307,27 +318,9 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _columns_of(values: pd.DataFrame, audits: pd.DataFrame) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield title and values of each column: encoders first, equal ones of other features once."""
-    encoders = list(dict.fromkeys(audits["encoder"]))
-    for features in dict.fromkeys(audits["features"]):
-        own = [name for name in encoders if (name, features) in values]
-        found = [values[name, features].to_numpy() for name in own]
-        if features == "encoder":
-            yield from zip(map(str, own), found, strict=True)
-        elif all(np.array_equal(found[0], other, equal_nan=True) for other in found):
-            yield str(features), found[0]
-        else:
-            yield from ((f"{features}, {name}", one) for name, one in zip(own, found, strict=True))
-
-
 def _digits(value: float) -> str:
     """Return a score with two digits, without a zero in front."""
     return f"{value:.2f}".replace("0.", ".", 1).replace("-.00", ".00")
-
-
-#: Columns that the figure of the person needs.
-_OF_PERSON = ["features", "property", "measure", "erased", "value", "null"]
 
 
 def person_in_features(
@@ -373,7 +366,8 @@ def person_in_features(
     >>> [ax.get_xlabel() for ax in axes]
     ['share of variance', 'balanced accuracy', 'cosine']
     """
-    tables.check_table(table, "table", _OF_PERSON)
+    columns = ["features", "property", "measure", "erased", "value", "null"]
+    tables.check_table(table, "table", columns)
     names, measures = (list(dict.fromkeys(table[key])) for key in ("features", "measure"))
     kinds = list(dict.fromkeys(zip(table["property"], table["erased"], strict=True)))
     size = (2.4 + 2.3 * len(measures), 1.5 + 0.6 * len(names))
@@ -393,10 +387,7 @@ def person_in_features(
         ax.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    handles, labels = panels[0].get_legend_handles_labels()
-    columns = style.legend_columns(panels[0], labels)
-    options: Any = dict(frameon=False, loc="outside upper left", ncols=columns, handlelength=1.5)
-    panels[0].figure.legend(handles, labels, **options)
+    style.draw_legend(panels[0], of_figure=True)
     return panels
 
 

@@ -65,5 +65,5 @@ def rhythm_figure() -> Figure:
     ax.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     ax.minorticks_off()
     style.remove_frame(ax, grid="y")
-    style.draw_legend(ax, DRAWN, handlelength=3)
+    style.draw_legend(ax, handlelength=3)
     return figure
