@@ -10,8 +10,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -90,7 +89,12 @@ def predict_recordings(
         table = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": table and files.checksum_of_file(Path(table))}
         stretches = _stretches(table, adapt["column"], found)
-    with prediction_folder(out):
+    mark = out / _MARK
+    files.check_may_write(out, "predictions", is_ours=_content(mark) is not None)
+    busy = f"{out} is used by another process; wait, or pass another folder."
+    with files.locked(out, busy):
+        if not mark.exists():
+            files.write_checked(mark, {"command": "braindecode-pars predict"})
         everything = [Results(file, out / target, settings) for file, target in found.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
         problems: dict[str, str] = {}
@@ -102,31 +106,8 @@ def predict_recordings(
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
-            table = summary_table(out, problems)
-            summary = write_summary(out, table, overwrite=overwrite)
-    show_summary(table)
-    if kept := len(found) - len(todo):
-        show(f"{kept} of {len(found)} recordings had been predicted before.")
-    if problems:
-        show(
-            f"{len(problems)} of {len(found)} recordings could not be predicted; the column "
-            f"problem of {summary} says why."
-        )
-    rows = table.to_dict("records")
-    seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
-    if seen:
-        show(
-            f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
-            "trained on: if it is the same, they tell nothing about new people: "
-            f"{checks.listed(seen)}."
-        )
-    if len(problems) < len(found):
-        show(
-            f"Written to {out}: {summary.name}, which names the findings, and for each predicted "
-            "recording a table (_predictions.csv), events (_events.tsv), a figure "
-            "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html). Probabilities "
-            "are not calibrated: on people outside the training they are often too near 0 and 1."
-        )
+            table, summary = write_summary(out, problems, overwrite=overwrite)
+    show_summary(table, summary, len(found), len(found) - len(todo))
     return len(problems)
 
 
@@ -215,27 +196,6 @@ def adapted_to(
         told = f"its windows with labels ({each}), which are predicted too"
     windows = predict_raw.windows_from(recording, starts, length)
     return clf.adapt(windows, labels), told
-
-
-@contextmanager
-def prediction_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder of predictions; no other process can write into it meanwhile.
-
-    Raises
-    ------
-    ValueError
-        When the folder contains anything else.
-    OSError
-        When it cannot be written, or another process writes into it.
-    """
-    mark = folder / _MARK
-    files.check_may_write(folder, "predictions", is_ours=_content(mark) is not None)
-    with files.locked(
-        folder, f"{folder} is used by another process; wait, or pass another folder."
-    ):
-        if not mark.exists():
-            files.write_checked(mark, {"command": "braindecode-pars predict"})
-        yield
 
 
 #: File that marks a folder of predictions.
@@ -395,20 +355,22 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     return {name: files.plain(value) for name, value in row.items()}
 
 
-def summary_table(folder: Path, problems: Mapping[str, str]) -> pd.DataFrame:
-    """Return a row for each recording with results in a folder, and for each that failed now."""
-    records = {file: _content(file) or {} for file in folder.rglob(f"*{_RECORD}")}
-    names = {file: str(file.relative_to(folder)).removesuffix(_RECORD) for file in records}
-    rows = {names[file]: record["row"] for file, record in records.items() if "row" in record}
-    rows |= {name: {} for name in problems}
+def write_summary(
+    folder: Path, problems: Mapping[str, str], *, overwrite: bool = False
+) -> tuple[pd.DataFrame, Path]:
+    """Write a row for each recording with results in a folder, and for each that failed now.
+
+    It is beside summaries that the user has changed, unless they may be replaced.
+    """
+    rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
+    for file in folder.rglob(f"*{_RECORD}"):
+        if row := (_content(file) or {}).get("row"):
+            rows.setdefault(str(file.relative_to(folder)).removesuffix(_RECORD), row)
     table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
     counts = table.columns.intersection([*_COUNTS, "n_findings"])
     table[counts] = table[counts].astype("Int64")  # integers also beside a row that failed
-    return table.assign(problem=[problems.get(name) for name in sorted(rows)])
+    table["problem"] = [problems.get(name) for name in sorted(rows)]
 
-
-def write_summary(folder: Path, table: pd.DataFrame, *, overwrite: bool) -> Path:
-    """Write a summary; beside those that the user has changed, unless they may be replaced."""
     text, mark = table.round(3).to_csv(index=False), folder / _MARK
     written = _content(mark) or {}
     ours = written.get("summaries", [])
@@ -425,11 +387,23 @@ def write_summary(folder: Path, table: pd.DataFrame, *, overwrite: bool) -> Path
         for old in folder.glob("summary_new*.csv"):
             if overwrite or files.checksum_of(old.read_bytes()) in ours:
                 old.unlink()
-    return file
+    return table, file
 
 
-def show_summary(table: pd.DataFrame) -> None:
-    """Print the time in each class, and what a user looks at first."""
+def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -> None:
+    """Print the time in each class, what a user looks at first, and what was written.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The summary in ``file``.
+    file : Path
+        File of the summary.
+    n_found : int
+        Number of recordings of this command.
+    n_before : int
+        Number of those that had been predicted before.
+    """
     minutes = [name for name in table if str(name).startswith(_MINUTES)]
     headings = {
         "recording": "recording",
@@ -446,6 +420,29 @@ def show_summary(table: pd.DataFrame) -> None:
     cells = table.assign(problem=failed)[shown].round(1).astype(object)
     header = [headings[name] for name in shown]
     print_frame(cells.where(cells.notna(), "").map(str), header=header)
+    n_failed = int(table["problem"].notna().sum())
+    if n_before:
+        show(f"{n_before} of {n_found} recordings had been predicted before.")
+    if n_failed:
+        show(
+            f"{n_failed} of {n_found} recordings could not be predicted; the column problem of "
+            f"{file} says why."
+        )
+    rows = table.to_dict("records")
+    seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
+    if seen:
+        show(
+            f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
+            "trained on: if it is the same, they tell nothing about new people: "
+            f"{checks.listed(seen)}."
+        )
+    if n_failed < n_found:
+        show(
+            f"Written to {file.parent}: {file.name}, which names the findings, and for each "
+            "predicted recording a table (_predictions.csv), events (_events.tsv), a figure "
+            "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html). Probabilities "
+            "are not calibrated: on people outside the training they are often too near 0 and 1."
+        )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
