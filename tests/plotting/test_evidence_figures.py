@@ -65,7 +65,10 @@ def test_gains_are_in_their_rows_and_panels(gains):
     ("change", "message"),
     [
         (lambda gains: gains.drop(columns="without_low"), "gains lacks without_low"),
-        (lambda gains: gains.assign(dataset=["a", "b"] * 4 + ["a"]), "gains have several values of dataset"),
+        (
+            lambda gains: gains.assign(dataset=["a", "b"] * 4 + ["a"]),
+            "gains have several values of dataset",
+        ),
     ],
 )
 def test_wrong_tables_are_named(gains, change, message):

@@ -48,10 +48,7 @@ def test_phases_are_drawn_side_by_side():
     styles = {line.get_linestyle() for line in fine_tuning.lines if len(line.get_xdata()) == 3}
     assert len(styles) == 2
     assert legend(fine_tuning) == ["training", "validation"]
-
-
-def test_the_chance_level_is_a_line_at_one_for_relative_losses():
-    pretraining, fine_tuning = plotting.training_curves(history())
+    # The chance level of relative losses
     assert [1, 1] in [list(line.get_ydata()) for line in pretraining.lines]
     assert [text.get_text() for text in pretraining.texts] == ["chance"]
     assert pretraining.get_ylim()[1] > 1
@@ -156,11 +153,6 @@ def test_patches_are_sorted_by_time():
     np.testing.assert_allclose(drawn(axes[1]), expected)
     np.testing.assert_allclose(drawn(axes[2]), 0.5 * np.abs(expected))
     assert len(axes[3].collections[0].get_offsets()) == 25
-
-
-def test_axes_may_be_given():
-    _, axes = plt.subplots(1, 4)
-    assert list(plotting.shift_matrices(SHIFTS, SHIFTS, axes)) == list(axes)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 3), (2, 3)])

@@ -120,12 +120,6 @@ def test_names_are_escaped(tmp_path):
     assert len([*svg.iter("rect")]) == 4
 
 
-def test_what_is_no_table_of_predictions_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="lack"):
-        plotting.night_page(pd.DataFrame(dict(onset=[0.0])), tmp_path / "night.html")
-    assert not [*tmp_path.iterdir()]
-
-
 def test_a_label_is_drawn_as_it_is(tmp_path):
     """The label of a sequence need not be the most probable class of its window."""
     frame = predictions().assign(label=["R", "W", None, "N1"])

@@ -1,4 +1,4 @@
-"""What figures of scores have in common: selection, checks, averages, styles, the chance level."""
+"""Figures of scores: what they have in common, curves, dots of subjects, and lines of settings."""
 
 from __future__ import annotations
 
@@ -117,15 +117,188 @@ def levels(ax):
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize(
-    ("metric", "level"), [("kappa", 0), ("auroc", 0.5), ("balanced_accuracy", 0.2), ("f1", None)]
+    ("metric", "n_classes", "level"),
+    [
+        ("kappa", 5, 0),
+        ("auroc", 5, 0.5),
+        ("balanced_accuracy", 5, 0.2),
+        ("balanced_accuracy", None, None),
+        ("f1", 5, None),
+    ],
 )
-def test_figures_draw_the_known_chance_level(name, metric, level, make_scores):
+def test_figures_draw_the_known_chance_level(name, metric, n_classes, level, make_scores):
     scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
-    scores.attrs["n_classes"] = {scores["dataset"].iloc[0]: 5}
+    scores.attrs["n_classes"] = {scores["dataset"].iloc[0]: n_classes} if n_classes else {}
     assert levels(FIGURES[name](scores, metric)) == ([] if level is None else [level])
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_without_the_number_of_classes_chance_is_unknown(name, make_scores):
-    scores = make_scores(lambda row: 0.6, metric="balanced_accuracy", subject=["1", "2"])
-    assert levels(FIGURES[name](scores, "balanced_accuracy")) == []
+# Curves over numbers of subjects ------------------------------------------------------------------
+
+
+SIZES = [10, 50, 657]
+
+
+def by_size(row):
+    slope = {"PARS": 0.1, "scratch": 0.05}[row["method"]]
+    return slope * np.log(row["n_train_subjects"]) + 0.02 * row["seed"]
+
+
+def test_a_curve_is_the_mean_over_seeds_and_the_band_their_spread(make_scores):
+    ax = plotting.label_efficiency(make_scores(by_size, n_train_subjects=SIZES[::-1]))
+    for line, band, slope in zip(ax.lines[:2], ax.collections, (0.1, 0.05), strict=True):
+        mean = slope * np.log(SIZES) + 0.02
+        np.testing.assert_array_equal(line.get_xdata(), SIZES)
+        np.testing.assert_allclose(line.get_ydata(), mean)
+        corners = band.get_paths()[0].vertices
+        for x, y in zip(SIZES, mean, strict=True):
+            at = corners[np.isclose(corners[:, 0], x), 1]
+            np.testing.assert_allclose([at.min(), at.max()], [y - 0.02, y + 0.02])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PARS", "scratch"]
+    assert "mean ± SD over 3 seeds" in ax.get_ylabel()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "scale"), [(SIZES, "log"), ([10, 20, 30], "linear"), ([0, 100], "linear")]
+)
+def test_a_wide_range_of_sizes_is_drawn_logarithmically(make_scores, sizes, scale):
+    ax = plotting.label_efficiency(make_scores(lambda row: 0.5, n_train_subjects=sizes))
+    assert ax.get_xscale() == scale
+    assert [text.get_text() for text in ax.get_xticklabels()] == [str(s) for s in sizes[::-1]]
+
+
+def test_ticks_that_would_overlap_are_thinned(make_scores):
+    sizes = [10, 100, 640, 650, 657]
+    ax = plotting.label_efficiency(make_scores(lambda row: 0.5, n_train_subjects=sizes))
+    assert sorted(ax.get_xticks()) == [10, 100, 657]
+
+
+# Dots of subjects ---------------------------------------------------------------------------------
+
+
+VALUES = {
+    "PARS": {"S1": 0.5, "S2": 0.7, "S3": np.nan},
+    "scratch": {"S1": 0.3, "S2": 0.8, "S3": 0.1},
+}
+
+
+@pytest.fixture
+def of_three(make_scores):
+    return make_scores(
+        lambda row: (
+            VALUES[row["method"]][row["subject"]]
+            + 0.01 * row["n_train_subjects"]
+            + 0.1 * (row["seed"] - 1)
+        ),
+        subject=["S1", "S2", "S3"],
+        n_train_subjects=[8, 2],
+    )
+
+
+def dots(ax):
+    return [line.get_ydata() for line in ax.lines if line.get_marker() != "None"]
+
+
+def test_a_dot_is_the_mean_over_seeds_of_a_subject(of_three):
+    drawn = dots(plotting.subject_dots(of_three))
+    expected = [
+        np.array(list(VALUES[method].values())) + 0.01 * n
+        for n in (2, 8)
+        for method in ("PARS", "scratch")
+    ]
+    np.testing.assert_allclose(drawn, expected)
+
+
+def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
+    own = of_three[of_three["n_train_subjects"] == 2]
+    ax = plotting.subject_dots(own[["method", "subject", "metric", "value"]])
+    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(own)))
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
+    assert ax.get_xlabel() == "(a dot is a held-out subject, a black bar the mean)"
+
+
+def test_lines_join_the_dots_of_one_subject(of_three):
+    ax = plotting.subject_dots(of_three)
+    lines = [line.get_ydata() for line in ax.lines if line.get_marker() == "None"]
+    np.testing.assert_allclose(lines[:3], np.array([[0.5, 0.3], [0.7, 0.8], [np.nan, 0.1]]) + 0.02)
+
+
+def test_bars_are_means_over_the_subjects_that_have_a_value(of_three):
+    ax = plotting.subject_dots(of_three)
+    means = [bars.get_segments()[0][0, 1] for bars in ax.collections]
+    np.testing.assert_allclose(means, [0.62, 0.42, 0.68, 0.48])
+
+
+def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(of_three):
+    ax = plotting.subject_dots(of_three, label="Cohen's kappa")
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "8"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PARS", "scratch"]
+    assert ax.get_ylabel() == "Cohen's kappa"
+
+
+def test_pooled_scores_alone_are_refused(make_scores):
+    with pytest.raises(ValueError, match="pooled"):
+        plotting.subject_dots(make_scores(lambda row: 0.5))
+
+
+# Lines of settings --------------------------------------------------------------------------------
+
+
+RATIOS = [0.4, 0.2, 0.8]
+
+
+@pytest.fixture
+def of_decoders(make_scores):
+    return make_scores(
+        lambda row: (
+            row["position_mask_ratio"] + 0.01 * row["seed"] + 0.1 * (row["decoder"] == "mlp")
+        ),
+        method="PARS",
+        decoder=["cross_attention", "mlp"],
+        position_mask_ratio=RATIOS,
+    )
+
+
+def draw_lines(scores, x="position_mask_ratio", lines="decoder", **arguments):
+    return plotting.ablation_lines(scores, x=x, lines=lines, **arguments)
+
+
+def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
+    ax = draw_lines(of_decoders, label="Cohen's kappa")
+    first, second, _ = ax.get_lines()  # and the chance level
+    assert [line.get_label() for line in (first, second)] == ["cross_attention", "mlp"]
+    np.testing.assert_allclose(first.get_xdata(), [0.2, 0.4, 0.8])
+    np.testing.assert_allclose(first.get_ydata(), [0.21, 0.41, 0.81])
+    np.testing.assert_allclose(second.get_ydata(), [0.31, 0.51, 0.91])
+    assert first.get_marker() != second.get_marker()
+    # Behind each line, mean minus and plus 0.01, the standard deviation of 0, .01 and .02.
+    assert len(ax.collections) == 2
+    edges = ax.collections[0].get_paths()[0].vertices
+    for x, y in zip([0.2, 0.4, 0.8], [0.21, 0.41, 0.81], strict=True):
+        at_x = edges[np.isclose(edges[:, 0], x), 1]
+        assert (at_x.min(), at_x.max()) == pytest.approx((y - 0.01, y + 0.01))
+    assert ax.get_ylabel() == "Cohen's kappa\n(mean ± SD over 3 seeds)"
+    assert ax.get_xlabel() == "position mask ratio"
+    assert ax.get_legend().get_title().get_text() == "decoder"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.2", "0.4", "0.8"]
+
+
+def test_numbers_in_the_legend_ascend(make_scores):
+    scores = make_scores(lambda row: 0.5, n_patches=[40, 20, 30], position_mask_ratio=RATIOS)
+    ax = draw_lines(scores, lines="n_patches")
+    assert [line.get_label() for line in ax.get_lines()][:3] == ["20", "30", "40"]
+
+
+def test_a_line_without_scores_keeps_its_entry(of_decoders):
+    of_decoders.loc[of_decoders["decoder"] == "mlp", "value"] = np.nan
+    ax = draw_lines(of_decoders)
+    assert [len(line.get_xdata()) for line in ax.get_lines()][:2] == [3, 0]
+
+
+def test_mistakes_in_settings_of_lines(of_decoders):
+    with pytest.raises(ValueError, match="decoder"):
+        draw_lines(of_decoders, x="decoder")
+    with pytest.raises(ValueError, match="min_gap"):
+        draw_lines(of_decoders, lines="min_gap")
+    of_decoders["sampling"] = None
+    with pytest.raises(ValueError, match="sampling"):
+        draw_lines(of_decoders, lines="sampling")

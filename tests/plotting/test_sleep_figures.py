@@ -29,12 +29,6 @@ def test_stages_are_in_the_usual_order_for_any_numbering():
         np.testing.assert_array_equal(ax.get_yticks(), list(ROWS.values()))
 
 
-def test_short_recordings_are_in_minutes_or_seconds():
-    axes = [plotting.hypnogram(TRUE, window_seconds=s) for s in (600, 60, 30)]
-    assert [ax.get_xlabel() for ax in axes] == ["hours", "minutes", "seconds"]
-    assert [ax.get_xlim()[1] for ax in axes] == [1, 6, 180]
-
-
 def test_windows_on_which_both_differ_are_marked():
     ax = plotting.hypnogram(TRUE, PREDICTED, STAGES, window_seconds=3600)
     np.testing.assert_array_equal(
@@ -66,12 +60,6 @@ def test_wake_is_at_the_top_in_every_spelling():
     given = ["N2", "REM", "N1", "Wake", "N3"]
     assert labels(plotting.hypnogram(given)) == ["Wake", "REM", "N1", "N2", "N3"]
     assert steps(plotting.hypnogram(given))[0].tolist() == [-3, -1, -2, 0, -4]
-
-
-def test_names_by_label():
-    names = {7: "Wake", 9: "REM"}
-    ax = plotting.hypnogram([9, 7, -1], ["REM", "Wake", "Wake"], names)
-    np.testing.assert_array_equal(steps(ax), [[-1, 0, np.nan], [-1, 0, 0]])
 
 
 def test_other_names_need_an_order():
