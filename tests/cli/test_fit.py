@@ -48,6 +48,20 @@ def invoke(*arguments):
 NAMES = ("--labels", "labels.csv")
 
 
+def run_printed(result, recording, out):
+    """Run the two commands that fit prints at the end, and return the scores."""
+    assert result.exit_code == 0, result.output
+    predict, evaluate = [
+        shlex.split(line)[1:] for line in result.output.splitlines() if line.startswith("  brain")
+    ]
+    predict = [recording if text == "RECORDING" else text for text in predict]
+    predict[predict.index("predictions")] = out
+    assert invoke(*predict).exit_code == 0
+    result = invoke(*evaluate)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(out.with_name("my model-evaluation") / "scores.csv")
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     """The two commands that are printed at the end run as they are."""
@@ -62,17 +76,9 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     assert (clf.pretext, clf.random_state, clf.encoder_card_.task) == ("pars", 3, "pars")
     assert re.search(r"each of the 4 subjects in turn, in about \d+ min here:", result.output)
     assert "braindecode-pars study takes the same folder" in result.output
-    predict, evaluate = [
-        shlex.split(line)[1:] for line in result.output.splitlines() if line.startswith("  brain")
-    ]
-    recording, out = recordings / "P01_slow_raw.fif", tmp_path / "predictions"
-    predict = [recording if text == "RECORDING" else text for text in predict]
-    predict[predict.index("predictions")] = out
-    assert invoke(*predict).exit_code == 0
+    out = tmp_path / "predictions"
+    scores = run_printed(result, recordings / "P01_slow_raw.fif", out)
     assert set(pd.read_csv(out / "P01_slow_raw_predictions.csv")["label"]) <= {"slow", "fast"}
-    result = invoke(*evaluate)
-    assert result.exit_code == 0, result.output
-    scores = pd.read_csv(tmp_path / "my model-evaluation" / "scores.csv")
     assert set(scores["method"]) == {"PARS", "band power"}
     assert set(scores["subject"]) == {"P01", "P02", "P03", "P04"}
 
@@ -117,17 +123,9 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     assert (clf.encoder, clf.C_["encoder"], clf.preprocessing_.channels) == ("small", 0.1, ("C4",))
     assert clf.preprocessing_.band == (0.5, 45.0)
     assert clf.encoder_card_.finetune_subjects == ["P01", "P02", "P03", "P04"]
-    predict, evaluate = [
-        shlex.split(line)[1:] for line in result.output.splitlines() if line.startswith("  brain")
-    ]
-    recording, out = recordings / "P01_slow_raw.fif", tmp_path / "predictions"
-    predict = [recording if text == "RECORDING" else text for text in predict]
-    predict[predict.index("predictions")] = out
-    assert invoke(*predict).exit_code == 0
+    out = tmp_path / "predictions"
+    scores = run_printed(result, recordings / "P01_slow_raw.fif", out)
     assert len(pd.read_csv(out / "P01_slow_raw_predictions.csv")) == 10
-    result = invoke(*evaluate)
-    assert result.exit_code == 0, result.output
-    scores = pd.read_csv(tmp_path / "my model-evaluation" / "scores.csv")
     centred = ", subject-centred (transductive)"
     assert set(scores["method"]) == {f"few labels{centred}", f"band power{centred}"}
     assert scores["value"].min() > 0.9  # rhythms at 5 and 20 Hz

@@ -64,6 +64,22 @@ def pretrain(*arguments, code=0):
     return " ".join(result.output.split())
 
 
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Function that starts a run, and interrupts it in its second epoch."""
+
+    def interrupt(net, *args, **kwargs):
+        if net.history[-1, "epoch"] == 2:
+            raise KeyboardInterrupt
+
+    def call(*arguments):
+        with monkeypatch.context() as patched:
+            patched.setattr(RunNet, "on_batch_end", interrupt)
+            return pretrain(*arguments, code=130)
+
+    return call
+
+
 def configuration(out):
     return json.loads((out / "run.json").read_text())["configuration"]
 
@@ -80,25 +96,23 @@ def test_a_run_from_the_command_line(store, tmp_path):
     found = configuration(out)
     assert (found["lr"], found["warmup"], found["weight_decay"]) == (0.002, 0.5, 1e-4)
     assert found["task_params"] == {"n_patches": 5, "overlap": False}
-    assert load_encoder(out).card.subjects == ["subject-1", "subject-3"]
+    card = load_encoder(out).card
+    assert card.subjects == ["subject-1", "subject-3"]
+    # Fewer steps than the estimators' smallest number, which is for trainings without a number
+    assert (len(pd.read_csv(out / "metrics.csv")), card.epochs, card.n_steps) == (2, 2, 6)
 
 
 def test_the_task_on_features_takes_the_rate_of_the_store(store, tmp_path):
+    """And crops of several lengths."""
     settings = ('features=["bands", "shape"]', "mask_ratio=0.3")
     options = ["--task", "features", *(word for each in settings for word in ("--set", each))]
-    printed = pretrain(store, "--out", tmp_path / "run", *SMALL, *options)
-    assert "SignalFeatures with" in printed
+    printed = pretrain(store, "--out", tmp_path / "run", *SMALL, *options, "--window-seconds", "2")
+    assert "SignalFeatures on 300 and 200 samples with" in printed
+    assert configuration(tmp_path / "run")["window_seconds"] == [3.0, 2.0]
     card = load_encoder(tmp_path / "run").card
     assert card.task_params == {"features": ["bands", "shape"], "mask_ratio": 0.3}
     metrics = (tmp_path / "run" / "metrics.csv").read_text()
     assert "train_loss_relative_bands" in metrics
-
-
-def test_crops_of_several_lengths(store, tmp_path):
-    options = ["--task", "mae", "--window-seconds", "2", "--epochs", "1"]
-    printed = pretrain(store, "--out", tmp_path / "run", *SMALL, *options)
-    assert "MAE on 300 and 200 samples with" in printed
-    assert configuration(tmp_path / "run")["window_seconds"] == [3.0, 2.0]
 
 
 def test_every_setting_has_an_option(store, tmp_path):
@@ -131,16 +145,9 @@ def test_every_setting_has_an_option(store, tmp_path):
         assert torch.equal(weight, start.encoder.state_dict()[name])
 
 
-def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch):
+def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, interrupted):
     out = tmp_path / "run"
-    with monkeypatch.context() as patched:
-
-        def interrupt(net, *args, **kwargs):
-            if net.history[-1, "epoch"] == 2:
-                raise KeyboardInterrupt
-
-        patched.setattr(RunNet, "on_batch_end", interrupt)
-        message = pretrain(store, "--out", out, *SMALL, code=130)
+    message = interrupted(store, "--out", out, *SMALL)
     assert "Interrupted." in message
     assert "use --resume" in message
     output = pretrain(store, "--out", out, *SMALL, code=1)
@@ -166,29 +173,9 @@ def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, option
     assert "Traceback" not in output
 
 
-def test_a_run_has_as_many_steps_as_asked(store, tmp_path):
-    """Fewer than the estimators' smallest number too, which is for trainings without a number."""
-    out, epochs, steps = tmp_path / "run", 2, 1
-    given = ["--epochs", epochs, "--steps-per-epoch", steps]
-    small = ["--window-seconds", 3, "--batch-size", 4, "--embed-dim", 8, "--device", "cpu"]
-    pretrain(store, "--out", out, *small, *given)
-    assert len(pd.read_csv(out / "metrics.csv")) == epochs
-    assert (load_encoder(out).card.n_steps, load_encoder(out).card.epochs) == (
-        epochs * steps,
-        epochs,
-    )
-
-
-def test_a_run_without_recordings_and_its_resumption(tmp_path, monkeypatch):
+def test_a_run_without_recordings_and_its_resumption(tmp_path, interrupted):
     out, small = tmp_path / "run", [*SMALL, "--task", "features", "--epochs", 2]
-    with monkeypatch.context() as patched:
-
-        def interrupt(net, *args, **kwargs):
-            if net.history[-1, "epoch"] == 2:
-                raise KeyboardInterrupt
-
-        patched.setattr(RunNet, "on_batch_end", interrupt)
-        pretrain("--synthetic", "--sfreq", 100, "--out", out, *small, code=130)
+    interrupted("--synthetic", "--sfreq", 100, "--out", out, *small)
     again = ["--synthetic", "--out", out, *small, "--resume"]
     assert "synthetic.sfreq is 128.0, was 100.0" in pretrain(*again, code=1)
     printed = pretrain(*again, "--sfreq", 100)
