@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import checks, computing, model_files
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common import checks, computing, model_files, tables
 from braindecode_pars.estimators import (
     embedder,
     linear_probe,
@@ -203,7 +202,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentring(windows)
-            self.access_ = Access.UNLABELLED if self.recenter_ else Access.NONE
+            self.access_ = tables.Access.UNLABELLED if self.recenter_ else tables.Access.NONE
             # Features, once
             measured = self._measured(windows)
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
@@ -261,11 +260,20 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         encoder = copy.deepcopy(self.encoder_).to(device)
         covariance, band_power = window_features.SpatialCovariance(), window_features.LogBandPower()
         parts: dict[str, list] = {name: [] for name in (*_VIEWS, "flat")}
+        fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         n_fitted, n_read = int(self.n_chans_ or 0), 0
         with computing.usual_torch(gradients=False):
             for batch in windows_estimator.batches(windows, encoder.patch_size, device):
                 montage = windows.montage_of(n_read)
-                there = self._channels_there(montage, batch.shape[1])
+                if not fitted or not montage.names:
+                    windows_estimator.check_n_chans(self, batch.shape[1])
+                    there = np.arange(batch.shape[1])
+                elif set(montage.names) <= set(fitted):
+                    there = np.array([fitted.index(name) for name in montage.names])
+                else:  # all others, since none was found
+                    raise ValueError(
+                        f"The windows have none of the channels of fit ({checks.listed(fitted)})."
+                    )
                 n, n_read = len(batch), n_read + len(batch)
                 positions = electrodes.positions_of(montage.chs_info, batch)
                 features = embed_channels(encoder, batch, positions)
@@ -283,18 +291,6 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 flat[:, there] = amplitudes.flat_channels(signals)
                 parts["flat"].append(flat)
         return {view: np.concatenate(found) for view, found in parts.items()}
-
-    def _channels_there(self, montage: table.Montage, n_chans: int) -> np.ndarray:
-        """Return which channels of ``fit`` windows have, as indices."""
-        fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
-        if not fitted or not montage.names:
-            windows_estimator.check_n_chans(self, n_chans)
-            return np.arange(n_chans)
-        if not set(montage.names) <= set(fitted):  # all others, since none was found
-            raise ValueError(
-                f"The windows have none of the channels of fit ({checks.listed(fitted)})."
-            )
-        return np.array([fitted.index(name) for name in montage.names])
 
     def _features(
         self, windows: table.Windows, measured: dict[str, np.ndarray] | None = None
@@ -462,7 +458,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
-        self.access_ = Access(described["access"])
+        self.access_ = tables.Access(described["access"])
         self.prior_strength_ = described["prior_strength"]
         self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
         self.tangent_space_ = TangentSpace()

@@ -14,8 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import new_person, transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
@@ -167,7 +166,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
             # What the transformer, or the steps of a pipeline, are given of the test person
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
             given = [step.access_ for _, step in steps if hasattr(step, "access_")]
-            self.access_ = max(given, key=list(Access).index, default=Access.NONE)
+            self.access_ = max(given, key=list(tables.Access).index, default=tables.Access.NONE)
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:

@@ -29,7 +29,7 @@ from braindecode_pars.estimators import (
     windows_estimator,
 )
 from braindecode_pars.models import foundation
-from braindecode_pars.pretrained.cards import EncoderCard, unknown_card
+from braindecode_pars.pretrained import cards
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows import Windows, amplitudes, labels
 
@@ -181,7 +181,7 @@ verbose
         always = self.freeze_encoder != windows_estimator.AUTO and self.freeze_encoder
         return 0 if always or self.head_epochs == windows_estimator.AUTO else int(self.head_epochs)
 
-    def _given_card(self) -> EncoderCard | None:
+    def _given_card(self) -> cards.EncoderCard | None:
         """Card of the weights, whose subjects are unknown; None without weights.
 
         A file that cannot be loaded fails here, before a protocol trains other methods.
@@ -189,7 +189,7 @@ verbose
         if self.weights is None:
             return None
         foundation.read_weights(self.weights, _model_class(self.network))
-        return unknown_card(self)
+        return cards.unknown_card(self)
 
     def _begin(
         self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
@@ -257,7 +257,7 @@ verbose
         params = {**architecture, **wanted.network_params, **self._params(wanted.sfreq)}
         module = self._network(signal, params, wanted.volts * scale, prepare)
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
-        self.encoder_card_ = unknown_card(self)
+        self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
             log.info(
                 "%s from %s: %s. Windows: %s. It was pretrained on %s; whether on people of these "

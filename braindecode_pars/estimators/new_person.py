@@ -17,8 +17,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import compute_sample_weight
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import transformers
 from braindecode_pars.windows import Windows
 from braindecode_pars.windows.labels import cross_entropy_weights
@@ -41,7 +40,7 @@ def adapted_views(
     features_of: Callable[[Windows], Mapping[str, np.ndarray]],
     *,
     is_centred: bool,
-) -> tuple[dict[str, Pipeline], Access]:
+) -> tuple[dict[str, Pipeline], tables.Access]:
     """Return the classifier of each view for one person, and what it was given of the person.
 
     Parameters
@@ -98,7 +97,7 @@ def adapted_views(
         view: adapted(estimator, *views[view], features, codes, recentre=recentre)
         for view, features in features_of(windows).items()
     }
-    return own, Access.UNLABELLED if codes is None else Access.LABELLED
+    return own, tables.Access.UNLABELLED if codes is None else tables.Access.LABELLED
 
 
 def adapted(

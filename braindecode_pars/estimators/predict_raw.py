@@ -20,12 +20,9 @@ from scipy.special import entr
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import channel_names, checks, tables
-from braindecode_pars._common.subjects import SubjectKeys, possible_subjects, public_corpora
+from braindecode_pars._common import channel_names, checks, subjects, tables
 from braindecode_pars.recordings import as_trained, preparation, preprocessing, readers
-from braindecode_pars.windows.amplitudes import FAR, N_WINDOWS_IN_RANGE, spread_out
-from braindecode_pars.windows.door import windows_of
-from braindecode_pars.windows.table import ItemReader, Montage, Windows
+from braindecode_pars.windows import amplitudes, door, table
 
 
 def predict_raw(
@@ -211,13 +208,13 @@ def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 
     return starts[recording.may_use(starts, length)]
 
 
-def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int) -> Windows:
+def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int) -> table.Windows:
     """Return the windows that begin at some samples; each is copied when it is read."""
     views = sliding_window_view(recording.signals, length, axis=1).swapaxes(0, 1)
     # One recording is of one subject.
-    row = dict(reader=ItemReader(views), subject=recording.name, sfreq=recording.sfreq)
-    row |= dict(channels=Montage.of(recording.chs_info))
-    return windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
+    row = dict(reader=table.ItemReader(views), subject=recording.name, sfreq=recording.sfreq)
+    row |= dict(channels=table.Montage.of(recording.chs_info))
+    return door.windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
 class Remark(NamedTuple):
@@ -239,13 +236,13 @@ def possible_names(given: Any, raw: mne.io.BaseRaw) -> list:
         The recording itself.
     """
     files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
-    named = [possible_subjects(Path(files[0]))] if files and files[0] else []
+    named = [subjects.possible_subjects(Path(files[0]))] if files and files[0] else []
     told = (raw.info["subject_info"] or {}).get("his_id")
     return [name for name in (told, *chain(*named)) if name and name != "X"]  # X: EDF, anonymous
 
 
 def recording_findings(
-    recording: as_trained.Prepared, clf: Any, subjects: Sequence = ()
+    recording: as_trained.Prepared, clf: Any, names: Sequence = ()
 ) -> dict[str, Any]:
     """Return what differs from the training recordings and makes predictions doubtful.
 
@@ -255,7 +252,7 @@ def recording_findings(
         A prepared recording.
     clf : fitted classifier
         Model that predicts it.
-    subjects : sequence
+    names : sequence
         What may be the name of its subject.
 
     Returns
@@ -273,7 +270,7 @@ def recording_findings(
         _compare_preprocessing(recording),
         *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
         _compare_amplitudes(recording, clf),
-        _find_subject(subjects, clf),
+        _find_subject(names, clf),
     ]
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
@@ -398,7 +395,7 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
 def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]:
     """Return the median standard deviation of each channel in windows that can be predicted."""
     starts = usable_starts(recording, length)
-    starts = starts[spread_out(len(starts), N_WINDOWS_IN_RANGE)]
+    starts = starts[amplitudes.spread_out(len(starts), amplitudes.N_WINDOWS_IN_RANGE)]
     if not len(starts):
         return {}
     return {
@@ -412,12 +409,11 @@ def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Remark:
     usual = clf.amplitudes_
     if usual is None:
         return Remark("unusual_amplitudes", None)
-    amplitudes = _amplitudes(recording, clf.n_times_)
     odd = {
         name: amplitude
-        for name, amplitude in amplitudes.items()
+        for name, amplitude in _amplitudes(recording, clf.n_times_).items()
         # A flat channel, which the filters leave with rounding errors, is another finding.
-        if FAR <= usual.times_outside(amplitude) < _FLAT
+        if amplitudes.FAR <= usual.times_outside(amplitude) < _FLAT
     }
     shown = checks.listed([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
     return Remark(
@@ -436,15 +432,15 @@ _MAY_BE_REFERENCE = (
 )
 
 
-def _find_subject(subjects: Sequence, clf: Any) -> Remark:
+def _find_subject(names: Sequence, clf: Any) -> Remark:
     """Return the name by which the subject was in the training, if it is known to have been.
 
     People of a published corpus are numbered there, so that a name alone does not tell them.
     """
     card = getattr(clf, "encoder_card_", None)
     known = card.seen_subjects if card is not None else ()
-    seen = SubjectKeys(name for name in known if not public_corpora([name]))
-    name = next((str(name) for name in subjects if name in seen), None)
+    seen = subjects.SubjectKeys(name for name in known if not subjects.public_corpora([name]))
+    name = next((str(name) for name in names if name in seen), None)
     return Remark(
         "subject_in_training",
         name,

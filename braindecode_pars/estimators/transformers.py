@@ -8,11 +8,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
 from braindecode_pars._common.tables import Access
-from braindecode_pars.estimators.windows_estimator import (
-    WindowsEstimator,
-    check_estimator,
-    fresh_fit,
-)
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, door, picking
 
 #: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
@@ -112,7 +108,7 @@ def own_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None
     return total / np.maximum(1, add(~missing, axis=0) + weight)
 
 
-class SubjectCentering(TransformerMixin, WindowsEstimator):
+class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
     r"""Subtract each subject's own mean from the features of a transformer.
 
     A feature :math:`f` of a window :math:`i` of subject :math:`s(i)` becomes
@@ -226,13 +222,13 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
             When ``transformer`` is not a transformer, the subject of a window is unknown, or a
             subject has fewer windows than ``min_windows``. Also all errors of the transformer.
         """
-        check_estimator(self)
+        windows_estimator.check_estimator(self)
         subjects = self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and validation.has_fit_parameter(
             self.transformer, "groups"
         )
-        with fresh_fit(self):
+        with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
             self.transformer_.fit(X, y, **({"groups": groups} if takes_groups else {}))
             if self.running:
@@ -377,7 +373,7 @@ class RiemannianCentering(SubjectCentering):
 _SMALLEST = 1e-7
 
 
-class EuclideanAlignment(TransformerMixin, WindowsEstimator):
+class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
     r"""Give the windows of each subject the same mean covariance (transductive).
 
     With the windows :math:`X_i` of a subject (channels by samples, T samples), each becomes
@@ -454,7 +450,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             When a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
-        check_estimator(self)
+        windows_estimator.check_estimator(self)
         self.chs_info_ = picking.pick_for_fit(door.as_windows(X), self.channels).chs_info
         return self
 
