@@ -48,18 +48,6 @@ def test_probabilities_and_std_of_the_noise(batch):
         ChannelNoise(std=-1)
 
 
-def test_noise_in_a_classifier_follows_its_random_state(nights, tiny):
-    def fitted(augmentation):
-        clf = PARSClassifier(
-            None, augmentation=augmentation, finetune_epochs=1, random_state=0, verbose=0, **tiny
-        )
-        return clf.fit(nights).predict_proba(nights)
-
-    noisy = fitted(ChannelNoise())
-    np.testing.assert_array_equal(noisy, fitted(ChannelNoise()))
-    assert not np.array_equal(noisy, fitted(None))
-
-
 def test_augmentations_by_name():
     noise, flip, own = make_augmentation(
         [{"name": "ChannelNoise", "std": 0.5}, "SignFlip", given := GaussianNoise(0.1)]

@@ -121,32 +121,6 @@ def check_transitions(clf: Any) -> None:
         )
 
 
-def window_starts(n_times: int, length: int, overlap: float = 0.0) -> np.ndarray:
-    """Return the first samples of the windows to predict.
-
-    Parameters
-    ----------
-    n_times, length : int
-        Samples of the recording and of a window.
-    overlap : float
-        Share of a window, in [0, 1), that the next one repeats.
-
-    Returns
-    -------
-    ndarray of int
-        All multiples of the length, and those of the step ``(1 - overlap) * length``, rounded.
-
-    Examples
-    --------
-    >>> from braindecode_pars.estimators.predict_raw import window_starts
-    >>> window_starts(35, 10).tolist(), window_starts(35, 10, overlap=0.5).tolist()
-    ([0, 10, 20], [0, 5, 10, 15, 20, 25])
-    """
-    step = max(1, round((1 - overlap) * length))
-    stop = n_times - length + 1
-    return np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
-
-
 def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: int) -> np.ndarray:
     """Average what was predicted for windows over the rows of the grid, by the time they share.
 
@@ -203,8 +177,13 @@ def prepare_recording(
 
 
 def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
-    """Return the first samples of all windows that can be predicted."""
-    starts = window_starts(recording.signals.shape[1], length, overlap)
+    """Return the first samples of all windows that can be predicted.
+
+    They are multiples of the length, in samples, and of the step ``(1 - overlap) * length``,
+    rounded.
+    """
+    stop, step = recording.signals.shape[1] - length + 1, max(1, round((1 - overlap) * length))
+    starts = np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
     return starts[recording.may_use(starts, length)]
 
 

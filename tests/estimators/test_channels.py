@@ -155,15 +155,6 @@ def test_a_recording_is_predicted_alike_beside_others(fitted, method):
     assert not np.allclose(predicted[:40], expected)
 
 
-def test_a_permuted_montage_keeps_the_accuracy():
-    """An array has no names, so its order is trusted: there the permutation does harm."""
-    model = shallow(finetune_epochs=8).fit(concatenated(1, 2))
-    raw, y = recording(3)
-    assert model.score(windows_of(permuted(raw), y)) == model.score(windows_of(raw, y)) > 0.9
-    mirrored = np.stack([window[[2, 1, 0, 3]] for window, *_ in windows_of(raw, y)])
-    assert model.score(mirrored, y) <= 0.5
-
-
 @pytest.mark.filterwarnings("ignore:The amplitude of channels")  # they are loud
 @pytest.mark.parametrize("method", METHODS)
 def test_other_signals_are_used_on_request(method):

@@ -13,8 +13,6 @@ from pyriemann.tangentspace import TangentSpace
 from safetensors.torch import load_file
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
-from sklearn.model_selection import KFold, LeaveOneGroupOut
 from sklearn.pipeline import make_pipeline
 from support.model_files import change_description, change_tensors, model_in
 from support.small_estimators import embedder, same_weights
@@ -24,9 +22,7 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import linear_probe
 from braindecode_pars.estimators.linear_probe import (
     GRID,
-    fit_searched,
     folds_of_subjects,
-    logistic_regression,
 )
 from braindecode_pars.evaluation import (
     LogBandPower,
@@ -105,27 +101,6 @@ def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
     assert dict.fromkeys(VIEWS, 0.1) == clf.C_
 
 
-def test_c_is_that_of_the_lowest_loss_of_held_out_subjects(donor, data):
-    """With a plain loop over subjects; the features are those of all training windows."""
-    X, y, groups = data
-    y, everything = y % 2, np.ones(len(y), bool)
-    clf = vote(donor, C=None).fit(X, y)
-    chosen = {}
-    for view, (features, _) in zip(
-        VIEWS, features_of(donor, X, everything, everything, groups), strict=True
-    ):
-        losses = {}
-        for C in GRID:
-            of_folds = []
-            for train, test in LeaveOneGroupOut().split(X, y, groups):
-                found = probabilities_of(features[train], y[train], features[test], C)
-                of_folds.append(log_loss(y[test], found, labels=[0, 1]))
-            losses[C] = np.mean(of_folds)
-        chosen[view] = min(losses, key=losses.get)
-    assert chosen == clf.C_
-    assert len(set(chosen.values())) > 1  # so that one for all would fail
-
-
 def test_no_subject_is_on_both_sides_of_a_fold(nights):
     groups = np.array([1, "1", "b", "c", 2, 3, 4] * 4, dtype=object)
     windows = as_windows(np.zeros((28, 1, 10)), np.arange(28) % 2, groups)
@@ -139,18 +114,6 @@ def test_no_subject_is_on_both_sides_of_a_fold(nights):
     assert len(folds_of_subjects(windows.with_labels(y))) == 4
     assert folds_of_subjects(windows.take([0, 1, 7, 8])) == []
     assert folds_of_subjects(as_windows(np.zeros((8, 1, 10)), np.arange(8) % 2)) == []
-
-
-def test_what_tells_a_subject_does_not_choose_c():
-    """Features that name the subject pay on its own windows, not on held-out subjects."""
-    groups = np.repeat(np.arange(6), 20)
-    noise = np.random.default_rng(0).standard_normal((120, 10))
-    features, y = np.hstack([np.eye(6)[groups], noise]), groups % 2
-    folds = folds_of_subjects(as_windows(np.zeros((120, 1, 10)), y, groups))
-    mixed = list(KFold(5, shuffle=True, random_state=0).split(features))
-    clf = logistic_regression(0.01, None)
-    chosen = [fit_searched(clf, features, y, one)[-1].C for one in (folds, mixed)]
-    assert chosen == [min(GRID), max(GRID)]
 
 
 def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):

@@ -18,12 +18,10 @@ from sklearn.base import clone
 from skorch.callbacks import Callback, EpochScoring
 from skorch.helper import SliceDataset
 from support import small_estimators
-from support.small_estimators import FAST, embedder, same_weights
-from torch import nn
+from support.small_estimators import embedder, same_weights
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars import PARSNet, as_sklearn, datasets
-from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretraining import PretrainingNet
@@ -174,17 +172,6 @@ def test_the_embedder_accepts_an_array(two_nights, array, groups):
     np.testing.assert_array_equal(emb.transform(array), reference.transform(two_nights))
 
 
-def test_microvolts_and_volts_give_the_same_model(array, labels, groups, reference):
-    clf = classifier(sfreq=100).fit(array * 1e6, labels, groups=groups)
-    for one, two in zip(
-        clf.net_.module_.parameters(), reference.net_.module_.parameters(), strict=True
-    ):
-        torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-3)
-    np.testing.assert_allclose(
-        clf.predict_proba(array * 1e6), reference.predict_proba(array), atol=1e-3
-    )
-
-
 def test_float64_and_float32_give_the_same_model(array, labels, groups, reference):
     clf = classifier(sfreq=100).fit(array.astype(np.float64), labels, groups=groups)
     assert same_weights(clf.net_.module_, reference.net_.module_)
@@ -270,29 +257,6 @@ def test_encoders_from_every_source(two_nights, labels, tmp_path, tiny):
     assert models["encoder"].encoder_card_.subjects is None
 
 
-def test_an_encoder_trained_with_the_skorch_callback(two_nights, labels):
-    """EEGClassifier with Pretraining, then PARSClassifier on its encoder."""
-    sizes = {f"module__{name}": FAST[name] for name in ("embed_dim", "num_layers", "num_heads")}
-    net = EEGClassifier(
-        "PARSNet",
-        **sizes,
-        module__sfreq=100.0,
-        module__n_outputs=2,
-        module__n_chans=3,
-        module__n_times=3000,
-        callbacks=[Pretraining("pars", epochs=1, verbose=0)],
-        callbacks__print_log=None,
-        criterion=nn.CrossEntropyLoss,
-        train_split=None,
-        max_epochs=1,
-        batch_size=16,
-    )
-    net.fit(np.stack([two_nights[i][0] for i in range(N)]), labels)
-    assert isinstance(net.module_, PARSNet)
-    clf = classifier(encoder=net, freeze_encoder=True).fit(two_nights, labels)
-    assert same_weights(clf.encoder_, net.module_.encoder)
-
-
 # ---------------------------------------------------------------- continued pretraining
 
 
@@ -333,13 +297,6 @@ def test_the_card_of_continued_pretraining_names_all_subjects(nights, tmp_path):
 def test_continued_pretraining_needs_an_encoder_and_a_task(nights, make, arguments):
     with pytest.raises(ValueError, match="continue_pretraining"):
         make(continue_pretraining=True, **arguments).fit(nights)
-
-
-def test_continued_pretraining_at_another_sampling_rate_raises(nights):
-    emb = embedder().fit(nights)
-    faster = np.random.default_rng(0).normal(size=(8, 2, 6000))
-    with pytest.raises(ValueError, match=r"200 Hz.*100 Hz"):
-        embedder(encoder=emb, continue_pretraining=True, sfreq=200).fit(faster)
 
 
 # ---------------------------------------------------------------- augmentation and callbacks

@@ -13,14 +13,14 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
+from sklearn.model_selection import LeaveOneGroupOut
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
-from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.metrics import labels_and_probabilities
 from braindecode_pars.windows.table import as_column
 
@@ -105,16 +105,6 @@ def test_subjects_reach_a_transformer_that_centres(data):
     np.testing.assert_allclose(given, expected, rtol=1e-4)
     with pytest.raises(ValueError, match="SubjectCentering needs the subject of every window"):
         probe.predict(array)
-
-
-@pytest.mark.filterwarnings("ignore:No window of fit has the label")
-def test_it_is_cross_validated_and_scored_by_the_protocols(data, nights):
-    X, y, groups = data
-    probe = LinearProbe(LogBandPower(), C=0.1)
-    expected = cross_val_score(probe, X, y, groups=groups, cv=LeaveOneGroupOut())
-    scores = leave_one_subject_out({"probe": probe}, nights, metrics=["accuracy"], verbose=0)
-    found = scores[scores["subject"] != "all"].sort_values("subject")["value"]
-    np.testing.assert_allclose(found, expected)
 
 
 def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):

@@ -7,8 +7,6 @@ import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset
 from braindecode.models import ShallowFBCSPNet
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 from support.montages import recording, windows_of
 from torch.utils.data import Subset
@@ -77,15 +75,6 @@ def test_the_scale_comes_from_training_windows_only(tones):
     assert scale != pytest.approx(root_mean_square(as_windows(X)), rel=1e-6)
 
 
-def test_the_same_seed_gives_the_same_model(recordings):
-    one, two = (network().fit(recordings) for _ in range(2))
-    np.testing.assert_array_equal(one.predict_proba(recordings), two.predict_proba(recordings))
-    X, y, _ = as_sklearn(recordings)
-    np.testing.assert_array_equal(
-        clone(one).fit(X, y).predict_proba(X), one.predict_proba(recordings)
-    )
-
-
 def test_unlabelled_windows_are_ignored(recordings):
     X, y, _ = as_sklearn(recordings)
     some = np.where(np.arange(len(y)) < 72, y, -1)
@@ -129,17 +118,6 @@ def test_windows_of_another_shape_or_rate_raise(recordings, tones):
         clf.predict(tones[0])
     clf.sfreq_ = 200.0
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
-        clf.predict(recordings)
-
-
-def test_a_failed_refit_deletes_the_old_model(recordings):
-    """Otherwise predict would combine the labels of the new fit with the net of the old fit."""
-    clf = network().fit(recordings)
-    short = np.random.default_rng(0).normal(size=(8, 3, 10))
-    with pytest.raises(ValueError, match="10 samples"):
-        clf.fit(short, ["left", "right"] * 4)
-    assert not hasattr(clf, "classes_")
-    with pytest.raises(NotFittedError):
         clf.predict(recordings)
 
 

@@ -141,31 +141,6 @@ def test_a_file_and_a_raw_give_the_same(clf, tmp_path):
     assert not lazy.preload
 
 
-def test_channels_are_found_by_their_electrodes_in_any_order(clf):
-    raw = recording()
-    expected = clf.predict_raw(raw)
-    renamed = raw.copy().rename_channels({"C3": "EEG C3-REF", "C4": "EEG C4-REF", "F3": "f3-ref"})
-    found = clf.predict_raw(renamed.reorder_channels(renamed.ch_names[::-1]))
-    np.testing.assert_allclose(probabilities(found), probabilities(expected), atol=1e-6)
-
-
-def test_pairs_are_computed(nights):
-    """A model of two pairs, on a recording of single electrodes."""
-    pairs = BaseConcatDataset([copy.copy(night) for night in nights.datasets])
-    for night in pairs.datasets:
-        night.raw = night.raw.copy().pick(["C3", "C4"])
-        night.raw.rename_channels({"C3": "C3-M2", "C4": "EEG Fpz-Cz"})
-    clf = classifier(pretext=None, validation=0).fit(pairs)
-    raw = recording(["A2", "Cz", "Fpz", "C3"], sfreq=100.0)
-    m2, cz, fpz, c3 = raw.get_data()
-    found = clf.predict_raw(raw)
-    info = mne.create_info(["C3-M2", "Fpz-Cz"], 100.0, "eeg")
-    expected = clf.predict_raw(mne.io.RawArray(np.stack([c3 - m2, fpz - cz]), info, verbose=False))
-    np.testing.assert_allclose(probabilities(found), probabilities(expected), atol=1e-6)
-    formulas = {"C3-M2": "C3 - A2", "EEG Fpz-Cz": "Fpz - Cz"}
-    assert found.attrs["channels"] == formulas
-
-
 def test_gaps_and_bad_annotations_are_not_predicted(clf):
     clf = with_attributes(clf, preprocessing_=Preprocessing())
     first, second = recording(sfreq=100.0, seconds=95), recording(sfreq=100.0, seconds=105, seed=1)
@@ -313,16 +288,6 @@ def test_bad_input(clf):
         PARSClassifier().predict_raw(recording())
     with pytest.raises(NotFittedError):
         NetworkClassifier().predict_raw(recording())
-
-
-def test_a_recording_is_not_predicted_across_its_gaps(clf, tmp_path):
-    waves = 3e-5 * np.random.default_rng(0).standard_normal((3, 12_000))
-    raw = mne.io.RawArray(waves, mne.create_info(CHANNELS, 100.0, "eeg"), verbose="error")
-    raw.set_annotations(mne.Annotations(40.0, 0.0, "BAD boundary"))
-    raw.save(tmp_path / "night_raw.fif", verbose="error")
-    frame = clf.predict_raw(tmp_path / "night_raw.fif")
-    assert frame["label"].isna().tolist() == [False, True, False, False]
-    assert frame["onset"].tolist() == [0, 30, 60, 90]
 
 
 def test_files_that_cannot_be_read(clf, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import warnings
 from dataclasses import replace
 
@@ -12,11 +10,9 @@ import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import Preprocessor, create_fixed_length_windows, preprocess
-from sklearn.base import clone
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
-from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 
@@ -168,18 +164,6 @@ def test_two_rates_that_contradict_each_other_are_an_error():
         clf.fit(np.zeros((8, 2, 100)), [0, 1] * 4)
     with pytest.raises(ValueError, match="200 Hz"):
         classifier(pretext=None, preprocessing={"sfreq": 50.0}).fit(windows_of(STEPS))
-
-
-@pytest.mark.parametrize("given", [Preprocessing(band=BAND), {"band": BAND, "notch": (50,)}])
-@pytest.mark.parametrize("kind", [PARSClassifier, PARSEmbedder, NetworkClassifier])
-def test_the_parameter_survives_clone_and_copies(kind, given):
-    estimator = kind(preprocessing=given)
-    for other in (
-        clone(estimator),
-        copy.deepcopy(estimator),
-        pickle.loads(pickle.dumps(estimator)),
-    ):
-        assert other.get_params()["preprocessing"] == given
 
 
 def test_a_saved_classifier_keeps_it(fitted, tmp_path):

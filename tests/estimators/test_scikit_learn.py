@@ -13,7 +13,6 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from support.small_estimators import classifier, embedder, same_weights
 
 from braindecode_pars import PARSClassifier, as_sklearn
@@ -79,22 +78,6 @@ def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, ni
     assert card.subjects is None  # the subjects of the unlabelled windows are unknown
 
 
-def test_decisions_agree_with_probabilities(nights, awake):
-    many = classifier(pretext=None).fit(nights)
-    logits = many.decision_function(nights)
-    assert logits.shape == (96, len(many.classes_))
-    exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
-    np.testing.assert_allclose(
-        exponents / exponents.sum(axis=1, keepdims=True), many.predict_proba(nights), rtol=1e-4
-    )
-    X, y, _ = awake
-    two = classifier(pretext=None).fit(X, y)
-    margin = two.decision_function(X)
-    assert margin.shape == (96,)
-    np.testing.assert_allclose(1 / (1 + np.exp(-margin)), two.predict_proba(X)[:, 1], rtol=1e-4)
-    np.testing.assert_array_equal(two.predict(X), two.classes_[(margin > 0).astype(int)])
-
-
 def test_name_class_and_instance_of_a_task_are_the_same(nights):
     instance = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
     by_name, by_class, by_instance = (
@@ -135,16 +118,3 @@ def test_html_shows_whether_an_estimator_is_fitted(nights):
         assert "Fitted attributes" in html
         assert all(f"{name}_" in html for name in ("encoder_card", "history", "n_chans", "sfreq"))
         assert estimator._get_doc_link() == ""
-
-
-def test_an_embedder_returns_a_data_frame(nights):
-    X, y, _ = as_sklearn(nights)
-    frame = embedder().set_output(transform="pandas").fit(nights).transform(nights)
-    assert list(frame)[:2] == ["C3_0", "C3_1"]
-    assert frame.shape == (96, 48)
-    np.testing.assert_array_equal(frame, embedder().fit(nights).transform(nights))
-    scaled = make_pipeline(embedder(), StandardScaler()).set_output(transform="pandas")
-    assert list(scaled.fit_transform(X)) == list(frame)
-    with sklearn.config_context(transform_output="pandas"):
-        probe = make_pipeline(embedder(pooling="mean"), LogisticRegression(max_iter=1000))
-        assert probe.fit(X, y)[-1].feature_names_in_[0] == "mean0"

@@ -69,13 +69,6 @@ def test_the_embedder_accepts_windows_of_a_store(store, crops_only):
         embedder().fit(store)
 
 
-def test_a_store_of_another_sampling_rate_raises(nights, tmp_path):
-    faster = datasets.simulated.sleep(1, 0.1, n_chans=2, sfreq=128, random_state=8)
-    store = SignalStore.create(tmp_path / "store", faster, verbose=0)
-    with pytest.raises(ValueError, match=r"128 Hz.* 100 Hz"):
-        classifier().fit(nights, unlabeled=store)
-
-
 def test_a_store_of_short_recordings_raises(nights, store, tmp_path):
     raw = nights.datasets[0].raw.copy().crop(0, 19.99)
     short = RawDataset(raw, {"subject": "carl"})

@@ -64,17 +64,6 @@ def test_smoothing_is_that_of_hmmlearn():
     np.testing.assert_array_equal(path, model.decode(symbols)[1])
 
 
-@pytest.mark.parametrize("prior", [PRIOR, SHARES])
-def test_the_prior_of_the_classifier_does_not_matter(prior):
-    """The posterior of a classifier with any prior gives the likelihoods, and so the same."""
-    likelihood = np.random.default_rng(1).gamma(1.0, size=(20, 3))
-    posterior = likelihood * prior / (likelihood * prior).sum(axis=1, keepdims=True)
-    found, _ = Transitions(MATRIX, SHARES, prior).smooth(posterior)
-    uniform = np.full(3, 1 / 3)
-    flat = likelihood / likelihood.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found, Transitions(MATRIX, SHARES, uniform).smooth(flat)[0])
-
-
 def slow_matrix(recordings, n_classes):
     counts = np.ones((n_classes, n_classes))
     for labels in recordings:  # None where a window is missing

@@ -13,7 +13,7 @@ from braindecode.preprocessing import create_windows_from_events
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.windows_estimator import (
     WindowsEstimator,
@@ -47,12 +47,6 @@ def test_ctrl_c_keeps_what_was_learned():
     with pytest.raises(KeyboardInterrupt):
         learner.fit(KeyboardInterrupt())
     assert learner.new_ == 2
-
-
-def test_a_given_encoder_is_not_cloned():
-    encoder = PatchEncoder(100, 16, 1, 2, 32)
-    assert clone(PARSClassifier(encoder=encoder)).encoder is encoder
-    assert clone(Learner(3)).size == 3
 
 
 def test_stages_have_seeds_of_their_own():
