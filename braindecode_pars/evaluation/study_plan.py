@@ -286,9 +286,10 @@ def study_methods(
     further : dict of str to estimator
         Methods of the user, as they are.
     """
-    found: list[Method] = []
-    for by_subject in (False, True) if centred else (False,):
-        found += _on_features(encoders, windows, tasks, by_subject)
+    found = _on_features(encoders, windows, tasks, by_subject=False)
+    for each in _on_features(encoders, windows, tasks, by_subject=True) if centred else ():
+        given = (each.given, "unlabelled windows of the test subject")
+        found.append(each._replace(given="; ".join(filter(None, given))))
     found += _networks(tasks[0], len(windows[0]), n_drawn)
     return [*found, *(Method(name, each, "simple") for name, each in further.items())]
 
@@ -305,17 +306,15 @@ def unusable(n_chans: int, n_drawn: int = 0) -> dict[str, str]:
 
 
 def _on_features(
-    encoders: Mapping[str, Any], windows: Windows, tasks: Sequence[str], by_subject: bool
+    encoders: Mapping[str, Any], windows: Windows, tasks: Sequence[str], *, by_subject: bool
 ) -> list[Method]:
-    mark, given = (CENTRED, "unlabelled windows of the test subject") if by_subject else ("", "")
-    also = f"; {given}" if given else ""
+    """Return linear classifiers of features: simple ones, and of each encoder beside its twin."""
+    mark = CENTRED if by_subject else ""
+    how: dict[str, Any] = dict(subject_centering=by_subject, C=linear_probe.DEFAULT_C)
+    simple = make_methods([n for n in _SIMPLE if n not in unusable(len(windows[0]))], **how)
     channels = channels_of_slow_voltages(windows) if windows.chs_info else None
-    simple = [name for name in _SIMPLE if name not in unusable(len(windows[0]))]
-    how: dict[str, Any] = dict(subject_centering=by_subject)
-    slow = make_methods(["slow-voltages"], channels=channels, **how)
-    how["C"] = linear_probe.DEFAULT_C
-    found = [Method(n, e, "simple", given=given) for n, e in make_methods(simple, **how).items()]
-    found += [Method(n, e, "simple", given=given) for n, e in slow.items()]
+    simple |= make_methods(["slow-voltages"], subject_centering=by_subject, channels=channels)
+    found = [Method(name, estimator, "simple") for name, estimator in simple.items()]
     twins: dict[str, str] = {}
     for name, encoder in encoders.items():
         loaded = pretrained.load_encoder(encoder)
@@ -324,20 +323,19 @@ def _on_features(
         size = str(loaded.encoder.config)
         if size not in twins:
             twins[size] = f"{OWN_UNTRAINED} as {name}{mark}"
-            found.append(Method(twins[size], untrained, "untrained", given=given))
+            found.append(Method(twins[size], untrained, "untrained"))
         source = "recordings of other people" if loaded.card.subjects else "synthetic signals"
-        both = f"an encoder of {source}{also}"
-        found.append(Method(name + mark, probe, "pretrained", twins[size], both))
+        given = f"an encoder of {source}"
+        found.append(Method(name + mark, probe, "pretrained", twins[size], given))
     [own] = make_methods(["random-encoder"], **how).values()
     twin = OWN_UNTRAINED + mark
-    found.append(Method(twin, own, "untrained", given=given))
-    both = f"{_UNLABELLED}{also}"
+    found.append(Method(twin, own, "untrained"))
     for task in tasks:
         name = shown_task(task) + OWN + mark
-        found.append(Method(name, own, "pretrained", twin, both, own=task))
+        found.append(Method(name, own, "pretrained", twin, _UNLABELLED, own=task))
     if "small" in encoders:
         [(name, vote)] = make_methods(["few-labels"], **how).items()
-        found.append(Method(name, vote, "vote", given=f"the encoder small{also}"))
+        found.append(Method(name, vote, "vote", given="the encoder small"))
     return found
 
 

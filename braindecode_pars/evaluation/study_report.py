@@ -153,18 +153,16 @@ def ahead(tests: pd.DataFrame) -> pd.Series:
     return (tests["p_holm"] < LEVEL) & (tests["mean_difference"] > 0)
 
 
-def ahead_in(tests: pd.DataFrame, question: str) -> set[str]:
-    """Return the methods that are significantly better in the tests of a question."""
-    return set(tests[ahead(tests) & (tests["question"] == question)]["method_a"])
-
-
 def leading(tests: pd.DataFrame) -> tuple[str, set[str]]:
     """Return what pretraining did, and the pretrained methods that an answer may be about.
 
     They are those that outperform their untrained encoder and the best simple method, or else those
     that do the first, or else all.
     """
-    helped, better = (ahead_in(tests, question) for question in ("pretraining", "baseline"))
+    found = tests[ahead(tests)]
+    helped, better = (
+        set(found["method_a"][found["question"] == name]) for name in ("pretraining", "baseline")
+    )
     if helped & better:
         return "both", helped & better
     pretrained = set(tests["method_a"][tests["question"] == "pretraining"])

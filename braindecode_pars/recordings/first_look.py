@@ -111,7 +111,8 @@ def shared_channels(
     names, n = own["name"].tolist(), len(infos)
     some = f"{n - odd.sum()} of {n} recordings" if odd.any() else f"The {n} recordings"
     text = (
-        f"{some} share {_channels(len(names))}: {checks.listed(names, 20)}"
+        f"{some} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
+        f"{checks.listed(names, 20)}"
         f"{'; their average is the reference' if average else ''}. "
         f"Left out:{told}{_cost(has.loc[wanted, ~odd], [*infos])}"
     )
@@ -150,11 +151,8 @@ def _cost(has: pd.DataFrame, files: list[str]) -> str:
         return ""
     few = max(gains, key=lambda each: (gains[each], -len(each)))
     names = [files[has.columns[i]] for i in sorted(few)]
-    return f"\nWithout {checks.listed(names, 5)} there were {_channels(gains[few])} more."
-
-
-def _channels(n: int) -> str:
-    return f"{n} channels" if n != 1 else "1 channel"
+    more = f"{gains[few]} channel{'s' if gains[few] != 1 else ''} more"
+    return f"\nWithout {checks.listed(names, 5)} there were {more}."
 
 
 #: Frequencies of the mains in Hz.
