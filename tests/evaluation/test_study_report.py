@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation import control_gains, paired_tests, study_report
-from braindecode_pars.evaluation.study_report import write_report
+from braindecode_pars.evaluation import Study, control_gains, study_report
+from braindecode_pars.evaluation.data_check import DataCheck, Finding
+from braindecode_pars.evaluation.study_plan import Method
+from braindecode_pars.evaluation.study_report import judged
 
 #: A task of the user's own may have any name.
 PARS = "PARS <&>, own pretraining"
@@ -44,64 +46,46 @@ def toy_scores(methods=METHODS, sizes=(2, 8)) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def kind_of(name):
-    return "simple" if name.startswith("band power") else "untrained"
+CLASSES = pd.DataFrame({"class": ["rest", "task"], "windows": [71, 72]})
+CHECK = DataCheck(
+    facts={"subjects": "8", "reference": "linked ears"},
+    classes=CLASSES,
+    by_subject=False,
+    findings=[Finding("warning", "Two recordings are <equal>.")],
+)
 
 
-def toy_check(**changes) -> SimpleNamespace:
-    classes = pd.DataFrame(
-        dict(zip(["class", "windows"], [["rest", "task"], [71, 72]], strict=True))
-    )
-    note = SimpleNamespace(kind="warning", text="Two recordings are <equal>.")
-    facts = {"subjects": "8", "reference": "linked ears"}
-    return SimpleNamespace(
-        **dict(facts=facts, classes=classes, by_subject=False, findings=[note], stops=[]) | changes
-    )
-
-
-def toy_study() -> SimpleNamespace:
-    scores = toy_scores()
-    tests, levels = [], []
-    for n, rows in scores[scores["subject"] != "all"].groupby("n_train_subjects"):
-        chance = rows[rows["method"] == "band power"].assign(method="chance level", value=0.5)
-        level = paired_tests(
-            pd.concat([rows, chance]), "balanced_accuracy", against="chance level"
-        ).assign(n_train_subjects=n, mean=lambda table: table["mean_difference"] + 0.5)
-        level[["ci_low", "ci_high"]] += 0.5
-        levels.append(level.rename(columns={"method_a": "method"}))
-        for name, (_, twin) in METHODS.items():
-            simple = "band power" + CENTRED * name.endswith(CENTRED)
-            for question, other in dict(pretraining=twin, baseline=twin and simple).items():
-                if other:
-                    pair = rows[rows["method"].isin([name, other])]
-                    found = paired_tests(pair, "balanced_accuracy", against=other)
-                    tests.append(found.assign(n_train_subjects=n, question=question))
+def toy_study() -> Study:
+    scores, methods = toy_scores(), {}
+    for name, (_, twin) in METHODS.items():
+        simple = "simple" if name.startswith("band power") else "untrained"
+        methods[name] = Method(name, None, "pretrained" if twin else simple, twin)
+    levels, tests = judged(scores, methods, 0.5)
     controlled = pd.concat(
         toy_scores(list_of, sizes=[8]).assign(control=control)
         for control, list_of in [("none", METHODS), ("slow", dict.fromkeys(METHODS, (0.05, None)))]
     )
     plan = pd.DataFrame(
-        dict(method=name, kind=kind_of(name), given="unlabelled windows of the test subject",
+        dict(method=m.name, kind=m.kind, given="unlabelled windows of the test subject",
              people=[2, 8], draws=4, fits=32, minutes=1.25, left_out="")
-        for name in METHODS
+        for m in methods.values()
     )  # fmt: skip
     plan.loc[len(plan)] = ["EEGNet", "network", "", [], 0, 0, 0.0, "it is too short"]
     plan.loc[len(plan)] = ["few labels", "vote", "", [2], 4, 8, 0.1, "failed (ValueError: <no>)"]
     classes = ["rest", "task"]
-    return SimpleNamespace(
+    return Study(
         dataset="rest & <task>",
         metric="balanced_accuracy",
-        check=toy_check(),
+        check=CHECK,
         plan=plan,
         scores=scores,
-        tests=pd.concat(tests, ignore_index=True),
-        levels=pd.concat(levels, ignore_index=True),
+        tests=tests,
+        levels=levels,
         controls=control_gains(controlled, against="untrained"),
         doubts=["The gain is slow.\nLook at the eyes."],
         answer="Yes, pretraining helps. With 8 labelled people, it does.",
         best=f"{PARS}{CENTRED}",
         confusion=(confusion := pd.DataFrame(dict(true=classes * 3, predicted=["rest"] * 6))),
-        people=None,
         decided=confusion,
         about=dict(
             command="braindecode-pars study folder",
@@ -122,21 +106,15 @@ def study():
 
 @pytest.fixture(scope="module")
 def page(study, tmp_path_factory) -> str:
-    return write_report(study, tmp_path_factory.mktemp("study")).read_text(encoding="utf-8")
+    return study.report(tmp_path_factory.mktemp("study")).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory) -> str:
-    stop = SimpleNamespace(kind="stop", text="All patients are of site A. Record both elsewhere.")
-    empty = pd.DataFrame()
-    check = toy_check(findings=[stop], stops=[stop.text])
-    study = SimpleNamespace(
-        dataset="d", metric="balanced_accuracy", check=check, plan=empty, scores=empty,
-        tests=empty, levels=empty, controls=None, doubts=[], best="", confusion=empty, about={},
-        people=None, decided=empty,
-        answer=f"There is no answer. {stop.text}",
-    )  # fmt: skip
-    return write_report(study, tmp_path_factory.mktemp("stop") / "page.html").read_text("utf-8")
+    stop = "All patients are of site A. Record both elsewhere."
+    check = replace(CHECK, findings=[Finding("stop", stop)])
+    study = Study("d", "balanced_accuracy", check, answer=f"There is no answer. {stop}")
+    return study.report(tmp_path_factory.mktemp("stop") / "page.html").read_text("utf-8")
 
 
 class Reader(HTMLParser):
@@ -257,19 +235,18 @@ def test_readers_of_a_screen_and_in_the_dark(page):
 
 
 def test_the_same_study_has_the_same_page(page, study, tmp_path):
-    file = write_report(study, tmp_path / "new" / "page.html")
+    file = study.report(tmp_path / "new" / "page.html")
     assert file == tmp_path / "new" / "page.html"
     assert file.read_text(encoding="utf-8") == page
-    assert write_report(study, tmp_path) == tmp_path / "report.html"
+    assert study.report(tmp_path) == tmp_path / "report.html"
 
 
 def test_where_each_person_has_one_class_the_page_tells_how_many_are_right(study, tmp_path):
     decided = dict(right=36.5, people=40.0, balanced_accuracy=0.91, auroc=0.95)
     smaller = dict(by_recording=0.88, by_window=0.8)
     people = pd.DataFrame([dict(method=study.best, **decided, **smaller)])
-    check = toy_check(by_subject=True)
-    of_people = SimpleNamespace(**vars(study) | dict(people=people, check=check))
-    page = section(write_report(of_people, tmp_path).read_text("utf-8"), "people")
+    of_people = replace(study, people=people, check=replace(CHECK, by_subject=True))
+    page = section(of_people.report(tmp_path).read_text("utf-8"), "people")
     assert "<td>36.5 of 40</td><td>0.910</td><td>0.950</td><td>0.880</td><td>0.800</td>" in page
     assert page.count("<img") == 2
 
