@@ -65,50 +65,34 @@ def one_line(output: str) -> str:
         ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
         ([*SMALL, "--load", "reference=average"], "no argument 'reference'"),
         (["--dataset", ".", "--load", "reference=Cz"], "None, got 'Cz'"),
-        ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder"),
+        # Methods are checked before a corpus is read, and weights before the first fit.
+        (
+            ["--dataset", "tuab", "--data", "no", "--encoder", "nowhere"],
+            "nowhere is not the folder",
+        ),
+        (
+            [*SMALL, "--method", "band-power", "--method", "cbramod:no.pt"],
+            "no.pt of the weights does not exist",
+        ),
+        ([*SMALL, "--method", "band-power", "--method", "cbramod:bad.pt"], "damaged"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
             "scratch is no method; methods are band power",
         ),
         ([*SMALL, "--method", "band-power"], "compare needs at least two methods, got only band"),
         ([*SMALL, "--metric", "auc"], "'auc'"),
+        (["label-efficiency", *SMALL, "--n", "1", "--test-subject", "9"], "9; known are 1"),
     ],
 )
-def test_user_errors_end_without_a_traceback(arguments, message, tmp_path):
-    result = runner.invoke(app, ["evaluate", "compare", *arguments, "--out", str(tmp_path / "o")])
+def test_user_errors_end_without_a_traceback(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.pt").write_bytes(b"no weights")
+    protocol = [] if arguments[0] == "label-efficiency" else ["compare"]
+    result = runner.invoke(app, ["evaluate", *protocol, *arguments, "--out", "out"])
     assert result.exit_code == 1
     assert message in one_line(result.output)
     assert "Traceback" not in result.output
-
-
-def test_methods_are_checked_before_a_corpus_is_read(tmp_path):
-    arguments = ["transfer", "--dataset", "tuab", "--data", "nowhere"]
-    encoder = tmp_path / "absent"
-    result = runner.invoke(app, ["evaluate", *arguments, "--encoder", str(encoder)])
-    assert result.exit_code == 1
-    assert "absent is not the folder" in one_line(result.output)
-
-
-@pytest.mark.parametrize(("name", "message"), [("none.pt", "does not exist"), ("no.pt", "damaged")])
-def test_weights_are_checked_before_the_first_fit(name, message, tmp_path):
-    (tmp_path / "no.pt").write_bytes(b"no weights")
-    methods = ["--method", "band-power", "--method", f"cbramod:{tmp_path / name}"]
-    arguments = ["evaluate", "compare", *SMALL, *methods, "--out", str(tmp_path / "out")]
-    result = runner.invoke(app, arguments)
-    assert result.exit_code == 1
-    assert name in result.output
-    assert message in one_line(result.output)
     assert not list((tmp_path / "out").rglob("*_*.json"))
-
-
-def test_unknown_subjects_and_grids(tmp_path):
-    output = runner.invoke(
-        app,
-        ["evaluate", "label-efficiency", *SMALL, "--n", "1", "--test-subject", "9"],
-    ).output
-    assert "9; known are 1" in one_line(output)
-    output = runner.invoke(app, ["evaluate", "ablation", *SMALL, "--grid", "size"]).output
-    assert "'size'; known are masking" in one_line(output)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +105,7 @@ def test_unknown_subjects_and_grids(tmp_path):
         (["ablation"], ["--grid"]),
         (["controls", "--control", "blinks"], ["blinks", "slow"]),
         (["compare", "--control", "slow"], ["--control", "controls"]),
+        (["ablation", "--grid", "size"], ["size", "masking"]),
         (["cross-validation"], ["cross-validation", "leave-one-subject-out"]),
     ],
 )
@@ -194,23 +179,6 @@ def test_ablation(tmp_path):
     assert len([each for each in (tmp_path / "encoders").iterdir() if each.is_dir()]) == 2
 
 
-def test_values_of_a_grid_are_read_and_combined(tmp_path, monkeypatch):
-    grids = []
-    monkeypatch.setattr(evaluation, "ablation", lambda *given, **_: grids.append(given[-1]))
-    monkeypatch.setattr(report, "_report", lambda *_: None)
-    given = ["overlap", "n_patches=10,20", "decoder=mlp,cross_attention", "detrend=true,null"]
-    with pytest.raises(TypeError):  # of a table that is not there
-        report.show_ablation({}, None, given, out=tmp_path)
-    assert grids == [
-        {
-            "overlap": (True, False),
-            "n_patches": [10, 20],
-            "decoder": ["mlp", "cross_attention"],
-            "detrend": [True, None],
-        }
-    ]
-
-
 def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path, monkeypatch):
     calls = []
 
@@ -281,14 +249,6 @@ def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
     assert set(scores["subject"].astype(str)) == {"1", "2", "3", "4"}
 
 
-def test_the_default_of_against_is_found_among_centred_methods():
-    assert report.compared_with(None, ["band power", "random encoder", "scratch"]) == "scratch"
-    methods = make_methods(["band-power", "random-encoder"], subject_centering=True)
-    assert report.compared_with(None, methods) == f"random encoder{CENTRED}"
-    with pytest.raises(ValueError, match="--against is missing"):
-        report.compared_with(None, ["band power", "tangent space"])
-
-
 def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     output = evaluate(
         *("compare", *SMALL, "--set", "finetune_epochs=1", "--method", "scratch"),
@@ -356,33 +316,42 @@ def test_named_encoders_replace_pretraining_in_every_fold():
     assert f"pretrained{FROZEN}" in methods_of("compare", None, ["small"], {})
 
 
-def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
+def test_values_of_a_grid_are_combined_and_two_are_drawn_as_lines(tmp_path, monkeypatch):
     shared = dict(protocol="ablation", dataset="nights", subject="all")
     shared |= dict(n_train_subjects=1, seed=0, metric="kappa")
+    grids, figures = [], []
 
     def scored(estimator, windows, grid, **arguments):
+        grids.append(grid)
         combinations = [dict(zip(grid, pair, strict=True)) for pair in product(*grid.values())]
         return pd.DataFrame([{**shared, **c, "method": str(c), "value": 0.5} for c in combinations])
 
-    figures = []
     monkeypatch.setattr(evaluation, "ablation", scored)
     monkeypatch.setattr(
         report.plotting.style, "save_figure", lambda ax, *a, **o: figures.append(ax)
     )
+    given = ["overlap", "n_patches=10,20", "detrend=true,null"]
+    report.show_ablation({}, None, given, out=tmp_path)
+    values = {"overlap": (True, False), "n_patches": [10, 20], "detrend": [True, None]}
     report.show_ablation({}, None, ["decoder"], out=tmp_path)
-    legend = figures[0].get_legend().get_texts()
+    assert grids == [values, evaluation.GRIDS["decoder"]]
+    legend = figures[1].get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
-    assert figures[0].get_xlabel() == "position mask ratio"
+    assert figures[1].get_xlabel() == "position mask ratio"
     plt.close("all")
 
 
-def test_a_method_is_called_by_either_of_its_names():
-    methods = dict.fromkeys(["scratch", "band power", "PARS"])
-    called = [report.compared_with(name, methods) for name in ("band-power", "band power")]
-    assert called == ["band power", "band power"]
-    assert report.compared_with("pars", methods) == "PARS"
-    with pytest.raises(ValueError, match=r"mae.* scratch, band power"):
+def test_the_method_to_compare_with_has_either_of_its_names_or_is_scratch():
+    methods = ["band power", "random encoder", "PARS", "scratch"]
+    called = [report.compared_with(name, methods) for name in ("band-power", "band power", "pars")]
+    assert called == ["band power", "band power", "PARS"]
+    with pytest.raises(ValueError, match=r"mae.* band power, random encoder"):
         report.compared_with("mae", methods)
+    assert report.compared_with(None, methods) == "scratch"
+    centred = make_methods(["band-power", "random-encoder"], subject_centering=True)
+    assert report.compared_with(None, centred) == f"random encoder{CENTRED}"
+    with pytest.raises(ValueError, match="--against is missing"):
+        report.compared_with(None, ["band power", "tangent space"])
 
 
 def test_options_win_over_the_paper():
@@ -390,13 +359,10 @@ def test_options_win_over_the_paper():
     options = ["label_smoothing=0.3", f"augmentation={json.dumps(augmentation)}"]
     found = classifier_settings(options, published=True)
     assert found == {**paper.FINE_TUNING, "label_smoothing": 0.3, "augmentation": augmentation}
-    assert classifier_settings(None, published=False) == {}
-
-
-def test_eesm17_has_its_noise_in_the_paper():
     found = classifier_settings(None, published=True, dataset="eesm17")
     assert found == {**paper.FINE_TUNING, "augmentation": "ChannelNoise"}
-    assert classifier_settings(None, published=False, dataset="eesm17") == {}
+    for dataset in ("", "eesm17"):
+        assert classifier_settings(None, published=False, dataset=dataset) == {}
 
 
 def test_a_classifier_that_pretrains_has_the_papers_sizes_too():

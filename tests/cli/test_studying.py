@@ -81,12 +81,6 @@ def test_the_sample_of_sleep_is_named_like_a_folder(tmp_path, monkeypatch):
     assert plan[0]["draws"] == study_plan.DRAWS  # the default of the command is that of Python
 
 
-def test_an_unknown_task_is_an_error_that_lists_the_known_ones(tmp_path):
-    result = run("mental_arithmetic", "--out", tmp_path / "study", "--task", "guess")
-    assert result.exit_code == 1
-    assert "droppos" in result.output
-
-
 def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
     data, said = tmp_path / "recordings", "All labels last 5 s, and so do the windows."
     data.mkdir()
