@@ -132,11 +132,6 @@ def test_nested_lists_are_windows():
     np.testing.assert_array_equal(windows[1], array[1])
 
 
-@pytest.fixture(scope="module")
-def store(nights, tmp_path_factory):
-    return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
-
-
 def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
     read = []
     monkeypatch.setattr(SignalStore, "crops", lambda *arguments: read.append(arguments))

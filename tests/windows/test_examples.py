@@ -1,4 +1,4 @@
-"""Windows for torch and scikit-learn: crops of single channels, and X, y and groups."""
+"""Windows for torch and scikit-learn: crops of one or all channels, and X, y and groups."""
 
 from __future__ import annotations
 
@@ -9,93 +9,124 @@ import numpy as np
 import pytest
 import torch
 from braindecode import EEGClassifier
-from braindecode.datasets import BaseConcatDataset
-from support.counting import Counting
+from braindecode.datasets import BaseConcatDataset, RawDataset, create_from_X_y
 from support.montages import windows_of
-from torch.utils.data import TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
 from braindecode_pars import as_sklearn, datasets
+from braindecode_pars.models import electrode_positions
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows import SingleChannelWindows
+from braindecode_pars.windows import AllChannelWindows, SingleChannelWindows
+
+TEN_TWENTY = [
+    *("Fp1", "Fp2", "F7", "F3", "Fz", "F4", "F8", "T7", "C3", "Cz", "C4", "T8"),
+    *("P7", "P3", "Pz", "P4", "P8", "O1", "O2"),
+]
+PLACES = electrode_positions([{"ch_name": name} for name in TEN_TWENTY])
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{start}")
+    for start in ("The mean of the signal", ".*do not change", "`drop_last_window` is deprecated")
+]
 
 
-@pytest.mark.filterwarnings("ignore:The mean of the signal", "ignore:.*do not change")
+def coded(n_windows: int = 3, n_chans: int = 3, n_times: int = 50) -> np.ndarray:
+    """Samples that tell their window, channel and time."""
+    sizes = (np.arange(n) for n in (n_windows, n_chans, n_times))
+    window, channel, time = np.meshgrid(*sizes, indexing="ij")
+    return (window * 100_000 + channel * 1000 + time).astype("float32")
+
+
+def of_names(names: list[str]) -> BaseConcatDataset:
+    X = coded(n_chans=len(names))
+    return create_from_X_y(X, np.zeros(len(X), int), False, 100.0, names)
+
+
 def test_an_item_is_a_random_crop_of_a_random_channel():
-    # The value of a sample encodes its window, channel and time.
-    window, channel, time = np.meshgrid(np.arange(4), np.arange(3), np.arange(50), indexing="ij")
-    code = torch.from_numpy(window * 10_000 + channel * 1000 + time).float()
-    single = SingleChannelWindows(TensorDataset(code), n_times=40)
+    single = SingleChannelWindows(TensorDataset(torch.from_numpy(coded(4))), n_times=40)
     assert len(single) == 4
     seen = set()
     for _ in range(300):
         signal, no_target = single[2]
-        assert signal.shape == (40,)
-        assert signal.dtype == torch.float32
-        assert no_target == 0
+        assert (signal.shape, signal.dtype, no_target) == ((40,), torch.float32, 0)
         assert torch.equal(signal.diff(), torch.ones(39))
-        assert signal[0] // 10_000 == 2
-        seen.add((int(signal[0] % 10_000) // 1000, int(signal[0]) % 1000))
-    assert {channel for channel, _ in seen} == {0, 1, 2}
-    assert {start for _, start in seen} == set(range(11))
+        assert signal[0] // 100_000 == 2
+        seen.add(divmod(int(signal[0] % 100_000), 1000))
+    assert seen == {(channel, start) for channel in range(3) for start in range(11)}
+    torch.manual_seed(4)
+    one = [single[2][0] for _ in range(9)]
+    torch.manual_seed(4)
+    assert all(torch.equal(single[2][0], signal) for signal in one)
 
 
-def test_montages_and_lengths_may_differ(nights):
-    short = TensorDataset(torch.randn(5, 7, 2000))
-    from torch.utils.data import ConcatDataset
+def test_an_example_is_one_crop_of_some_channels_with_their_places():
+    examples = AllChannelWindows(of_names(TEN_TWENTY), n_times=40)
+    assert examples.n_chans == 19
+    sizes, starts, channels = set(), set(), set()
+    for _ in range(200):
+        example, target = examples[2]
+        n = int(example["keep"].sum())
+        assert (target, example["keep"].tolist()) == (0, [True] * n + [False] * (19 - n))
+        code = example["x"][:n]
+        assert not example["x"][n:].any()
+        assert torch.equal(code.diff(), torch.ones(n, 39))
+        assert (code // 100_000 == 2).all()
+        start, chosen = code[:, 0] % 1000, (code[:, 0] % 100_000 // 1000).long()
+        assert len(start.unique()) == 1  # the same time for all channels
+        assert len(chosen.unique()) == n
+        sizes.add(n)
+        starts.add(int(start[0]))
+        channels.add(tuple(chosen.tolist()))
+        np.testing.assert_array_equal(example["positions"][:n], PLACES[chosen])
+        assert example["positions"][n:].isnan().all()
+    assert (min(sizes), max(sizes), starts) == (8, 19, set(range(11)))
+    assert len(channels) > 190  # in random order, too
 
-    single = SingleChannelWindows(ConcatDataset([nights, short]), n_times=2000)
-    assert all(single[i][0].shape == (2000,) for i in (0, 95, 96, 100))
+
+def test_montages_differ_within_a_batch():
+    examples = AllChannelWindows([of_names(TEN_TWENTY), of_names([*TEN_TWENTY[:3], "unknown"])])
+    (batch, _) = next(iter(DataLoader(examples, batch_size=6)))
+    shapes = {name: tuple(part.shape) for name, part in batch.items()}
+    assert shapes == {"x": (6, 19, 50), "positions": (6, 19, 3), "keep": (6, 19)}
+    assert batch["keep"].sum(dim=1)[3:].tolist() == [4, 4, 4]
+    known = batch["positions"].isfinite().all(dim=-1).sum(dim=1)
+    assert known[3:].tolist() == [3, 3, 3]
+    # No more than 32 of a large montage
+    many = AllChannelWindows(of_names([f"E{i}" for i in range(64)]))
+    assert many.n_chans == 32
+    assert many[0][0]["x"].shape == (32, 50)
 
 
-def corpora():
-    """Two corpora of different size, montage and length; all samples are 1 or all are 2."""
-    return [
+@pytest.mark.filterwarnings("ignore:The amplitude")
+def test_crops_of_all_channels_of_a_store_are_those_of_its_recordings(tmp_path):
+    info = mne.create_info(TEN_TWENTY[:3], 100.0, "eeg")
+    raws = [mne.io.RawArray(code, info, verbose="error") for code in coded(2, n_times=900)]
+    recordings = BaseConcatDataset([RawDataset(raw) for raw in raws])
+    store = SignalStore.create(tmp_path / "store", recordings, dtype="float32", verbose=0)
+    examples = AllChannelWindows(store, n_times=400)
+    for (example, _), recording in zip(examples.__getitems__([0, 3, 1]), (0, 1, 0), strict=True):
+        code = example["x"].double()
+        assert torch.equal(code.diff(), torch.ones(3, 399).double())
+        chosen = (code[:, 0] % 100_000 // 1000).long()
+        assert sorted(chosen.tolist()) == [0, 1, 2]
+        starts = code[:, 0] - 1000 * chosen
+        assert (starts // 100_000).unique().tolist() == [recording]
+        assert len(starts.unique()) == 1
+        np.testing.assert_array_equal(example["positions"], PLACES[chosen])
+
+
+def test_several_corpora_are_one_dataset(nights):
+    """Of different size, montage and length."""
+    both = [
         TensorDataset(torch.full((90, 6, 300), 1.0)),
         TensorDataset(torch.full((10, 19, 200), 2.0)),
     ]
-
-
-@pytest.mark.filterwarnings("ignore:The mean of the signal", "ignore:.*do not change")
-def test_several_corpora_are_one_dataset():
-    single = SingleChannelWindows(corpora())
-    assert len(single) == 100
-    assert single.n_times == 200  # the shorter length
+    single = SingleChannelWindows(both)
+    assert (len(single), single.n_times) == (100, 200)  # the shorter length
     assert [single[i][0][0].item() for i in (0, 89, 90, 99)] == [1, 1, 2, 2]
-
-
-def test_corpora_of_different_sampling_rates_raise(nights):
-    slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
-    with pytest.raises(ValueError, match=r"200 Hz.* 100 Hz"):
-        SingleChannelWindows([nights, slow], n_times=500)
-
-
-def test_an_empty_corpus_is_refused():
+    single = SingleChannelWindows(ConcatDataset([nights, both[1]]), n_times=150)
+    assert all(single[i][0].shape == (150,) for i in (0, 95, 96, 100))
     with pytest.raises(ValueError, match="no windows"):
-        SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
-
-
-def test_the_same_seed_gives_the_same_crop(nights):
-    single = SingleChannelWindows(nights, n_times=500)
-    crops = []
-    for _ in range(2):
-        torch.manual_seed(4)
-        crops.append(single[9][0])
-    assert torch.equal(*crops)
-
-
-def test_as_sklearn_reads_only_indexed_windows(nights):
-    counting = [Counting(dataset) for dataset in nights.datasets]
-    for dataset, original in zip(counting, nights.datasets, strict=True):
-        dataset.__class__ = type("Counted", (Counting, type(original)), {})
-        dataset.__dict__.update({**original.__dict__, **dataset.__dict__})
-    X, y, groups = as_sklearn(BaseConcatDataset(counting))
-    X[np.array([1, 95])]
-    assert all(dataset.read == [] for dataset in counting)
-    assert X.shape == (96, 3, 3000)
-    assert y.shape == groups.shape == (96,)
-    assert X[np.array([1, 95])].shape == (2, 3, 3000)
-    assert all(dataset.read == [] for dataset in counting)
-    np.testing.assert_array_equal(X[95], nights[95][0])
+        SingleChannelWindows([both[0], TensorDataset(torch.randn(0, 1, 100))])
 
 
 def test_windows_of_two_shapes_have_the_shape_of_a_list(nights):
@@ -134,21 +165,6 @@ def test_as_sklearn_needs_labels():
         as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
 
 
-@pytest.fixture(scope="module")
-def store(nights, tmp_path_factory):
-    return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
-
-
-def test_a_store_is_cut_into_windows(nights, store):
-    single = SingleChannelWindows(store, n_times=3000)
-    assert len(single) == 96
-    for i in (0, 23, 24, 95):
-        signal, _ = single[i]
-        assert any(np.array_equal(signal, channel) for channel in nights[i][0])
-    with pytest.raises(ValueError, match="n_times"):
-        SingleChannelWindows(store)
-
-
 def test_crops_lie_within_the_windows_of_a_store(nights, store):
     """A crop of 2990 samples has eleven starts in each of three channels of 3000 samples."""
     single = SingleChannelWindows(store.windows(3000), n_times=2990)
@@ -171,9 +187,10 @@ def test_a_store_can_be_combined_with_windows(nights, store):
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         SingleChannelWindows([slow, store])
+    with pytest.raises(ValueError, match="n_times"):
+        SingleChannelWindows(store)
 
 
-@pytest.mark.filterwarnings("ignore:The mean of the signal", "ignore:.*do not change")
 @pytest.mark.parametrize("item", [lambda x: (x, 0, [0, 0, 9]), lambda x: (x, 0), lambda x: x])
 def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
     windows = [np.full((2, 9), i, dtype=np.float32) for i in range(4)]
@@ -183,30 +200,14 @@ def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
     assert len(several.corpora) == 2
 
 
-def test_views_are_lazy_and_keep_labels_and_subjects(nights):
-    X, y, _ = as_sklearn(nights)
-    assert X.shape == np.asarray(X).shape
-    assert X[5].shape == nights[5][0].shape
-    part = X[np.array([30, 2])]
-    again, y_part, groups_part = as_sklearn(part)
-    assert len(again) == 2
-    assert y_part.tolist() == y[[30, 2]].tolist()
-    assert groups_part.tolist() == [2, 1]
-
-
-def without_subject(nights, numbers):
-    """The same windows, without a subject in the description of some recordings."""
+@pytest.mark.parametrize(("numbers", "found"), [(range(4), "96 of 96"), ([1], "24 of 96")])
+def test_missing_subjects_are_counted(nights, numbers, found):
     parts = [
         type(part)(part.raw, part.metadata, {"night": 1} if i in numbers else part.description)
         for i, part in enumerate(nights.datasets)
     ]
-    return type(nights)(parts)
-
-
-@pytest.mark.parametrize(("numbers", "found"), [(range(4), "96 of 96"), ([1], "24 of 96")])
-def test_missing_subjects_are_counted(nights, numbers, found):
     with pytest.raises(ValueError, match=f"{found} .*'subject'"):
-        as_sklearn(without_subject(nights, numbers))
+        as_sklearn(type(nights)(parts))
 
 
 def test_both_unicode_forms_of_a_name_are_one_group(nights):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from itertools import compress
 
 import mne
 import numpy as np
@@ -32,23 +32,48 @@ def windows(y, groups=None):
     return as_windows(np.zeros((len(y), 1, 4)), y, groups)
 
 
-def test_unlabelled_windows_are_found():
-    assert where_labelled(windows([0, -1, 2, -1, 1]), -1).tolist() == [
-        True,
-        False,
-        True,
-        False,
-        True,
-    ]
-    assert where_labelled(windows(["W", "?", "R"]), "?").tolist() == [True, False, True]
-    assert where_labelled(windows(["W", "R"])).all()
+@pytest.mark.parametrize(
+    ("y", "mark", "expected"),
+    [
+        ([0, -1, 2, -1, 1], -1, [True, False, True, False, True]),
+        (["W", "?", "R"], "?", [True, False, True]),
+        (["W", "N"], "?", [True, True]),
+        (["W", "R"], "auto", [True, True]),
+        ([0, 1], "auto", [True, True]),
+        ([-1, 1, 1], None, [True] * 3),
+        ([-1, 1, 1], -1, [False, True, True]),
+        (["W", "N", -1, "W"], -1, [True, True, False, True]),
+        ([("a", 1), ("b", 2)], "auto", [True, True]),
+    ],
+)
+def test_unlabelled_windows_are_found(y, mark, expected):
+    found = where_labelled(windows(y), mark)
+    assert found.tolist() == expected
+    assert windows(y)[found].y.tolist() == [*compress(y, expected)]
 
 
-def test_labels_of_plus_and_minus_one_are_ambiguous():
-    with pytest.raises(ValueError, match="unlabeled_label"):
-        where_labelled(windows([-1, 1, 1]))
-    assert where_labelled(windows([-1, 1, 1]), None).all()
-    assert where_labelled(windows([-1, 1, 1]), -1).tolist() == [False, True, True]
+@pytest.mark.parametrize(
+    ("y", "mark", "message"),
+    [
+        ([-1, 1, 1], "auto", "unlabeled_label"),  # one of them may be a class
+        ([-1, 0, 1], "Sleep stage ?", "is 'Sleep stage .', but no label is text"),  # a class's name
+        ([-1, 0, 1], "AUTO", "is 'AUTO', but no label is text"),
+        ([0.0, np.nan], "auto", "1 of 2 windows have no label"),
+    ],
+)
+def test_a_mark_of_no_use_is_refused(y, mark, message):
+    with pytest.raises(ValueError, match=message):
+        where_labelled(windows(y), mark)
+
+
+def test_the_convention_of_minus_one_is_announced():
+    """SEED's classes are -1, 0 and 1: one would be lost."""
+    seed = windows([-1, 0, 1, 0])
+    with pytest.warns(UserWarning, match="1 of 4 .*unlabeled_label=None"):
+        assert where_labelled(seed).tolist() == [False, True, True, True]
+    # No warning when the user has decided
+    assert where_labelled(seed, None).all()
+    assert where_labelled(seed, -1).tolist() == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -70,26 +95,6 @@ def test_a_fold_of_plus_and_minus_one_is_scored_by_the_classes_of_fit(clf):
         clf.score(X, fold)
 
 
-def test_a_text_marks_no_numbers():
-    """Such as the name of a class whose labels are numbers, or a slip in "auto"."""
-    for mark in ("Sleep stage ?", "AUTO"):
-        with pytest.raises(ValueError, match=f"is {re.escape(repr(mark))}, but no label is text"):
-            where_labelled(windows([-1, 0, 1]), mark)
-    assert where_labelled(windows(["W", "N"]), "?").all()
-
-
-def test_the_convention_of_minus_one_is_announced():
-    """SEED's classes are -1, 0 and 1: one would be lost."""
-    seed = windows([-1, 0, 1, 0])
-    message = "1 of 4 .*unlabeled_label=None"
-    with pytest.warns(UserWarning, match=message):
-        assert where_labelled(seed).tolist() == [False, True, True, True]
-    # No warning when the user has decided, or when there is nothing to decide.
-    assert where_labelled(seed, None).all()
-    assert where_labelled(seed, -1).tolist() == [False, True, True, True]
-    assert where_labelled(windows([0, 1])).all()
-
-
 @pytest.mark.parametrize(
     ("y", "unlabeled_label"),
     [
@@ -106,97 +111,81 @@ def test_a_label_that_looks_like_the_mark_is_refused(y, unlabeled_label):
     assert find_unlabeled(windows(y).y, y[0])[0].tolist() == [True, False, False]
 
 
-def test_continuous_numbers_are_not_classes():
-    for y in ([0.1, 0.2, 0.7], pd.Series([0.1, 0.2, 0.7], dtype=object), [0.5, 1, 2]):
-        with pytest.raises(ValueError, match="continuous"):
-            check_class_labels(windows(y).y)
-    check_class_labels(windows(pd.Series([1.0, 2, 1], dtype=object)).y)
-    check_class_labels(windows(["W", 0.5, "N"]).y)
+@pytest.mark.parametrize(
+    ("codes", "classes", "rule", "expected"),
+    [
+        ([0] * 6 + [1] * 3 + [2], "abc", "balanced", [10 / (3 * 6), 10 / (3 * 3), 10 / 3]),
+        ([0, 0, 2], "abc", "balanced", [3 / 4, 1.0, 3 / 2]),  # b has no training windows
+        ([0, 1], "NW", {"W": 3.0}, [1.0, 3.0]),
+        ([0, 0, 2], "abc", {"b": 9.0, "c": 4.0}, [1.0, 1.0, 4.0]),
+    ],
+)
+def test_weights_of_classes(codes, classes, rule, expected):
+    weights = cross_entropy_weights(np.array(codes), np.array([*classes]), rule)
+    torch.testing.assert_close(weights, torch.tensor(expected))
+    assert cross_entropy_weights(np.array(codes), np.array([*classes]), None) is None
 
 
-def test_mixed_labels_keep_their_types():
-    mixed = windows(["W", "N", -1, "W"])
-    labeled = where_labelled(mixed, -1)
-    assert labeled.tolist() == [True, True, False, True]
-    assert mixed[labeled].y.tolist() == ["W", "N", "W"]
-    assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
-    with pytest.raises(ValueError, match="1 of 2 windows have no label"):
-        where_labelled(windows([0.0, np.nan]))
+@pytest.mark.parametrize(("rule", "message"), [({"X": 3.0}, "'X'"), ("even", "'even'")])
+def test_unknown_weights_are_refused(rule, message):
+    with pytest.raises(ValueError, match=message):
+        cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), rule)
 
 
-def test_balanced_weights_follow_the_formula():
-    codes = np.array([0] * 6 + [1] * 3 + [2] * 1)
-    weights = cross_entropy_weights(codes, np.array(["a", "b", "c"]), "balanced")
-    torch.testing.assert_close(weights, torch.tensor([10 / (3 * 6), 10 / (3 * 3), 10 / 3]))
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0.1, 0.2, 0.7], "continuous"),
+        (pd.Series([0.1, 0.2, 0.7], dtype=object), "continuous"),
+        ([0.5, 1, 2], "continuous"),
+        (np.array([1j, 0]), "[Cc]omplex"),
+        (np.array([1j, 0], dtype=object), "[Cc]omplex"),
+        (np.arange(3).astype("timedelta64[ms]"), "durations"),
+        (pd.to_timedelta([1, 2, 1], "s"), "durations"),
+    ],
+)
+def test_numbers_that_are_no_classes(labels, message):
+    with pytest.raises(ValueError, match=message):
+        check_class_labels(as_column(labels))
 
 
-def test_a_class_without_training_windows_keeps_weight_one():
-    weights = cross_entropy_weights(np.array([0, 0, 2]), np.arange(3), "balanced")
-    torch.testing.assert_close(weights, torch.tensor([3 / 4, 1.0, 3 / 2]))
-
-
-def test_weights_by_label():
-    weights = cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"W": 3.0})
-    assert weights.tolist() == [1.0, 3.0]
-    assert cross_entropy_weights(np.array([0, 1]), np.arange(2), None) is None
-    with pytest.raises(ValueError, match="'X'"):
-        cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"X": 3.0})
-    with pytest.raises(ValueError, match="'even'"):
-        cross_entropy_weights(np.array([0, 1]), np.arange(2), "even")
-
-
-def test_complex_numbers_are_not_classes():
-    for labels in (np.array([1j, 0]), np.array([1j, 0], dtype=object)):
-        with pytest.raises(ValueError, match=r"[Cc]omplex"):
-            check_class_labels(labels)
+def test_labels_with_an_order_are_classes():
+    orders = [("a", 1), ("b", 0)], ["a", "b"], [True, False], [b"a", b"b"], [1, 2.0], ["W", 0.5]
+    for labels in orders:
+        check_class_labels(as_column(labels * 3))
+    check_class_labels(as_column(pd.Series([1.0, 2, 1], dtype=object)))
 
 
 BY_NAME = {name: label for label, name in enumerate(STAGES)}
 
 
-def events(descriptions, mapping):
-    n = len(descriptions)
-    info = mne.create_info(["C3"], 50.0, "eeg")
-    raw = mne.io.RawArray(np.zeros((1, 100 * n)), info, verbose="error")
-    raw.set_annotations(mne.Annotations(2 * np.arange(n), [2] * n, descriptions))
-    return create_windows_from_events(
+@pytest.mark.parametrize("mapping", [{"T0": 0, "T1": 1}, None])
+def test_mapping_of_braindecode(mapping):
+    raw = mne.io.RawArray(np.zeros((1, 200)), mne.create_info(["C3"], 50.0, "eeg"), verbose="error")
+    raw.set_annotations(mne.Annotations([0, 2], [2, 2], ["T0", "T1"]))
+    windows = create_windows_from_events(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=100,
         window_stride_samples=100,
         mapping=mapping,
         verbose="error",
     )
-
-
-@pytest.mark.parametrize("mapping", [{"T0": 0, "T1": 1}, None])
-def test_mapping_of_braindecode(mapping):
-    assert as_windows(events(["T0", "T1"], mapping)).label_names == {"T0": 0, "T1": 1}
+    assert as_windows(windows).label_names == {"T0": 0, "T1": 1}
 
 
 def test_event_id_of_epochs_also_one_by_one():
     info = mne.create_info(["C3"], 50.0, "eeg")
     table = np.column_stack([np.arange(4), np.zeros(4, int), [7, 9, 7, 9]])
-    given = mne.EpochsArray(
-        np.zeros((4, 1, 50)), info, table, event_id=dict(left=7, right=9), verbose="error"
-    )
+    named = dict(left=7, right=9)
+    given = mne.EpochsArray(np.zeros((4, 1, 50)), info, table, event_id=named, verbose="error")
     for source in (given, [given[i] for i in range(4)]):
-        windows = as_windows(source)
-        assert names_of_classes(np.unique(windows.y), windows.label_names) == {
-            7: "left",
-            9: "right",
-        }
-
-
-def test_parts_keep_names(nights):
-    X, y, groups = as_sklearn(nights)
-    for source in (nights, Subset(nights, [3, 5]), X[np.array([5, 2])]):
-        assert as_windows(source).label_names == BY_NAME
-    assert as_windows(X, y, groups).label_names == BY_NAME
+        assert as_windows(source).label_names == named
 
 
 @pytest.mark.parametrize(
     ("change", "hold"),
     [
+        (lambda y: y, True),
         (lambda y: np.where(np.arange(len(y)) % 2, y, -1), True),  # unlabelled windows
         (lambda y: (y == 3).astype(int), False),
         (lambda y: np.array(STAGES)[y], True),  # the names themselves
@@ -204,18 +193,15 @@ def test_parts_keep_names(nights):
 )
 def test_names_hold_only_for_the_same_labels(nights, change, hold):
     X, y, _ = as_sklearn(nights)
-    windows = as_windows(X, change(y))
-    assert (windows.label_names is not None) == hold
+    assert as_windows(X, change(y)).label_names == (BY_NAME if hold else None)
 
 
-def test_names_of_a_target_transform_are_unknown(nights):
+def test_parts_keep_names_and_those_of_a_target_transform_are_unknown(nights):
+    X, _, _ = as_sklearn(nights)
+    for source in (nights, Subset(nights, [3, 5]), X[np.array([5, 2])]):
+        assert as_windows(source).label_names == BY_NAME
     changed = BaseConcatDataset(nights.datasets, target_transform=lambda label: label + 1)
     assert as_windows(changed).label_names is None
-
-
-def test_one_name_with_two_labels_is_a_warning():
-    with pytest.warns(UserWarning, match=r"'W'.* 0 .* 1 "):
-        assert joined_labels_by_name([{"W": 0}, None, {"W": 1}]) is None
 
 
 @pytest.mark.parametrize(
@@ -224,6 +210,8 @@ def test_one_name_with_two_labels_is_a_warning():
         ([0, 1], {"rest": 0, "task": 1, "other": 2}, {0: "rest", 1: "task"}),
         ([2, 3], {"S2": 2, "S3": 3, "S4": 3}, {2: "S2", 3: "S3 / S4"}),
         ([0, 1], {"rest": 0}, {0: "rest", 1: "1"}),
+        ([0, 1], {"1": 0, "2": 1}, {0: "1", 1: "2"}),
+        ([0, 1], {"1": 0}, None),  # the label of another class
         ([1, 2], {"1": 1, "2": 2}, None),
         (["W", "R"], BY_NAME, None),
         ([0, 1], None, None),
@@ -233,14 +221,9 @@ def test_names_of_classes(labels, by_name, expected):
     assert names_of_classes(np.array(labels), by_name) == expected
 
 
-def test_a_name_that_is_the_label_of_another_class_names_none():
-    assert names_of_classes(np.array([0, 1]), {"1": 0}) is None
-    assert names_of_classes(np.array([0, 1]), {"1": 0, "2": 1}) == {0: "1", 1: "2"}
-
-
-def test_a_given_weight_counts_only_for_a_class_with_windows():
-    weights = cross_entropy_weights(np.array([0, 0, 2]), np.arange(3), {1: 9.0, 2: 4.0})
-    assert weights.tolist() == [1.0, 1.0, 4.0]
+def test_one_name_with_two_labels_is_a_warning():
+    with pytest.warns(UserWarning, match=r"'W'.* 0 .* 1 "):
+        assert joined_labels_by_name([{"W": 0}, None, {"W": 1}]) is None
 
 
 @pytest.mark.parametrize(
@@ -258,14 +241,6 @@ def test_labels_without_a_total_order_are_refused(labels):
         check_class_labels(y)
     with pytest.raises(ValueError, match=r"order.*text"):
         PARSClassifier(None, sfreq=100.0, verbose=0).fit(np.ones((len(y), 1, 200)), y)
-
-
-def test_labels_with_an_order_are_classes():
-    for labels in ([("a", 1), ("b", 0)], ["a", "b"], [True, False], [b"a", b"b"], [1, 2.0]):
-        check_class_labels(as_column(labels * 3))
-    for durations in (np.arange(3).astype("timedelta64[ms]"), pd.to_timedelta([1, 2, 1], "s")):
-        with pytest.raises(ValueError, match="durations"):
-            check_class_labels(np.asarray(durations))
 
 
 @pytest.mark.parametrize("missing", [np.nan, float("nan"), np.float32("nan"), pd.NA, pd.NaT])

@@ -22,76 +22,64 @@ def recordings():
     return as_sklearn(datasets.mental_arithmetic(["Subject00", "Subject01", "Subject02"]))[0]
 
 
-class Counted:
-    """A transformer that counts the windows whose features it computes."""
+def counted(transformer):
+    """Return a transformer, and the numbers of windows whose features it computes."""
+    name = "_measure_windows" if hasattr(transformer, "_measure_windows") else "_embedded"
+    own, numbers = getattr(transformer, name), []
 
-    def __init__(self, transformer):
-        self.transformer, self.n = transformer, 0
-        own = (
-            transformer._measure_windows
-            if hasattr(transformer, "_measure_windows")
-            else transformer._embedded
-        )
+    def compute(windows):
+        numbers.append(len(windows))
+        return own(windows)
 
-        def compute(windows):
-            self.n += len(windows)
-            return own(windows)
-
-        name = "_measure_windows" if hasattr(transformer, "_measure_windows") else "_embedded"
-        setattr(transformer, name, compute)
+    setattr(transformer, name, compute)
+    return transformer, numbers
 
 
-def encoders():
+def encoder():
     return PatchEncoder(128, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
 
 
-def transformers():
-    shared = encoders()
-    return {
-        "band power": lambda: LogBandPower(),
-        "relative band power": lambda: LogBandPower(power="relative"),
-        "two channels": lambda: LogBandPower(channels=["Pz", "F3"]),
-        "covariance": lambda: SpatialCovariance(),
-        "classical": lambda: ChannelFeatures(),
-        "voltages": lambda: SlowVoltages(channels=["F3", "F4"]),
-        "amplitudes": lambda: LogAmplitude(),
-        "encoder": lambda: PARSEmbedder(encoder=shared, verbose=0),
-        "its tokens": lambda: PARSEmbedder(encoder=shared, layer=0, verbose=0),
-        "over channels": lambda: PARSEmbedder(encoder=shared, pooling="mean_std", verbose=0),
-        "another encoder": lambda: PARSEmbedder(encoder=other, verbose=0),
-    }
-
-
-other = encoders()
+SHARED = encoder()
+MADE = {
+    "band power": lambda: LogBandPower(),
+    "relative band power": lambda: LogBandPower(power="relative"),
+    "two channels": lambda: LogBandPower(channels=["Pz", "F3"]),
+    "covariance": lambda: SpatialCovariance(),
+    "classical": lambda: ChannelFeatures(),
+    "voltages": lambda: SlowVoltages(channels=["F3", "F4"]),
+    "amplitudes": lambda: LogAmplitude(),
+    "encoder": lambda: PARSEmbedder(encoder=SHARED, verbose=0),
+    "its tokens": lambda: PARSEmbedder(encoder=SHARED, layer=0, verbose=0),
+    "over channels": lambda: PARSEmbedder(encoder=SHARED, pooling="mean_std", verbose=0),
+    "another encoder": lambda: PARSEmbedder(encoder=OTHER, verbose=0),
+}
+OTHER = encoder()
 
 
 def test_features_are_those_without_the_context_and_are_computed_once(X):
-    made = transformers()
     order = np.random.default_rng(0).permutation(len(X))
-    plain = {name: make().fit(X[order]).transform(X[order]) for name, make in made.items()}
+    plain = {name: make().fit(X[order]).transform(X[order]) for name, make in MADE.items()}
     with features_computed_once():
-        for name, make in made.items():
+        for name, make in MADE.items():
             make().fit(X[:7]).transform(X[:7])
-            counted = Counted(make())
-            found = counted.transformer.fit(X[:20]).transform(X[order])
+            transformer, computed = counted(make())
+            found = transformer.fit(X[:20]).transform(X[order])
             np.testing.assert_allclose(found, plain[name], rtol=1e-4, atol=1e-6, err_msg=name)
-            assert counted.n == len(X) - 7, name
-            counted.transformer.transform(X)
-            assert counted.n == len(X) - 7, name
-    counted = Counted(made["band power"]())
-    counted.transformer.fit(X).transform(X)
-    assert counted.n == len(X)
+            transformer.transform(X)
+            assert sum(computed) == len(X) - 7, name
+    transformer, computed = counted(LogBandPower())
+    transformer.fit(X).transform(X)
+    assert sum(computed) == len(X)
 
 
 def test_the_vote_measures_a_window_once(X):
-    vote = FewLabelsClassifier(encoder=encoders(), verbose=0)
-    y = np.arange(len(X)) % 2
+    vote, y = FewLabelsClassifier(encoder=SHARED, verbose=0), np.arange(len(X)) % 2
     expected = vote.fit(X, y).predict_proba(X)
-    counted = Counted(vote)
+    vote, computed = counted(vote)
     with features_computed_once():
         vote.fit(X[:24], y[:24]).predict_proba(X)
         np.testing.assert_allclose(vote.fit(X, y).predict_proba(X), expected, atol=1e-5)
-    assert counted.n == len(X)
+    assert sum(computed) == len(X)
 
 
 def test_what_else_the_features_depend_on_is_told_apart(X):
