@@ -5,9 +5,8 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
-import torch
 from braindecode.datasets import BaseConcatDataset, RawDataset
-from support.small_runs import interrupt, last_checkpoint, run, small_config
+from support.small_runs import run, run_interrupted, same_checkpoint, small_config
 
 from braindecode_pars import datasets
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions
@@ -64,34 +63,14 @@ def test_an_example_is_a_crop_of_some_channels_at_their_places(store):
     assert sizes == {(0, 2), *((1, n) for n in range(8, 12))}
 
 
-def test_steps_depend_on_their_number_alone_and_processes_share_them(store):
-    whole, again = (AllChannelSteps(store, 300, 12) for _ in range(2))
-    shards = [AllChannelSteps(store, 300, 12, process=i, n_processes=3) for i in range(3)]
-    later = again[5]
-    for step in (0, 5):
-        examples, seed = whole[step]
-        parts = [shard[step] for shard in shards]
-        assert {each for _, each in parts} == {seed}
-        for name, values in examples.items():
-            torch.testing.assert_close(
-                torch.cat([p[name] for p, _ in parts]), values, rtol=0, atol=0, equal_nan=True
-            )
-    assert torch.equal(later[0]["x"], examples["x"])
-
-
 SPACE = dict(task="pars_space_time", drop_prob=0.1, micro_batch_size=4)
 
 
-def test_a_run_that_is_interrupted_ends_as_one_that_is_not(store, tmp_path, monkeypatch):
+def test_a_run_that_is_interrupted_ends_as_one_that_is_not(store, tmp_path):
     whole = run(store, tmp_path / "whole", **SPACE)
-    with monkeypatch.context() as patched:
-        interrupt(patched, 17)  # two micro-batches a step, three steps an epoch
-        with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "stopped", **SPACE)
-    run(store, tmp_path / "stopped", resume=True, **SPACE)
-    found, expected = (last_checkpoint(tmp_path / name) for name in ("stopped", "whole"))
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+    # Two micro-batches a step, three steps an epoch
+    stopped = run_interrupted(17, store, tmp_path / "stopped", **SPACE)
+    assert same_checkpoint(run(store, stopped, resume=True, **SPACE), whole)
     encoder, card, _ = load_encoder(whole)
     assert type(encoder) is SpaceTimeEncoder
     assert (card.task, card.subjects) == ("pars_space_time", [0, 1])

@@ -5,45 +5,39 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 
 import pytest
 import safetensors.torch
 import torch
 from safetensors import safe_open
-from support.small_runs import last_checkpoint, make_store, run
+from support.small_runs import run, run_interrupted, same_checkpoint
 
 from braindecode_pars.runs import run_folder
 from braindecode_pars.runs.run import RunNet
 from braindecode_pars.runs.run_folder import Checkpoint
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return make_store(tmp_path_factory.mktemp("checkpoints") / "store")
-
-
-def interrupted_run(store, out, monkeypatch, epochs=2, **changes):
-    """Interrupt a run after some epochs, and return its checkpoints, oldest first."""
-    with monkeypatch.context() as patched:
-
-        def interrupt(net, *args, **kwargs):
-            if len(net.history) > epochs:
-                raise KeyboardInterrupt
-
-        patched.setattr(RunNet, "on_batch_end", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, out, **changes)
+def interrupted_run(store, out, epochs=2, **changes):
+    """Interrupt a session after some epochs, and return the checkpoints, oldest first."""
+    run_interrupted(3 * epochs + 1, store, out, **changes)
     return sorted((out / "checkpoints").iterdir())
 
 
-def test_a_checkpoint_has_weights_and_moments(store, tmp_path, monkeypatch):
-    older, newer = interrupted_run(store, tmp_path / "run", monkeypatch, epochs=3)
-    assert [older.name, newer.name] == ["step-00000006.safetensors", "step-00000009.safetensors"]
+@pytest.fixture(scope="module")
+def checkpoint(store, tmp_path_factory):
+    """A checkpoint of which tests edit copies."""
+    return interrupted_run(store, tmp_path_factory.mktemp("original") / "run")[-1]
+
+
+def test_a_checkpoint_has_weights_and_moments(checkpoint):
+    older, newer = sorted(checkpoint.parent.iterdir())
+    assert [older.name, newer.name] == ["step-00000003.safetensors", "step-00000006.safetensors"]
     with safe_open(newer, "pt") as file:
         rest = json.loads(file.metadata()["run"])
         names = set(file.keys())
-    assert rest["step"] == 9
-    assert [row["epoch"] for row in rest["history"]] == [1, 2, 3]
+    assert rest["step"] == 6
+    assert [row["epoch"] for row in rest["history"]] == [1, 2]
     assert not any(row["batches"] for row in rest["history"])
     assert "module.mask_token" in names
     for moment in ("step", "exp_avg", "exp_avg_sq"):
@@ -60,31 +54,22 @@ def test_a_checkpoint_with_random_states_of_an_earlier_version_is_read(checkpoin
     assert Checkpoint.read(copy).step == 6
 
 
-def test_a_damaged_checkpoint_is_skipped_with_a_warning(store, tmp_path, monkeypatch):
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(store, tmp_path, whole):
     out = tmp_path / "run"
-    older, newer = interrupted_run(store, out, monkeypatch, epochs=3)
+    older, newer = interrupted_run(store, out, epochs=3)
+    assert [older.name, newer.name] == ["step-00000006.safetensors", "step-00000009.safetensors"]
     os.truncate(newer, newer.stat().st_size - 100)
     with pytest.warns(UserWarning, match=r"step-00000009.*step-00000006"):
-        found = last_checkpoint(run(store, out, resume=True))
-    whole = run(store, tmp_path / "whole")
-    for name, tensor in last_checkpoint(whole).items():
-        assert torch.equal(found[name], tensor), name
+        run(store, out, resume=True)
+    assert same_checkpoint(out, whole)
     assert older not in (out / "checkpoints").iterdir()
 
 
-def test_resume_raises_if_no_checkpoint_can_be_used(store, tmp_path, monkeypatch):
-    for file in interrupted_run(store, tmp_path / "run", monkeypatch):
+def test_resume_raises_if_no_checkpoint_can_be_used(store, tmp_path):
+    for file in interrupted_run(store, tmp_path / "run"):
         file.write_bytes(b"")
     with pytest.raises(ValueError, match="step-00000003"):
         run(store, tmp_path / "run", resume=True)
-
-
-@pytest.fixture(scope="module")
-def checkpoint(store, tmp_path_factory):
-    """A checkpoint of which tests edit copies."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        out = tmp_path_factory.mktemp("original") / "run"
-        return interrupted_run(store, out, monkeypatch)[-1]
 
 
 def rewrite(file, copy, edit, *, is_signed=False):
@@ -132,22 +117,28 @@ def test_a_flipped_bit_anywhere_is_noticed(checkpoint, tmp_path):
         copy.write_bytes(flipped)
         with pytest.raises(ValueError, match="damaged"):
             Checkpoint.read(copy)
-
-
-def test_a_checkpoint_under_the_name_of_another_step_is_refused(checkpoint, tmp_path):
-    copy = tmp_path / "step-00000099.safetensors"
-    copy.write_bytes(checkpoint.read_bytes())
+    copy = tmp_path / "step-00000099.safetensors"  # the name of another step
+    copy.write_bytes(content)
     with pytest.raises(ValueError, match="step-00000006"):
         Checkpoint.read(copy)
 
 
-def test_the_checkpoints_of_another_run_are_not_used(store, tmp_path, monkeypatch):
+def test_tensors_are_copied_from_the_file(checkpoint, tmp_path):
+    """Windows cannot remove a file that is mapped into memory."""
+    copy = shutil.copy(checkpoint, tmp_path / checkpoint.name)
+    read = Checkpoint.read(copy)
+    before = {name: tensor.clone() for name, tensor in read.tensors.items()}
+    copy.write_bytes(bytes(copy.stat().st_size))
+    assert all(torch.equal(read.tensors[name], before[name]) for name in before)
+
+
+def test_the_checkpoints_of_another_run_are_not_used(store, tmp_path):
     checkpoints = tmp_path / "run/checkpoints"
-    own = interrupted_run(store, tmp_path / "run", monkeypatch)
-    for file in interrupted_run(store, tmp_path / "another", monkeypatch, epochs=4):
+    own = interrupted_run(store, tmp_path / "run")
+    for file in interrupted_run(store, tmp_path / "another", epochs=4):
         file.rename(checkpoints / file.name)
     with pytest.warns(UserWarning, match="step-00000012.*step-00000009.*step-00000006"):
-        interrupted_run(store, tmp_path / "run", monkeypatch, epochs=3, resume=True)
+        interrupted_run(store, tmp_path / "run", epochs=1, resume=True)
     # The later files of the other run do not push out the run's own checkpoints.
     assert own[-1] in checkpoints.iterdir()
     run_id = Checkpoint.read(own[-1]).run_id
@@ -168,18 +159,8 @@ def test_weights_that_are_not_finite_are_not_written(store, tmp_path, monkeypatc
         if next(steps) == 3:
             torch.nn.init.constant_(net.task_.mask_token, torch.inf)
 
-    older, newer = interrupted_run(store, tmp_path / "run", monkeypatch)
+    older, newer = interrupted_run(store, tmp_path / "run")
     monkeypatch.setattr(RunNet, "_step_optimizer", overflow)
     with pytest.raises(ValueError, match=r"module\.mask_token"):
         run(store, tmp_path / "run", resume=True)
     assert sorted((tmp_path / "run/checkpoints").glob("step-*")) == [older, newer]
-
-
-def test_tensors_are_copied_from_the_file(store, tmp_path, monkeypatch):
-    """Windows cannot remove a file that is mapped into memory."""
-    *_, newest = interrupted_run(store, tmp_path / "run", monkeypatch)
-    checkpoint = Checkpoint.read(newest)
-    before = {name: tensor.clone() for name, tensor in checkpoint.tensors.items()}
-    content = bytearray(newest.read_bytes())
-    newest.write_bytes(bytes(len(content)))
-    assert all(torch.equal(checkpoint.tensors[name], before[name]) for name in before)

@@ -6,7 +6,6 @@ import mne
 import numpy as np
 import pytest
 from support import own_recipe
-from support.small_runs import make_store
 
 from braindecode_pars.runs import CorpusSize
 from braindecode_pars.runs.steps import Steps
@@ -51,8 +50,7 @@ def test_numbers():
             CorpusSize.of_numbers(**{"n_windows": 5, "sfreq": 200, name: value})
 
 
-def test_a_store_of_many_channels_counts_its_windows_once(tmp_path):
-    store = make_store(tmp_path / "store")  # 20, 7, 2 and 12 s with 1 to 4 channels
+def test_a_store_of_many_channels_counts_its_windows_once(store):
     assert CorpusSize.of_store(store, 5).n_windows == 4 + 1 + 0 + 2
 
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.small_runs import interrupt, make_store, run
+from support.small_runs import make_store, run, run_interrupted
 
 from braindecode_pars.runs.run_folder import RunFolder
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return make_store(tmp_path_factory.mktemp("folders") / "store")
-
-
-def test_a_run_is_not_mixed_with_another(store, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        interrupt(patched, step=8)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "run")
-    out = tmp_path / "run"
+def test_a_run_is_not_mixed_with_another(store, tmp_path):
+    out = run_interrupted(8, store, tmp_path / "run")
     with pytest.raises(ValueError, match="already has a run"):
         run(store, out)
     message = "task_params.n_patches is 5, .* epochs is 6, was 5; lr is 0.0001, was 0.001"
@@ -36,11 +27,8 @@ def test_a_run_is_not_mixed_with_another(store, tmp_path, monkeypatch):
         run(store, out)
 
 
-def test_a_run_without_checkpoints_is_replaced(store, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        interrupt(patched, step=1)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "run")
+def test_a_run_without_checkpoints_is_replaced(store, tmp_path):
+    run_interrupted(1, store, tmp_path / "run")
     run(store, tmp_path / "run", epochs=1)
     assert len(json.loads((tmp_path / "run/run.json").read_text())["sessions"]) == 1
 
@@ -88,19 +76,14 @@ def test_folders_with_other_files_are_not_used(store, tmp_path):
         run(store, store.path)
 
 
-@pytest.mark.parametrize("content", ["{}", '{"configuration": 3}', '{"sessions": []}'])
-def test_a_damaged_run_json_is_named(store, tmp_path, monkeypatch, content):
-    interrupt(monkeypatch, step=4)
-    with pytest.raises(KeyboardInterrupt):
-        run(store, tmp_path / "run")
-    monkeypatch.undo()
-    (tmp_path / "run/run.json").write_text(content)
-    with pytest.raises(ValueError, match=r"run\.json"):
-        run(store, tmp_path / "run", resume=True)
-
-
-def test_a_run_json_of_another_program_is_not_replaced(store, tmp_path):
-    (tmp_path / "run.json").write_text('{"mine": 1}')
+def test_a_damaged_run_json_is_named(store, tmp_path):
+    described = run_interrupted(4, store, tmp_path / "run") / "run.json"
+    for content in ("{}", '{"configuration": 3}', '{"sessions": []}'):
+        described.write_text(content)
+        with pytest.raises(ValueError, match=r"run\.json"):
+            run(store, tmp_path / "run", resume=True)
+    other = tmp_path / "run.json"  # of another program
+    other.write_text('{"mine": 1}')
     with pytest.raises(ValueError, match=r"run\.json"):
         run(store, tmp_path)
-    assert (tmp_path / "run.json").read_text() == '{"mine": 1}'
+    assert other.read_text() == '{"mine": 1}'

@@ -6,7 +6,7 @@ import json
 
 import pandas as pd
 import pytest
-from support.small_runs import SMALL, make_store, run, small_config
+from support.small_runs import SMALL, run, small_config
 
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
 from braindecode_pars.runs import planning as module
@@ -18,8 +18,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, "_SECONDS", 1e-6)
 
 
-def test_the_run_does_what_was_planned(tmp_path, quick):
-    store = make_store(tmp_path / "store")
+def test_the_run_does_what_was_planned(store, tmp_path, quick):
     size = CorpusSize.of_store(store, SMALL["window_seconds"])
     planned = plan(size, small_config(steps_per_epoch=None, epochs=3))
     folder = run(store, tmp_path / "run", steps_per_epoch=None, epochs=3)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.own_task import forget
-from support.small_runs import interrupt, last_checkpoint, make_store, run, small_config
+from support.small_runs import run, run_interrupted, same_checkpoint, small_config
 from torch import nn
 from torch._subclasses import FakeTensorMode
 
@@ -27,11 +27,6 @@ from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return make_store(tmp_path_factory.mktemp("runs") / "store")
-
-
 def test_a_store_with_another_reference_than_the_encoder_is_a_warning(store, tiny, tmp_path):
     card = EncoderCard(sfreq=100.0, preprocessing=Preprocessing(reference="average"))
     encoder = save_encoder(PatchEncoder(50, **tiny), card, tmp_path / "encoder")
@@ -39,11 +34,6 @@ def test_a_store_with_another_reference_than_the_encoder_is_a_warning(store, tin
     with pytest.warns(UserWarning, match="reference as recorded, but average in training"):
         out = pretrain(store, tmp_path / "run", config, verbose=0)
     assert load_encoder(out).card.preprocessing.reference == "as recorded"
-
-
-def same_encoder(one, other):
-    one, other = ((out / "encoder.safetensors").read_bytes() for out in (one, other))
-    return one == other
 
 
 def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, caplog, capsys):
@@ -81,23 +71,15 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, c
     assert classifier.fit(nights).encoder_card_.task == "pars"
 
 
-def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, capsys):
-    one, other, seeded = (
-        run(store, tmp_path / str(i), **changes)
-        for i, changes in enumerate([{}, {"num_workers": 1}, {"seed": 1}])
-    )
-    assert same_encoder(one, other)
-    assert not same_encoder(one, seeded)
+def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, whole, capsys):
+    assert same_checkpoint(run(store, tmp_path / "again", num_workers=1), whole)
+    assert not same_checkpoint(run(store, tmp_path / "seeded", seed=1), whole)
     printed = capsys.readouterr()
     assert printed.out + printed.err == ""
 
 
 def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, nights):
-    out = tmp_path / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, step=5)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, out, task=f"{own_task}:Slope")
+    out = run_interrupted(5, store, tmp_path / "run", task=f"{own_task}:Slope")
     assert str(own_task) not in (out / "run.json").read_text()
     forget()
     with pytest.raises(ValueError, match=r"'slope'.*FILE\.py:CLASS"):
@@ -159,19 +141,16 @@ def test_precision_and_compilation_reach_the_net(store, tmp_path, monkeypatch):
     assert not compiled
     low = run(store, tmp_path / "low", epochs=1, precision="bfloat16", compile=True)
     assert compiled == [PatchEncoder, CrossAttentionDecoder]
-    assert not same_encoder(full, low)
+    assert not same_checkpoint(full, low)
 
 
-def test_a_run_resumes_after_ctrl_c(store, tmp_path, monkeypatch, caplog, capsys):
+def test_a_run_resumes_after_ctrl_c(store, tmp_path, whole, caplog, capsys):
     caplog.set_level("INFO")
-    whole = run(store, tmp_path / "whole")
-    with monkeypatch.context() as patched:
-        interrupt(patched, step=8)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "run")
-    assert not (tmp_path / "run/encoder.safetensors").exists()
-    out = pretrain(store, tmp_path / "run", small_config(), resume=True)
-    assert same_encoder(out, whole)
+    out = run_interrupted(8, store, tmp_path / "run")
+    assert not (out / "encoder.safetensors").exists()
+    pretrain(store, out, small_config(), resume=True)
+    files = [folder / "encoder.safetensors" for folder in (out, whole)]
+    assert files[0].read_bytes() == files[1].read_bytes()
     sessions = json.loads((out / "run.json").read_text())["sessions"]
     assert [session["first_step"] for session in sessions] == [0, 6]
     assert "5 epochs, 2 of them done, of 3 steps" in caplog.text
@@ -259,16 +238,9 @@ def test_every_task_learns_from_crops_of_several_lengths(store, tmp_path, task, 
 
 def test_a_resumed_run_continues_with_the_next_length_in_turn(store, tmp_path):
     changes = dict(window_seconds=(2.5, 6, 4), epochs=2, steps_per_epoch=2)
-    whole = run(store, tmp_path / "whole", **changes)
-    with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "cut", **changes)
-    resumed = last_checkpoint(run(store, tmp_path / "cut", resume=True, **changes))
-    expected = last_checkpoint(whole)
-    assert resumed.keys() == expected.keys()
-    for name, tensor in expected.items():
-        assert torch.equal(resumed[name], tensor), name
+    cut = run_interrupted(3, store, tmp_path / "cut", **changes)
+    run(store, cut, resume=True, **changes)
+    assert same_checkpoint(cut, run(store, tmp_path / "whole", **changes))
 
 
 def test_the_lengths_are_named_before_training(store, tmp_path, caplog):

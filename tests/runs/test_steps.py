@@ -6,16 +6,92 @@ import numpy as np
 import pytest
 import torch
 from support import own_recipe
-from support.small_runs import make_store
 
-from braindecode_pars.runs.steps import ORDER, EpochLoader, Steps
+from braindecode_pars.datasets import SyntheticSignals
+from braindecode_pars.runs.steps import ORDER, AllChannelSteps, EpochLoader, Steps, SyntheticSteps
 from braindecode_pars.signal_store import SignalStore
 
+SOURCE = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """Recordings of 20, 7, 2 and 12 s with one, two, three and four channels."""
-    return make_store(tmp_path_factory.mktemp("steps") / "store")
+
+@pytest.fixture(params=[Steps, AllChannelSteps, SyntheticSteps])
+def make(request, store):
+    """Make steps of each kind: with one channel, with all channels, and without recordings."""
+    source = SOURCE if request.param is SyntheticSteps else store
+    return lambda n_times=300, size=12, **given: request.param(source, n_times, size, **given)
+
+
+def equal(one, other) -> bool:
+    """Whether two steps have the same signals, or parts of them the same values."""
+    if isinstance(one, dict):
+        return all(torch.equal(one[name].nan_to_num(), other[name].nan_to_num()) for name in one)
+    return torch.equal(one, other)
+
+
+def joined(parts):
+    if isinstance(parts[0], dict):
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    return torch.cat(parts)
+
+
+def x_of(signals) -> torch.Tensor:
+    return signals["x"] if isinstance(signals, dict) else signals
+
+
+def test_a_step_depends_only_on_the_seed_and_its_number(make):
+    forwards, backwards = make(), make()
+    found = {step: backwards[step] for step in (40, 7, 0, 41)}
+    for step in (0, 7, 40, 41):
+        signals, seed = forwards[step]
+        assert x_of(signals).dtype == torch.float32
+        assert (len(x_of(signals)), x_of(signals).shape[-1]) == (12, 300)
+        assert equal(signals, found[step][0])
+        assert seed == found[step][1]
+    assert len({seed for _, seed in found.values()}) == 4
+    for other in (found[7][0], make(seed=1)[0][0], forwards.first_pass(12)):
+        assert not (x_of(other) == x_of(found[0][0])).flatten(1).all(dim=1).any()
+
+
+def test_the_shards_of_all_processes_make_up_the_step(make):
+    for n_times in (300, (300, 1100, 500)):
+        whole = make(n_times)
+        shards = [make(n_times, process=process, n_processes=3) for process in range(3)]
+        for step in (0, 5):
+            parts = [shard[step] for shard in shards]
+            assert all(len(x_of(part)) == 4 for part, _ in parts)
+            assert equal(joined([part for part, _ in parts]), whole[step][0])
+            assert {seed for _, seed in parts} == {whole[step][1]}
+        assert all(equal(shard.first_pass(9), whole.first_pass(9)) for shard in shards)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_the_next_epoch_continues_with_the_next_step(make, num_workers):
+    steps = make(size=4)
+    state = torch.get_rng_state()
+    loader = EpochLoader(steps, 6, 12, 3, num_workers=num_workers)
+    assert len(loader) == 3
+    epochs = [list(loader), list(loader)]
+    assert [len(epoch) for epoch in epochs] == [3, 3]
+    for step, (signals, seed) in enumerate([*epochs[0], *epochs[1]], start=6):
+        assert equal(signals, steps[step][0])
+        assert seed == steps[step][1]
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_steps_have_crops_of_several_lengths_in_turns(make):
+    steps = make((300, 1100, 500), 6)
+    lengths = [x_of(steps[step][0]).shape[-1] for step in range(5)]
+    assert lengths == [300, 1100, 500, 300, 1100]
+    assert steps.n_times == 1100
+    assert steps.n_windows == make(1100, 6).n_windows
+    assert x_of(steps.first_pass(7)).shape[-1] == 1100
+
+
+def test_crops_of_no_use_are_refused(make, store):
+    with pytest.raises(ValueError, match="use longer windows"):
+        make(0)
+    with pytest.raises(ValueError, match=r"2100 .* 2000"):
+        Steps(store, 2100, 4)
 
 
 def passes(steps: Steps, n_passes: int) -> np.ndarray:
@@ -40,18 +116,6 @@ def test_a_recording_as_long_as_a_crop_has_been_seen(store):
     assert Steps(store, 701, 8).subjects == store.recordings["subject"][[0, 3]].tolist()
 
 
-def test_a_step_depends_only_on_its_number(store):
-    forwards, backwards = Steps(store, 300, 8), Steps(store, 300, 8)
-    found = {step: backwards[step] for step in (40, 7, 0, 41)}
-    for step in (0, 7, 40, 41):
-        signals, seed = forwards[step]
-        assert signals.dtype == torch.float32
-        assert signals.shape == (8, 300)
-        assert torch.equal(signals, found[step][0])
-        assert seed == found[step][1]
-    assert len({seed for _, seed in found.values()}) == 4
-
-
 def test_every_channel_and_many_starts_are_drawn(store):
     steps = Steps(store, 300, 64)
     crops = {tuple(crop[:3].tolist()) for step in range(100) for crop in steps[step][0]}
@@ -64,35 +128,6 @@ def test_every_channel_and_many_starts_are_drawn(store):
     assert crops <= set.union(*whole.values())
     for signal, possible in whole.items():
         assert len(crops & possible) > 0.25 * len(possible), signal
-
-
-def test_the_shards_of_all_processes_make_up_the_step(store):
-    whole = Steps(store, 300, 12)
-    shards = [Steps(store, 300, 12, process=process, n_processes=3) for process in range(3)]
-    for step in (0, 5):
-        parts = [shard[step] for shard in shards]
-        assert all(part.shape == (4, 300) for part, _ in parts)
-        assert torch.equal(torch.cat([part for part, _ in parts]), whole[step][0])
-        assert {seed for _, seed in parts} == {whole[step][1]}
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-def test_the_next_epoch_continues_with_the_next_step(store, num_workers):
-    steps = Steps(store, 300, 4)
-    state = torch.get_rng_state()
-    loader = EpochLoader(steps, 6, 12, 3, num_workers=num_workers)
-    assert len(loader) == 3
-    epochs = [list(loader), list(loader)]
-    assert [len(epoch) for epoch in epochs] == [3, 3]
-    for step, (signals, seed) in enumerate([*epochs[0], *epochs[1]], start=6):
-        assert torch.equal(signals, steps[step][0])
-        assert seed == steps[step][1]
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_crops_longer_than_every_recording_raise(store):
-    with pytest.raises(ValueError, match=r"2100 .* 2000"):
-        Steps(store, 2100, 4)
 
 
 @pytest.fixture(scope="module")
@@ -139,17 +174,6 @@ def test_a_corpus_that_gives_no_window_has_no_share(mixed):
         Steps(store, 1500, 5)
     with pytest.raises(ValueError, match=r"\bb\b"):
         Steps(store.select(exclude=["P3"]), 300, 5)
-
-
-def test_steps_have_crops_of_several_lengths_in_turns(store):
-    steps = Steps(store, (300, 1100, 500), 6)
-    assert [steps[step][0].shape[1] for step in range(5)] == [300, 1100, 500, 300, 1100]
-    assert steps.n_times == 1100
-    assert steps.n_windows == Steps(store, 1100, 6).n_windows
-    assert steps.first_pass(7).shape == (7, 1100)
-    parts = [Steps(store, (300, 1100, 500), 6, process=p, n_processes=2) for p in (0, 1)]
-    for step in (0, 1):
-        assert torch.equal(torch.cat([part[step][0] for part in parts]), steps[step][0])
 
 
 def test_short_crops_reach_the_end_of_a_recording(store):

@@ -65,6 +65,21 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(RunNet, "get_loss", interrupted)
 
 
+def run_interrupted(step: int, store: Any, out: Path, **changes: Any) -> Path:
+    """Run until Ctrl-C in the middle of a step, and return the folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, step)
+        with pytest.raises(KeyboardInterrupt):
+            run(store, out, **changes)
+    return out
+
+
+def same_checkpoint(one: Path, other: Path) -> bool:
+    """Whether two runs ended with the same tensors, to the bit."""
+    a, b = map(last_checkpoint, (one, other))
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
 def make_store(
     path: Path, seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
 ) -> SignalStore:
