@@ -78,7 +78,7 @@ def test_folders_with_other_files_are_not_used(store, tmp_path):
 
 def test_a_damaged_run_json_is_named(store, tmp_path):
     described = run_interrupted(4, store, tmp_path / "run") / "run.json"
-    for content in ("{}", '{"configuration": 3}', '{"sessions": []}'):
+    for content in ("{}", '{"configuration": {}, "sessions": []}'):
         described.write_text(content)
         with pytest.raises(ValueError, match=r"run\.json"):
             run(store, tmp_path / "run", resume=True)
