@@ -151,13 +151,15 @@ class StepGraphs:
     ----------
     device : torch.device
         CUDA device of the training.
+    modules : list of nn.Module
+        The network and the loss.
     """
 
     #: Largest number of kinds; steps of others run as always.
     MOST = 8
 
-    def __init__(self, device: torch.device):
-        self.device = device
+    def __init__(self, device: torch.device, modules: list[nn.Module]):
+        self.device, self.modules = device, modules
         self.steps: dict[Any, CapturedStep | None] = {}
         self.works = True
         self._pool: Any = None
@@ -167,7 +169,7 @@ class StepGraphs:
     def __reduce__(self) -> tuple:
         return type(None), ()  # a copy or a pickle of a net has no graphs
 
-    def run(self, step: Step, batch: tuple[Any, Any], modules: list[nn.Module]) -> dict[str, Any]:
+    def run(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
         """Return what a step returns, detached, and add to the gradients of the weights.
 
         Parameters
@@ -176,8 +178,6 @@ class StepGraphs:
             The step.
         batch : tuple of x, y
             Tensors; x may also be a dict of tensors, and y None.
-        modules : list of nn.Module
-            The network and the loss.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class StepGraphs:
         """
         handled = sys.exception()
         inputs = _tensors_of(batch)
-        parts = [part for module in modules for part in module.modules()]
+        parts = [part for module in self.modules for part in module.modules()]
         found = [w for part in parts for w in part._parameters.values() if w is not None]
         weights: list[Tensor] = [*dict.fromkeys(found)]  # some are of two parts
         kind = _kind_of(batch, inputs, weights, parts) if self.works else None
@@ -203,7 +203,7 @@ class StepGraphs:
         captured = self.steps[kind]
         if captured is None:
             try:
-                captured = self._capture(step, batch, weights, modules)
+                captured = self._capture(step, batch, weights)
                 self.steps[kind] = captured
             except Exception as error:  # whatever it is, the step runs without a graph
                 self.works = False
@@ -211,19 +211,14 @@ class StepGraphs:
                 cause: BaseException = error
                 while cause.__context__ not in (None, handled):  # the first one
                     cause = cause.__context__
-                what = getattr(modules[0], "shown_name", type(modules[0]).__name__)
+                network = self.modules[0]
+                what = getattr(network, "shown_name", type(network).__name__)
                 why = f"{type(cause).__name__}: {cause}".splitlines()[0]
                 log.info("Training steps of %s run without a CUDA graph (%s).", what, why)
                 del cause  # it keeps the memory of the capture
         return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
 
-    def _capture(
-        self,
-        step: Step,
-        batch: tuple[Any, Any],
-        weights: list[Tensor],
-        modules: list[nn.Module],
-    ) -> CapturedStep:
+    def _capture(self, step: Step, batch: tuple[Any, Any], weights: list[Tensor]) -> CapturedStep:
         """Run a step twice without effects, then capture it."""
         if self._pool is None:
             index = self.device.index
@@ -231,7 +226,7 @@ class StepGraphs:
             self._pool = torch.cuda.graph_pool_handle()
         batch = recursively_apply(partial(Tensor.to, device=self.device, copy=True), batch)
         # A step may change buffers, and weights that it does not train: a mean over steps.
-        state = [t for module in modules for t in (*module.parameters(), *module.buffers())]
+        state = [t for part in self.modules for t in (*part.parameters(), *part.buffers())]
         state_before = [tensor.detach().clone() for tensor in state]
         drawn_before = _states_on_cpu()
         gradients = [weight.grad for weight in weights]
@@ -287,9 +282,9 @@ class StepGraphs:
         generator = torch.cuda.default_generators[self._index]
         generator.graphsafe_set_state(generator.clone_state())
 
-    def close(self, modules: list[nn.Module]) -> None:
+    def close(self) -> None:
         """Free the graphs; the last gradients stay."""
-        for module in modules:
+        for module in self.modules:
             for weight in module.parameters():
                 if self.steps and weight.grad is not None:
                     weight.grad = weight.grad.clone()
@@ -499,11 +494,6 @@ class TrainingNet(skorch.NeuralNet):
         return fitted
 
     @property
-    def _trained_modules(self) -> list[nn.Module]:
-        parts = (self.module_, self.criterion_)
-        return [part for part in parts if isinstance(part, nn.Module)]
-
-    @property
     def _can_capture(self) -> bool:
         is_one_process = not isinstance(self.module_, nn.parallel.DistributedDataParallel)
         return self.compile and self.compute_device.type == "cuda" and is_one_process
@@ -512,19 +502,19 @@ class TrainingNet(skorch.NeuralNet):
     def captured_steps(self) -> Iterator[None]:
         """Capture the steps inside as CUDA graphs, where that is possible."""
         if self._can_capture:
-            self.graphs_ = StepGraphs(self.compute_device)
+            parts = (self.module_, self.criterion_)
+            modules = [part for part in parts if isinstance(part, nn.Module)]
+            self.graphs_ = StepGraphs(self.compute_device, modules)
         try:
             yield
         finally:
             if self.graphs_ is not None:
-                self.graphs_.close(self._trained_modules)
+                self.graphs_.close()
             self.graphs_ = None
 
     def run_step(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
         """Return ``step(batch)``, from a graph if there is one; batch is (x, y)."""
-        if self.graphs_ is None:
-            return step(batch)
-        return self.graphs_.run(step, batch, self._trained_modules)
+        return step(batch) if self.graphs_ is None else self.graphs_.run(step, batch)
 
     def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         step = partial(super().train_step_single, **fit_params)

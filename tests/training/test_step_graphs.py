@@ -153,7 +153,7 @@ def on_cpu(monkeypatch):
     """Capture steps on the CPU, with the graph above; count the graphs and the replays."""
     counted = dict(captured=0, replayed=0)
 
-    def capture(self, step, batch, weights, modules):
+    def capture(self, step, batch, weights):
         counted["captured"] += 1
         batch = recursively_apply(torch.clone, batch)
 
@@ -290,7 +290,8 @@ def run_one(graphs, net, x):
 
 
 def test_a_step_of_another_kind_has_a_graph_of_its_own(on_cpu):
-    net, graphs = small_net().initialize(), StepGraphs(torch.device("cpu"))
+    net = small_net().initialize()
+    graphs = StepGraphs(torch.device("cpu"), [net.module_])
     x = torch.randn(4, 1000)
 
     def captured_after_two():
