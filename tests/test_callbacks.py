@@ -102,16 +102,6 @@ def test_unlabelled_windows_of_another_montage_are_pretrained_on(tiny, nights):
     assert fitted.net_.module_.n_masked == fitted.net_.module_.n_patches
 
 
-def test_a_task_instance_is_copied_and_gets_the_encoder(tiny, nights):
-    task = PARS(2000, 100, n_patches=10, **tiny)
-    net = eeg_classifier(tiny, ("pretraining", Pretraining(task, epochs=1, verbose=0)))
-    net.fit(nights, y=None)
-    used = dict(net.callbacks_)["pretraining"].net_.module_
-    assert used is not task
-    assert used.n_patches == 10
-    assert used.encoder is net.module_.encoder
-
-
 def test_ctrl_c_keeps_the_encoder_logs_a_warning_and_is_raised(tiny, nights, caplog):
     pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
     net = eeg_classifier(tiny, ("pretraining", pretraining), ("snapshot", Snapshot()))
@@ -131,18 +121,10 @@ def test_mistakes_are_explained(tiny, nights):
         pretraining = Pretraining(*args, epochs=1, verbose=0, **kwargs)
         eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
 
-    with pytest.raises(ValueError, match="parts"):
-        fit("parts")
-    with pytest.raises(TypeError, match="int"):
-        fit(3)
     with pytest.raises(TypeError, match="mask_ratio"):
         fit("pars", task_params={"mask_ratio": 0.5})
     with pytest.raises(ValueError, match="sizes"):
         fit(PARS(3000, 100, **{**tiny, "embed_dim": 32}))
-    with pytest.raises(ValueError, match="6000"):
-        fit(PARS(6000, 100, **tiny))
-    with pytest.raises(TypeError, match="instance"):
-        fit(PARS(3000, 100, **tiny), task_params={"overlap": False})
     net = EEGClassifier(
         torch.nn.Linear(3000, 2),
         callbacks=[Pretraining("pars", verbose=0)],

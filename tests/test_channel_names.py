@@ -89,11 +89,6 @@ def test_the_type_of_mne_decides_before_the_name():
     assert [ch["ch_name"] for ch in chs if is_eog(ch)] == ["X2"]
 
 
-def test_electrodes():
-    names = ["Fc5.", "EEG FP1-REF", "C3-M2", "C3-P3", "eeg  cz"]
-    assert [electrode_name(name) for name in names] == ["FC5", "FP1", "C3", "C3-P3", "CZ"]
-
-
 def test_channels_are_matched_by_electrode():
     assert match_channels(["FC5", "T3", "Cz"], ["EEG T7-LE", "Fc5.", "Pz"]) == [1, 0, None]
     # Two channels of one electrode: their names decide.

@@ -9,8 +9,6 @@ from braindecode import EEGClassifier
 from skorch.callbacks import Freezer
 from skorch.dataset import ValidSplit
 from support.interrupts import InterruptAt
-from torch import nn
-from torch.utils.data import TensorDataset
 
 from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining
@@ -29,28 +27,6 @@ def make(tiny, **arguments):
     return PretrainingNet(task, **{"batch_size": 8, "max_epochs": 2, "verbose": 0, **arguments})
 
 
-def test_loss_is_criterion_of_prediction_and_target(tiny, signals):
-    net = make(tiny).initialize()
-    task = net.module_
-    x = torch.from_numpy(signals[:4])
-    torch.manual_seed(1)
-    prediction, target = task(x)
-    torch.manual_seed(1)
-    step = net.validation_step((x, torch.zeros(4)))
-    assert step["loss"].item() == pytest.approx(nn.functional.mse_loss(prediction, target).item())
-
-
-def test_an_instance_is_trained_in_place(tiny, signals):
-    net = make(tiny)
-    before = [p.clone() for p in net.module.encoder.parameters()]
-    net.fit(signals)
-    assert net.module_ is net.module
-    changed = [
-        not torch.equal(a, b) for a, b in zip(before, net.module.encoder.parameters(), strict=True)
-    ]
-    assert any(changed)
-
-
 def test_history_has_the_loss_relative_to_chance(tiny, signals):
     net = make(tiny, train_split=ValidSplit(3)).fit(signals)
     chance = net.module_.chance_loss()
@@ -66,15 +42,6 @@ def test_validation_draws_are_the_same_in_every_epoch(tiny, signals):
     assert len(set(net.history[:, "train_loss"])) == 4
     other = make(tiny, train_split=ValidSplit(3), lr=0.0, validation_seed=1).fit(signals)
     assert other.history[-1, "valid_loss"] != net.history[-1, "valid_loss"]
-
-
-def test_several_corpora_at_once(tiny):
-    """Corpora may have 6 and 19 channels, and other window lengths."""
-    six = TensorDataset(torch.randn(20, 6, 900))
-    nineteen = TensorDataset(torch.randn(4, 19, 700))
-    net = make(tiny, max_epochs=1).fit(SingleChannelWindows([six, nineteen], 600))
-    assert np.isfinite(net.history[-1]["train_loss"])
-    assert sum(batch["train_batch_size"] for batch in net.history[-1]["batches"]) == 24
 
 
 def test_pretrain_encoder_trains_in_place_and_repeats_itself(tiny, nights):

@@ -14,12 +14,10 @@ from braindecode_pars.tokens import (
     PatchEmbedding,
     SpectralPatchEmbedding,
     detrended_patches,
-    extract_patches,
     grid_patches,
     instance_norm,
     nonoverlapping_starts,
     random_starts,
-    shuffled,
     sinusoidal_positions,
 )
 
@@ -61,16 +59,6 @@ def test_grid_patches_drop_the_tail():
     assert patches[0, 3].tolist() == [15, 16, 17, 18, 19]
 
 
-def test_extract_patches_cuts_at_the_given_starts():
-    x = torch.randn(3, 100)
-    starts = torch.tensor([[0, 90, 7], [3, 3, 50], [89, 1, 0]])
-    patches = extract_patches(x, starts, 10)
-    for i in range(3):
-        for n in range(3):
-            start = starts[i, n]
-            assert torch.equal(patches[i, n], x[i, start : start + 10])
-
-
 def test_random_starts_are_uniform_and_reach_both_ends():
     starts = random_starts(4000, 10, n_times=25, patch_size=10)
     counts = torch.bincount(starts.flatten(), minlength=16)
@@ -98,13 +86,6 @@ def test_nonoverlapping_starts_are_uniform_over_arrangements(n_times, min_gap):
     assert (counts - 1000).abs().max() < 5 * math.sqrt(1000)
 
 
-def test_patches_that_do_not_fit_raise_with_the_largest_number():
-    with pytest.raises(ValueError, match="30"):
-        nonoverlapping_starts(2, 40, 6000, 200)
-    with pytest.raises(ValueError, match="20"):
-        nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_detrended_is_scipys(dtype):
     patches = torch.randn(3, 4, 50, dtype=dtype).cumsum(dim=-1) + 5
@@ -112,13 +93,6 @@ def test_detrended_is_scipys(dtype):
     np.testing.assert_allclose(detrended_patches(patches).numpy(), expected, atol=1e-4)
     assert detrended_patches(patches).dtype == dtype
     assert detrended_patches(patches.bfloat16()).dtype == torch.bfloat16
-
-
-def test_shuffled_permutes_every_row_independently():
-    rows = torch.arange(50).expand(20, -1)
-    mixed = shuffled(rows)
-    assert torch.equal(mixed.sort(dim=1).values, rows)
-    assert len(mixed.unique(dim=0)) == 20
 
 
 def test_sinusoidal_positions_follow_the_formula_at_real_times():

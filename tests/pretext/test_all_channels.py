@@ -165,13 +165,13 @@ def test_joint_takes_tasks_of_its_kind_of_encoder(joint, name):
         joint(N_TIMES, PATCH, tasks={name: 1.0}, **SIZES)
 
 
-@pytest.mark.parametrize("name", ["features_space_time", "spectral_space_time", "joint_space_time"])
+@pytest.mark.parametrize("name", ["features", "spectral", "joint", "pars"])
 def test_they_train_an_encoder_of_all_channels(name):
-    encoder = SpaceTimeEncoder(PATCH, **SIZES)
-    task = make_task(name, n_times=N_TIMES, encoder=encoder, sfreq=SFREQ)
+    encoder, given = SpaceTimeEncoder(PATCH, **SIZES), dict(n_times=N_TIMES, sfreq=SFREQ)
+    task = make_task(f"{name}_space_time", encoder=encoder, **given)
     assert task.encoder is encoder
     with pytest.raises(ValueError, match=r"compares channels.*PatchEncoder sees one channel"):
-        make_task(name, n_times=N_TIMES, encoder=PatchEncoder(PATCH, **SIZES), sfreq=SFREQ)
+        make_task(f"{name}_space_time", encoder=PatchEncoder(PATCH, **SIZES), **given)
     with pytest.raises(ValueError, match="n_chans, 400"):
         task(torch.randn(2, N_TIMES))
 

@@ -273,14 +273,6 @@ def test_fifty_epochs_or_as_many_more_as_600_steps_take(steps_per_epoch, expecte
     assert expected * steps_per_epoch >= 600
 
 
-def test_a_given_number_wins(nights, tiny):
-    for epochs in (0, 1):
-        net = pretrain_encoder(
-            PatchEncoder(100, **tiny), nights, PretrainingSettings(epochs=epochs), verbose=0
-        )
-        assert len(net.history) == epochs
-
-
 @pytest.mark.usefixtures("few_steps")
 def test_pretraining_of_few_windows_has_more_epochs(nights, tiny):
     """96 windows are two steps of 64, and 24 are one."""
@@ -304,14 +296,6 @@ def test_the_estimators_have_the_same_budget(nights):
     assert len(embedder(pretext="mae", pretrain_epochs=None).fit(few).history_) == 12
     net = NetworkClassifier(verbose=0)
     assert net.training_cost(few).finetuning_steps == len(net.fit(few).history_) == 12
-
-
-@pytest.mark.usefixtures("few_steps")
-def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
-    clf = classifier(pretext=None, finetune_epochs=None, validation=0).fit(nights)
-    loaded = PARSClassifier.load(clf.save(tmp_path / "model"))
-    assert loaded.finetune_epochs is None
-    assert np.array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
 
 
 def test_a_stream_that_only_writes_gets_lines():
