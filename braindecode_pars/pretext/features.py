@@ -120,7 +120,7 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     >>> means.argmax().item()  # 8 to 10 Hz
     2
     """
-    density, known = _spectra(x, sfreq)[1], _known_frequencies(x, sfreq)
+    known, density = _spectra(x, sfreq)
     features = []
     for low, high in (band for band in BANDS if band[1] <= sfreq / 2):
         inside = _places((known >= low) & (known < high), x)
@@ -174,7 +174,7 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
     >>> [round(aperiodic(x, 128).item()) for x in (white, brown)]
     [0, 2]
     """
-    return _line(x, sfreq)[2]
+    return _line(x, sfreq)[-1]
 
 
 def alpha(x: Tensor, sfreq: float) -> Tensor:
@@ -215,9 +215,7 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     >>> alpha((rhythm + torch.randn(1280))[None], 128)[0, 0].round(decimals=1)
     tensor(11.)
     """
-    frequencies, rest, _ = _line(x, sfreq)
-    known = _known_frequencies(x, sfreq)
-    known = known[_on_line(known, sfreq)]
+    known, frequencies, rest, _ = _line(x, sfreq)
     inside = _places((known >= _ALPHA[0]) & (known <= _ALPHA[1]), x)
     rest = rest[:, inside]
     peak = (torch.softmax(2 * rest, dim=-1) * frequencies[inside]).sum(-1)
@@ -311,8 +309,11 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     return torch.stack([kurtosis, skewness, length], dim=-1)
 
 
-def _spectra(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor]:
-    """Return frequencies, and densities of shape (batch, n_segments, n_frequencies)."""
+def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
+    """Return frequencies, and densities of shape (batch, n_segments, n_frequencies).
+
+    The frequencies are NumPy's, so that choices of some wait for no GPU.
+    """
     if sfreq < 30:
         raise ValueError(
             "The features of the spectrum reach up to 14 Hz, so they need a sampling rate of 30 Hz "
@@ -329,19 +330,8 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor]:
     segments = (segments - segments.mean(-1, keepdim=True)) * window
     density = torch.fft.rfft(segments).abs().square() / (sfreq * window.square().sum())
     density[..., 1 : (n_samples + 1) // 2] *= 2  # for the negative frequencies
-    frequencies = torch.arange(density.shape[-1], dtype=x.dtype, device=x.device)
-    return frequencies * (sfreq / n_samples), density
-
-
-def _known_frequencies(x: Tensor, sfreq: float) -> np.ndarray:
-    """Return the frequencies of :func:`_spectra`, for choices that wait for no GPU."""
-    n_samples = round(sfreq)
-    numbers = np.arange(n_samples // 2 + 1, dtype=np.float64 if x.dtype == torch.float64 else "f4")
-    return numbers * (float(sfreq) / n_samples)
-
-
-def _on_line(known: np.ndarray, sfreq: float) -> np.ndarray:
-    return (known >= _LINE[0]) & (known <= _LINE[1]) & (known < float(sfreq) / 2)
+    numbers = np.arange(density.shape[-1], dtype=np.float64 if x.dtype == torch.float64 else "f4")
+    return numbers * (float(sfreq) / n_samples), density
 
 
 def _places(chosen: np.ndarray, x: Tensor) -> Tensor:
@@ -350,16 +340,20 @@ def _places(chosen: np.ndarray, x: Tensor) -> Tensor:
     return torch.arange(first, first + int(chosen.sum()), device=x.device)
 
 
-def _line(x: Tensor, sfreq: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Fit a line to the log-log spectrum, and return frequencies, residuals and exponents."""
-    frequencies, density = _spectra(x, sfreq)
-    fitted = _places(_on_line(_known_frequencies(x, sfreq), sfreq), x)
-    frequencies = frequencies[fitted]
+def _line(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
+    """Fit a line to the log-log spectrum, and return frequencies, residuals and exponents.
+
+    The frequencies come twice: as NumPy's, and on the device of ``x``.
+    """
+    known, density = _spectra(x, sfreq)
+    on_line = (known >= _LINE[0]) & (known <= _LINE[1]) & (known < float(sfreq) / 2)
+    fitted = _places(on_line, x)
+    frequencies = fitted.to(x.dtype) * (sfreq / round(sfreq))
     log_f, log_p = frequencies.log(), torch.log(density[..., fitted].mean(1) + _FLOOR)
     one, other = torch.triu_indices(len(log_f), len(log_f), offset=1, device=x.device)
     slope = _median((log_p[:, other] - log_p[:, one]) / (log_f[other] - log_f[one]))
     rest = log_p - slope[:, None] * log_f
-    return frequencies, rest - _median(rest)[:, None], -slope
+    return known[on_line], frequencies, rest - _median(rest)[:, None], -slope
 
 
 def _median(values: Tensor) -> Tensor:
