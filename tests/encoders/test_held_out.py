@@ -123,20 +123,6 @@ def test_short_recordings_only(make_run, whole):
         held_out_loss(make_run("mae"), short)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (dict(crops_per_recording=0), ValueError, "crops_per_recording"),
-        (dict(crops_per_recording="9"), TypeError, "crops_per_recording"),
-        (dict(seed=-1), ValueError, "seed"),
-        (dict(device="tpu"), ValueError, "device"),
-    ],
-)
-def test_wrong_arguments(make_run, others, arguments, error, message):
-    with pytest.raises(error, match=message):
-        held_out_loss(make_run("mae"), others, **arguments)
-
-
 def test_another_sampling_rate(make_run, folder):
     store = make_store(folder / "fast", sfreq=128.0)
     with pytest.raises(ValueError, match=r"128 Hz, .*sfreq=100"):

@@ -9,14 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.small_runs import SMALL, make_store, run
+from support.small_runs import make_store, run
 from support.stand_in import NAME, ship
-from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
 from braindecode_pars._common.model_files import model_folder, packaged_folder, packaged_names
-from braindecode_pars.cli import app
-from braindecode_pars.evaluation.cache import describe_estimator
 from braindecode_pars.pretrained import EncoderCard, load_encoder, packaged_encoders, save_encoder
 
 WINDOWS = np.random.default_rng(0).normal(size=(8, 2, 600)).astype(np.float32)
@@ -132,46 +129,14 @@ def test_names_cards_and_folders(shipped, tmp_path):
     assert cards[NAME].subjects == [1, 2, 3]
 
 
-def test_the_estimators_take_it(shipped):
-    features = PARSEmbedder(encoder="small", sfreq=100, verbose=0).fit(WINDOWS).transform(WINDOWS)
-    direct = PARSEmbedder(encoder=shipped, sfreq=100, verbose=0).fit(WINDOWS).transform(WINDOWS)
-    assert np.array_equal(features, direct)
-    clf = PARSClassifier(
-        encoder="small", sfreq=100, validation=0, finetune_epochs=1, verbose=0, random_state=0
-    )
-    clf.fit(WINDOWS, LABELS)
-    assert clf.encoder_card_.about["licence"] == "ODC-BY 1.0"
-    assert clf.encoder_card_.subjects == [1, 2, 3]
-    with pytest.raises(ValueError, match=r"250 Hz.* 100 Hz.*resample"):
-        PARSEmbedder(encoder="small", sfreq=250, verbose=0).fit(WINDOWS)
-
-
-def test_a_run_continues_with_it(shipped, tmp_path):
-    store = make_store(tmp_path / "store", seconds=(20,))
-    out = tmp_path / "run"
-    options = [
-        word
-        for name in ("window_seconds", "epochs", "steps_per_epoch", "batch_size", "device")
-        for word in (f"--{name.replace('_', '-')}", str(SMALL[name]))
-    ]
-    result = CliRunner().invoke(
-        app, ["pretrain", str(store.path), "--out", str(out), "--encoder", "small", *options]
-    )
-    assert result.exit_code == 0, result.output
+def test_a_run_continues_with_it_at_its_rate(shipped, tmp_path):
+    out = run(make_store(tmp_path / "store", seconds=(20,)), tmp_path / "run", encoder="small")
     card = load_encoder(out).card
     assert card.continued_from["about"]["name"] == NAME
     assert card.about == {}
     fast = make_store(tmp_path / "fast", seconds=(20,), sfreq=128.0)
     with pytest.raises(ValueError, match="128 Hz"):
         run(fast, tmp_path / "other", encoder="small")
-
-
-def test_the_fingerprint_is_of_the_content(shipped):
-    clf = PARSClassifier(encoder="small")
-    before = describe_estimator(clf)
-    assert describe_estimator(PARSClassifier(encoder="small")) == before
-    save_encoder(PatchEncoder(50, embed_dim=16, num_layers=1), EncoderCard(), shipped)
-    assert describe_estimator(clf) != before
 
 
 def test_a_folder_of_the_user_wins(shipped, tiny):
