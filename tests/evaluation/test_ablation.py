@@ -1,7 +1,5 @@
 """Grids become estimators and columns, and folds share their pretraining."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import shutil
@@ -27,10 +25,8 @@ SPLIT = {1: "train", 2: "train", 3: "train", 4: "test"}
 def test_a_grid_of_values_is_all_combinations():
     named = settings_of(GRIDS["masking"])
     assert len(named) == 15
-    assert named["n_patches=20, position_mask_ratio=0.2"] == {
-        "n_patches": 20,
-        "position_mask_ratio": 0.2,
-    }
+    first = named["n_patches=20, position_mask_ratio=0.2"]
+    assert first == {"n_patches": 20, "position_mask_ratio": 0.2}
     assert settings_of({"few": {"n_patches": 3}}) == {"few": {"n_patches": 3}}
 
 
@@ -40,15 +36,11 @@ def test_settings_become_parameters_or_pretext_params():
     assert found.pretext_params == {"position_mask_ratio": 0.8, "n_patches": 20}
     assert (found.embed_dim, found.mlp_dim) == (32, 7)
     assert base.pretext_params == {"position_mask_ratio": 0.8}
-    pipe = configured(
-        make_pipeline(LogBandPower(), LogisticRegression()), {"logisticregression__C": 3}
-    )
-    assert pipe[-1].C == 3
+    probe = make_pipeline(LogBandPower(), LogisticRegression())
+    assert configured(probe, {"logisticregression__C": 3})[-1].C == 3
     with pytest.raises(ValueError, match=r"'n_patches' .* LogisticRegression"):
         configured(LogisticRegression(), {"n_patches": 20})
-
-
-def test_a_joint_task_keeps_the_arguments_of_its_part():
+    # A joint task keeps the arguments of its part.
     base = PARSClassifier(**paper.CLASSIFIER)
     found = configured(base, GRIDS["joint"]["PARS + MAE"])
     assert found.pretext == "joint"
@@ -59,13 +51,8 @@ def test_a_joint_task_keeps_the_arguments_of_its_part():
 def test_every_setting_of_the_grids_makes_a_task(name):
     base = PARSClassifier(**paper.CLASSIFIER)
     for settings in settings_of(GRIDS[name]).values():
-        clf = configured(base, settings)
-        task = make_task(
-            clf.pretext,
-            n_times=6000,
-            encoder=PatchEncoder(200, 16, 1, 2, 32),
-            task_params=clf.pretext_params,
-        )
+        clf, encoder = configured(base, settings), PatchEncoder(200, 16, 1, 2, 32)
+        task = make_task(clf.pretext, n_times=6000, encoder=encoder, task_params=clf.pretext_params)
         task = getattr(task, "parts", {"pars": task})["pars"]
         for setting, value in settings.items():
             if setting in ("n_patches", "position_mask_ratio"):
@@ -73,22 +60,12 @@ def test_every_setting_of_the_grids_makes_a_task(name):
 
 
 def test_scores_have_a_column_for_each_setting(nights, tmp_path):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    clf = PARSClassifier(pretrain_epochs=2, finetune_epochs=1, **tiny)
-    scores = ablation(
-        clf,
-        with_split(nights, SPLIT),
-        {"sampling": ("random", "grid"), "embed_dim": (16,)},
-        seeds=[3],
-        n_train_subjects=2,
-        out=tmp_path,
-        verbose=0,
-    )
+    grid = {"sampling": ("random", "grid"), "embed_dim": (16,)}
+    wanted = dict(seeds=[3], n_train_subjects=2, out=tmp_path, verbose=0)
+    scores = ablation(classifier(pretrain_epochs=2), with_split(nights, SPLIT), grid, **wanted)
     assert scores.columns.tolist() == [*SCORES, "access", "sampling", "embed_dim"]
-    assert scores["method"].unique().tolist() == [
-        "sampling=random, embed_dim=16",
-        "sampling=grid, embed_dim=16",
-    ]
+    names = ["sampling=random, embed_dim=16", "sampling=grid, embed_dim=16"]
+    assert scores["method"].unique().tolist() == names
     assert scores["sampling"].tolist() == ["random", "random", "grid", "grid"]
     assert scores["subject"].tolist() == [4, "all"] * 2
     assert set(scores["n_train_subjects"]) == {2}
@@ -126,14 +103,8 @@ def test_fixed_validation_subjects_are_the_test_subjects(nights):
 
 
 def test_named_settings_can_set_different_parameters(nights, tmp_path):
-    scores = ablation(
-        LoggingClassifier(tmp_path),
-        nights,
-        {"plain": {}, "strong": {"strength": 5}},
-        test_subjects=[1],
-        seeds=[0],
-        verbose=0,
-    )
+    grid, wanted = {"plain": {}, "strong": {"strength": 5}}, dict(test_subjects=[1], seeds=[0])
+    scores = ablation(LoggingClassifier(tmp_path), nights, grid, verbose=0, **wanted)
     assert scores["method"].tolist() == ["plain", "plain", "strong", "strong"]
     assert scores["strength"].isna().tolist() == [True, True, False, False]
 
@@ -219,49 +190,26 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
     scores = run(nights, seeds=[1], n_train_subjects=3)
     params = {"position_mask_ratio": 0.8}
     train = nights.split([[0, 1, 2]])["0"]
-    given = classifier(
-        validation=0,
-        pretext_params=params,
-        encoder=embedder(pretext_params=params).fit(train),
-        freeze_encoder=False,
-        head_epochs=0,
-        encoder_lr_factor=1.0,
-        head="attention",
-    )
-    expected = ablation(
-        given, nights, {"lr": {"finetune_lr": 1e-3}}, test_subjects=[4], seeds=[1], verbose=0
-    )
+    encoder = embedder(pretext_params=params).fit(train)
+    tuning = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
+    given = classifier(validation=0, pretext_params=params, encoder=encoder, **tuning)
+    grid = {"lr": {"finetune_lr": 1e-3}}
+    expected = ablation(given, nights, grid, test_subjects=[4], seeds=[1], verbose=0)
     of_setting = scores[scores["position_mask_ratio"] == 0.8]
     assert of_setting["value"].tolist() == expected["value"].tolist()
 
 
 def test_the_encoder_is_that_of_the_classifier(nights):
-    clf = classifier(embed_dim=8, tokenizer="linear", pretext="mae")
-    fitted = clf.pretrained(nights)
-    assert isinstance(fitted, PARSEmbedder)
-    own = embedder(embed_dim=8, tokenizer="linear", pretext="mae").fit(nights)
-    assert same_weights(fitted.encoder_, own.encoder_)
-    tuned = PARSClassifier(encoder=fitted, finetune_epochs=1, verbose=0).fit(nights)
-    assert np.isfinite(tuned.predict_proba(nights)).all()
+    given = dict(embed_dim=8, tokenizer="linear", pretext="mae")
+    fitted = classifier(**given).pretrained(nights)
+    assert same_weights(fitted.encoder_, embedder(**given).fit(nights).encoder_)
 
 
 def test_what_pretrains(tmp_path):
     assert pretrains(classifier())
-    for estimator in (
-        classifier(pretext=None),
-        classifier(encoder="small"),
-        classifier(pretrain_epochs=0),
-        LogisticRegression(),
-        LoggingClassifier(tmp_path),
-    ):
-        assert not pretrains(estimator)
-
-
-def test_a_wrong_folder_is_refused_before_pretraining(nights, pretrained, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"notes\.txt"):
-        run(nights, out=tmp_path)
-    assert pretrained == []
+    others = [classifier(**one) for one in (dict(pretext=None), dict(encoder="small"))]
+    others += [classifier(pretrain_epochs=0), LogisticRegression(), LoggingClassifier(tmp_path)]
+    assert not any(map(pretrains, others))
 
 
 def test_subjects_that_cv_leaves_out_are_not_pretrained_on(nights, pretrained):
@@ -284,9 +232,8 @@ def test_subjects_that_cv_leaves_out_are_not_pretrained_on(nights, pretrained):
 
 def test_fixed_validation_subjects_are_not_pretrained_on(nights, pretrained):
     windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "train"})
-    ablation(
-        classifier(validation="split"), windows, {"a": {}}, test_subjects=[4], seeds=[0], verbose=0
-    )
+    clf, wanted = classifier(validation="split"), dict(test_subjects=[4], seeds=[0], verbose=0)
+    ablation(clf, windows, {"a": {}}, **wanted)
     assert [e.encoder_card_.seen_subjects for e in pretrained] == [{1, 2}]
 
 
@@ -317,10 +264,12 @@ def test_encoders_are_pretrained_for_missing_folds_only(nights, pretrained, tmp_
     assert len(pretrained) == 3
 
 
-def test_a_task_that_does_not_fit_the_windows_fails_before_any_pretraining(nights, pretrained):
+def test_what_cannot_be_done_fails_before_any_pretraining(nights, pretrained, tmp_path):
     """The second setting: 20 patches of 3 seconds do not fit side by side in 30 seconds."""
+    clf = classifier(patch_seconds=3)
     with pytest.raises(ValueError, match="20 patches"):
-        ablation(
-            classifier(patch_seconds=3), nights, GRIDS["overlap"], test_subjects=[2], verbose=0
-        )
+        ablation(clf, nights, GRIDS["overlap"], test_subjects=[2], verbose=0)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"notes\.txt"):
+        run(nights, out=tmp_path)
     assert pretrained == []

@@ -1,7 +1,5 @@
 """Audits: scores against plain computations, what is held out, draws, and errors."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import mne

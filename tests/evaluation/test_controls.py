@@ -1,7 +1,6 @@
 """The same comparison on windows that lack one thing, where it is known what the gain needs."""
 
-from __future__ import annotations
-
+import re
 from typing import ClassVar
 
 import numpy as np
@@ -98,22 +97,18 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     share = left(gains, "slopes")
     assert share.loc[["slow", "detrended", "phase"]].abs().max() < 0.25
     assert share["amplitude"] > 0.9
-    first = sentences.splitlines()[0]
-    assert first.startswith("With 3 training subjects, slopes outperforms chance by +0.")
-    gone, rest = first.split(". slopes itself is not above chance level without ")
-    assert "not there without slow voltages (" in gone
-    assert "waveform and timing (" in gone
-    assert "nor without the order of patches (" in gone
-    assert "a line in each window (" in gone
-    assert rest.startswith("slow voltages, a line")
-    assert "It remains without the aperiodic part of the spectra (+" in gone
-    assert "and the amplitudes of channels and windows (+" in gone
-    assert "No gain over chance is established for powers with 3 (" in sentences
-    assert "eyes, sweat, movement and the brain" in sentences
-    assert "Frontal" not in sentences
-    assert sentences.splitlines()[-1].startswith("With labels permuted within each subject, the")
+    first, second, third, *_, last = re.sub(r" \([^)]*\)", "", sentences).splitlines()
+    assert "The gain is not there without slow voltages, a line in each window, waveform" in first
+    assert "and timing nor without the order of patches. It remains without the aperiodic" in first
+    assert (
+        "part of the spectra and the amplitudes of channels and windows. slopes itself is" in first
+    )
+    assert "not above chance level without slow voltages, a line in each window" in first
+    assert second.startswith("No gain over chance is established for powers with 3; so")
+    assert third.startswith("Slow voltages come from eyes, sweat, movement and the brain")
+    assert last.startswith("With labels permuted within each subject, the scores of all methods")
     assert list(scores) == [*SCORES, "access", "control"]
-    assert list(dict.fromkeys(scores["control"])) == ["none", *(c for c in CONTROLS if c != "eyes")]
+    assert [*scores["control"].unique()] == ["none", *(c for c in CONTROLS if c != "eyes")]
     assert scores.attrs["n_classes"] == {"": 2}
     assert scores.attrs["notes"]["slow"].startswith("0 of 12 recordings were filtered before")
 
@@ -194,11 +189,8 @@ def test_scores_are_those_of_the_protocols():
 
 
 def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
-    fits: ClassVar[list[tuple]] = []
-    fit = LogisticRegression.fit
-    monkeypatch.setattr(
-        LogisticRegression, "fit", lambda self, *a, **k: fits.append(1) or fit(self, *a, **k)
-    )
+    fits, fit = [], LogisticRegression.fit
+    monkeypatch.setattr(LogisticRegression, "fit", lambda *a: fits.append(1) or fit(*a))
     run = dict(TESTED, out=tmp_path / "run")
     first = controls(METHODS, simulated("drift"), controls=["phase"], **run)
     assert len(fits) == 2 * 2 * 4
@@ -207,9 +199,8 @@ def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(again[again["control"] != "labels"], first)
     stored = pd.read_csv(tmp_path / "run" / "scores.csv")
     np.testing.assert_allclose(stored["value"], again["value"])
-    assert sorted(path.name for path in (tmp_path / "run").iterdir() if path.is_dir()) == [
-        *("labels", "none", "phase")
-    ]
+    folders = sorted(path.name for path in (tmp_path / "run").iterdir() if path.is_dir())
+    assert folders == ["labels", "none", "phase"]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").touch()
     with pytest.raises(ValueError, match=r"contains mine\.txt, and is not the folder of controls"):
@@ -267,11 +258,9 @@ def test_gains_are_means_of_crossed_differences(values):
     gain = values["none", "A"] - values["none", "B"]
     without = values["slow", "A"] - values["slow", "B"]
     for name, array in dict(gain=gain, without=without, lost=gain - without).items():
-        expected = crossed_mean(array)
+        test = crossed_mean(array)
         found = [row[f"{name}{end}"] for end in ("", "_low", "_high", "_p")]
-        assert found == pytest.approx(
-            [expected.mean, expected.ci_low, expected.ci_high, expected.p]
-        )
+        assert found == pytest.approx([test.mean, test.ci_low, test.ci_high, test.p])
     assert row["share"] == pytest.approx(without.mean() / gain.mean())
     assert (row["n_subjects"], row["n_draws"]) == (8, 5)
     expected = crossed_mean(values["slow", "A"])
@@ -291,10 +280,9 @@ def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
     [row] = control_gains(scores, against="B").to_dict("records")
     for name, control in (("gain", "none"), ("without", "slow")):
         own = scores[scores["control"] == control].drop(columns="control")
-        [expected] = paired_tests(own, against="B").to_dict("records")
-        assert [row[name], row[f"{name}_low"], row[f"{name}_p"]] == pytest.approx(
-            [expected["mean_difference"], expected["ci_low"], expected["p"]]
-        )
+        [test] = paired_tests(own, against="B").to_dict("records")
+        found = [row[name], row[f"{name}_low"], row[f"{name}_p"]]
+        assert found == pytest.approx([test["mean_difference"], test["ci_low"], test["p"]])
     if protocol == "compare":
         expected = corrected_mean(values["slow", "A"].mean(axis=1), 3)
         assert row["chance_p"] == pytest.approx(expected.p)
@@ -329,26 +317,18 @@ def test_a_share_needs_a_gain(values, shift):
     assert np.isnan(row["share"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(against="C"), "no method 'C'; they have A, B"),
-        (dict(metric="f1"), "no metric 'f1'; they have kappa"),
-    ],
-)
-def test_what_is_missing_in_scores_is_named(values, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        control_gains(scores_of(values), **{"against": "B", **arguments})
+def test_what_is_missing_in_scores_is_named(values):
+    with pytest.raises(ValueError, match="no method 'C'; they have A, B"):
+        control_gains(scores_of(values), against="C")
+    with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
+        control_gains(scores_of(values), "f1", against="B")
 
 
 def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
     """Return a row of a gain of 0.1 in one control."""
     row = dict(dataset="d", n_train_subjects=4, method="A", against="B", control=control)
-    for name, mean, p in (
-        ("gain", 0.1, 0.001),
-        ("without", without, p_without),
-        ("lost", lost, p_lost),
-    ):
+    named = ("gain", 0.1, 0.001), ("without", without, p_without), ("lost", lost, p_lost)
+    for name, mean, p in named:
         row |= {name: mean, f"{name}_low": mean - 0.01, f"{name}_high": mean + 0.01}
         row |= {f"{name}_p": p}
     return dict(row, share=without / 0.1, chance_p=chance_p)
@@ -390,16 +370,14 @@ def fits(monkeypatch):
     return Remembers.fits
 
 
+REMEMBERED = {"m": Remembers(), "chance": METHODS["chance"]}
+
+
 def test_labels_are_permuted_within_each_subject(fits):
     """Subject s has s + 1 windows of class 1 of its 20, with the real labels and the permuted."""
     windows = simulated("drift")
     y = (np.arange(len(windows)) % N_WINDOWS <= np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)) * 1
-    controls(
-        {"m": Remembers(), "chance": METHODS["chance"]},
-        windows.with_labels(y),
-        controls=["labels"],
-        **TESTED,
-    )
+    controls(REMEMBERED, windows.with_labels(y), controls=["labels"], **TESTED)
     plain, permuted = fits[: len(fits) // 2], fits[len(fits) // 2 :]
     assert len(plain) == len(permuted) > 0
     for (people, labels, _), (people_, labels_, _) in zip(plain, permuted, strict=True):
@@ -417,13 +395,7 @@ def test_slow_voltages_end_at_the_given_edge(fits):
     windows = as_windows(sine, y, groups, sfreq=SFREQ)
     left = {}
     for edge in (7.0, 25.0):
-        controls(
-            {"m": Remembers(), "chance": METHODS["chance"]},
-            windows,
-            controls=["slow"],
-            edge=edge,
-            **TESTED,
-        )
+        controls(REMEMBERED, windows, controls=["slow"], edge=edge, **TESTED)
         left[edge] = fits[-1][2].std() / fits[0][2].std()
     assert left[7.0] > 0.9
     assert left[25.0] < 0.1

@@ -1,7 +1,5 @@
 """The table of costs, and the refusal of encoders of unequal sizes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -71,10 +69,7 @@ def protocols(methods, nights, **arguments):
 def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
     sizes = [clf.n_encoder_parameters(nights) for clf in unequal.values()]
     for protocol in protocols(unequal, nights):
-        with pytest.raises(
-            ValueError,
-            match=f"PARS .* {sizes[0]:,} .* scratch .* {sizes[1]:,}",
-        ):
+        with pytest.raises(ValueError, match=f"PARS .* {sizes[0]:,} .* scratch .* {sizes[1]:,}"):
             protocol()
     # Also a probe, whose encoder is inside a pipeline.
     methods = {**unequal, "probe": make_pipeline(embedder(), LogisticRegression())}
@@ -88,18 +83,14 @@ def test_unequal_sizes_that_are_asked_for(unequal, nights):
         compare(unequal, nights, equal_sizes="no", verbose=0)
     sizes = {name: clf.n_encoder_parameters(nights) for name, clf in unequal.items()}
     methods = {**unequal, "band power": make_methods(["band-power"])["band power"]}
-    scores = compare(
-        methods, nights, dataset="a", test_subjects=[3, 4], equal_sizes=False, verbose=0
-    )
+    wanted = dict(test_subjects=[4], equal_sizes=False, verbose=0)
+    scores = compare(methods, nights, dataset="a", **wanted)
     # The table says so.
     assert scores.attrs["encoder_parameters"] == {"a": sizes}
     table = score_table(scores)
     texts = [f"{sizes['PARS']:,}", f"{sizes['scratch']:,}", "-"]
     assert table["encoder_parameters"].tolist() == texts
     assert list(table) == ["encoder_parameters", "kappa", "balanced_accuracy"]
-
-
-def test_equal_sizes_need_no_column(nights):
+    # Equal sizes need no column.
     equal = {"PARS": classifier(), "scratch": classifier(pretext=None)}
-    scores = compare(equal, nights, test_subjects=[4], equal_sizes=False, verbose=0)
-    assert list(score_table(scores)) == ["kappa", "balanced_accuracy"]
+    assert list(score_table(compare(equal, nights, **wanted))) == ["kappa", "balanced_accuracy"]

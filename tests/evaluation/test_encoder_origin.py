@@ -1,7 +1,5 @@
 """Test subjects that the encoders inside estimators were trained on."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """What is kept of a fold: scores, probabilities and losses."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

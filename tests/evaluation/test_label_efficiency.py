@@ -1,7 +1,5 @@
 """Different numbers of training subjects with the same test subjects."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest
@@ -53,25 +51,22 @@ def test_pooled_rows_are_over_all_test_windows(nights, tmp_path):
         assert found.loc[4, "value"] == pytest.approx(expected)
 
 
+class Validating(LoggingClassifier):
+    """Has the parameters validation and unlabeled_label, as PARSClassifier."""
+
+    def __init__(self, folder, validation="split", unlabeled_label=-1, random_state=None):
+        super().__init__(folder, random_state=random_state)
+        self.validation = validation
+        self.unlabeled_label = unlabeled_label
+
+    def predict(self, X):
+        return [2] * len(X)
+
+
 def test_subjects_without_labels_are_trained_on(nights, tmp_path):
-    class TakesUnlabelled(LoggingClassifier):
-        def __init__(self, folder, unlabeled_label=-1, random_state=None):
-            super().__init__(folder, random_state=random_state)
-            self.unlabeled_label = unlabeled_label
-
-        def predict(self, X):
-            return [2] * len(X)
-
     windows = with_subject(nights, 1, target=-1)
-    scores = label_efficiency(
-        {"A": TakesUnlabelled(tmp_path)},
-        windows,
-        n_train_subjects=[1],
-        test_subjects=[4],
-        seeds=range(3),
-        unlabeled_label=-1,
-        verbose=0,
-    )
+    wanted = dict(n_train_subjects=[1], test_subjects=[4], seeds=range(3), unlabeled_label=-1)
+    scores = label_efficiency({"A": Validating(tmp_path, 0)}, windows, verbose=0, **wanted)
     trained_on = [fit["subjects"] for fit in fits(tmp_path)]
     assert all(len(subjects) == 2 and subjects[0] == 1 for subjects in trained_on)
     assert set(scores["n_train_subjects"]) == {1}
@@ -92,18 +87,6 @@ def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, me
     with pytest.raises((TypeError, ValueError), match=message):
         run(with_split(nights, SPLIT), tmp_path, **arguments)
     assert fits(tmp_path) == []
-
-
-class Validating(LoggingClassifier):
-    """Has the parameter validation, as PARSClassifier."""
-
-    def __init__(self, folder, validation="split", unlabeled_label=-1, random_state=None):
-        super().__init__(folder, random_state=random_state)
-        self.validation = validation
-        self.unlabeled_label = unlabeled_label
-
-    def predict(self, X):
-        return [2] * len(X)
 
 
 def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
@@ -132,14 +115,8 @@ def test_unlabelled_windows_of_validation_subjects_are_not_used(nights, tmp_path
     first, *others = with_split(nights, SPLIT | {1: "valid"}).datasets
     some = first.metadata.assign(target=[-1] * 10 + first.y[10:])
     windows = BaseConcatDataset([EEGWindowsDataset(first.raw, some, first.description), *others])
-    label_efficiency(
-        {"A": Validating(tmp_path)},
-        windows,
-        n_train_subjects=[1],
-        seeds=range(4),
-        unlabeled_label=-1,
-        verbose=0,
-    )
+    wanted = dict(n_train_subjects=[1], seeds=range(4), unlabeled_label=-1, verbose=0)
+    label_efficiency({"A": Validating(tmp_path)}, windows, **wanted)
     for fit in fits(tmp_path):  # subject 3, and the labelled windows of 1 and 2
         assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 62)
 

@@ -1,7 +1,5 @@
 """The person in features: against plain computations, its nulls, and simulated people."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Who is trained on and who is held out, by leave_one_subject_out, compare and transfer."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import product
 from typing import ClassVar
@@ -72,12 +70,21 @@ def donor(nights):
     return PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
 
 
-def test_a_test_subject_in_the_pretraining_is_warned_of(nights, donor, tmp_path):
+def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(nights, donor, tmp_path):
     donor.save(tmp_path / "encoder")
-    probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **TINY), DummyClassifier())
-    with pytest.warns(UserWarning, match=r"probe .* test subjects 1;") as w:
-        leave_one_subject_out({"probe": probe}, nights, verbose=0)
-    assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
+    seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
+    unknown = PatchEncoder(100, 16, 1, 2, 32)
+    methods = {
+        "probe": make_pipeline(seen, DummyClassifier()),
+        "both": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
+        "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
+    }
+    with pytest.warns(UserWarning, match="encoder") as w:
+        leave_one_subject_out(methods, nights, test_subjects=[1, 2], equal_sizes=False, verbose=0)
+    texts = [str(warning.message) for warning in w]
+    for name in ("probe", "both"):
+        assert sum(f"{name} was pretrained on windows of test subjects 1;" in t for t in texts) == 1
+    assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
 
 
 def test_the_figure_of_scores_has_the_chance_level_of_the_labelled_classes(nights):
@@ -140,42 +147,20 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
     assert "test subjects 2, 3;" in leaks[0]
 
 
-def test_leaks_are_found_in_feature_unions(nights, donor):
-    features = make_union(PARSEmbedder(encoder=donor, **TINY), LogBandPower())
-    probe = make_pipeline(features, DummyClassifier())
-    with pytest.warns(UserWarning, match=r"both .* test subjects 1;"):
-        leave_one_subject_out({"both": probe}, nights, verbose=0)
-
-
-def test_unlabelled_windows_are_not_scored(nights):
+def test_minus_one_is_not_scored_or_a_class(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
     )
     with pytest.warns(UserWarning, match="63"):
         scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
     assert (scores["value"] == 1).all()  # Spy predicts 2
-
-
-def test_minus_one_may_be_a_class(nights):
-    """As in SEED, whose classes are -1, 0 and 1."""
+    # A class, as in SEED, whose classes are -1, 0 and 1.
     shifted = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3 - 1)
     always = DummyClassifier(strategy="constant", constant=-1)  # -1 must occur in training
     arguments = dict(metrics=["accuracy"], test_subjects=[1], verbose=0)
     scores = leave_one_subject_out({"-1": always}, shifted, unlabeled_label=None, **arguments)
     share = np.mean([shifted[i][1] == -1 for i in range(24)])
     assert scores["value"].item() == pytest.approx(share)
-
-
-def test_an_encoder_of_unknown_origin_is_warned_of(nights):
-    encoder = PatchEncoder(100, 16, 1, 2, 32)
-    probe = make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), DummyClassifier())
-    with pytest.warns(UserWarning, match="encoder of probe"):
-        leave_one_subject_out({"probe": probe}, nights, verbose=0)
-
-
-def test_a_single_subject_raises(nights):
-    with pytest.raises(ValueError, match="1"):
-        leave_one_subject_out({"spy": Spy()}, nights.datasets[0])
 
 
 SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}

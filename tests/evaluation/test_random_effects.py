@@ -1,7 +1,5 @@
 """Mean squares, variances and tests of crossed factors against slow loops, and simulated rates."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from pathlib import Path
@@ -161,7 +159,12 @@ def test_no_and_equal_differences():
     for nothing in (np.empty((0, 3)), np.array([[0.1]])):
         assert np.isnan([*crossed_mean(nothing)][1:]).all()
     assert crossed_mean(np.zeros((4, 3))).p == 1
+    assert np.isnan(crossed_mean(np.zeros((4, 3))).detectable())
     assert crossed_mean(np.full((4, 3), 0.1)).p == 0
+    for few in (np.array([0.1]), np.array([])):
+        assert np.isnan([*corrected_mean(few, 4)][1:]).all()
+    assert corrected_mean(np.zeros(5), 4).p == 1
+    assert corrected_mean(np.full(5, 0.1), 4).p == 0
     # Rounding errors are no differences.
     assert crossed_mean(np.full((4, 3), 0.1 + 0.2) - 0.3).p == 1
 
@@ -192,10 +195,6 @@ def test_variances_follow_from_the_mean_squares():
     }
     found = variance_components(mean_squares(values))
     assert found == pytest.approx({k: max(0, variance) for k, variance in expected.items()})
-
-
-def test_equal_scores_tell_no_detectable_difference():
-    assert np.isnan(crossed_mean(np.zeros((6, 4))).detectable())
 
 
 def test_the_detectable_difference_of_another_design():
@@ -251,13 +250,6 @@ def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
     unit = np.resize([1.0, -1.0], n) * np.sqrt((n - 1) / n)  # standard deviation 1
     draws = shared_training(n, n_train, shift=corrected_mean(unit, n_train).detectable())
     assert 0.72 < np.mean([corrected_mean(draw, n_train).p < 0.05 for draw in draws]) < 0.88
-
-
-def test_few_subjects_and_equal_differences():
-    for few in (np.array([0.1]), np.array([])):
-        assert np.isnan([*corrected_mean(few, 4)][1:]).all()
-    assert corrected_mean(np.zeros(5), 4).p == 1
-    assert corrected_mean(np.full(5, 0.1), 4).p == 0
 
 
 @pytest.mark.slow

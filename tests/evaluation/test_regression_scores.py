@@ -1,7 +1,5 @@
 """Scores of predicted numbers: over windows, over subjects, and within them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +44,7 @@ def test_scores_are_those_of_the_formulas(numbers):
     expected = slow_scores(true, predicted)
     expected |= {f"{name}_subjects": value for name, value in slow_scores(*means).items()}
     assert found == pytest.approx(expected | {"spearman_within": np.mean(within)})
+    assert regression_scores(true, predicted[:, None], subjects) == found
 
 
 def test_rows_of_series_are_matched_by_their_place(numbers):
@@ -143,9 +142,3 @@ def test_what_are_no_numbers_is_refused(wrong, message):
         regression_scores(true, wrong, list("aabbcc"))
     with pytest.raises(ValueError, match=message.replace("y_pred", "y_true")):
         regression_scores(wrong, true, list("aabbcc"))
-
-
-def test_a_column_of_predictions_is_taken():
-    true, predicted = np.arange(6.0), np.array([1.0, 0, 2, 4, 3, 5])
-    column = regression_scores(true, predicted[:, None], list("aabbcc"))
-    assert column == regression_scores(true, predicted, list("aabbcc"))

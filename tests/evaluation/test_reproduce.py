@@ -1,7 +1,5 @@
 """The comparison of table 1: who is seen, labelled and tested, and what a second call computes."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

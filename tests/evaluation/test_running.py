@@ -1,12 +1,11 @@
 """Folds are saved when finished, are not repeated, and do not depend on order and processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
 import time
 import warnings
+from contextlib import ExitStack, contextmanager
 from typing import ClassVar
 
 import joblib
@@ -73,14 +72,8 @@ def test_a_fold_file_contains_key_and_labels(nights, log_folder, tmp_path):
     (file,) = (tmp_path / "out/cache").glob("A_nights_subject-2_n3_seed5_*.json")
     fold = json.loads(file.read_text())
     _, y, groups = as_sklearn(nights)
-    assert fold["key"] == {
-        "protocol": "leave_one_subject_out",
-        "dataset": "nights",
-        "method": "A",
-        "subject": 2,
-        "n_train_subjects": 3,
-        "seed": 5,
-    }
+    key = dict(protocol="leave_one_subject_out", dataset="nights", method="A", subject=2)
+    assert fold["key"] == key | dict(n_train_subjects=3, seed=5)
     assert fold["true"] == y[groups == 2].tolist()
     assert fold["subjects"] == ["2"] * 24
     of_fold = scores[(scores["subject"] == 2) & (scores["method"] == "A")]
@@ -107,15 +100,6 @@ def test_added_seeds_methods_and_subjects_run_only_new_folds(nights, log_folder,
     assert len(fits(log_folder)) == n_fits
 
 
-def test_another_estimator_of_the_same_name_raises(nights, log_folder, tmp_path):
-    out = tmp_path / "out"
-    run(nights, log_folder, out=out)
-    with pytest.raises(ValueError, match=r"methods\.A\.strength .* 3, .* 1"):
-        run(nights, log_folder, out=out, estimators={"A": LoggingClassifier(log_folder, 3)})
-    with pytest.raises(ValueError, match=r"A\.class"):
-        run(nights, log_folder, out=out, estimators={"A": DummyClassifier()})
-
-
 def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_folder, tmp_path):
     out = tmp_path / "out"
     whole = run(nights, log_folder, out=out)
@@ -138,18 +122,10 @@ def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, 
         run(nights, log_folder, estimators={"A": LoggingClassifier(log_folder)})
     for file in log_folder.glob("fit-*"):
         file.unlink()
-    message = (
-        "A on nights, subject 2, 3 training subjects, seed 1 .* ValueError: on purpose.* "
-        "3 of 8 .*out"
-    )
-    with pytest.raises(FoldError, match=message):
-        run(
-            nights,
-            log_folder,
-            estimators={"A": LoggingClassifier(log_folder)},
-            dataset="nights",
-            out=tmp_path / "out",
-        )
+    where = "A on nights, subject 2, 3 training subjects, seed 1"
+    methods, out = {"A": LoggingClassifier(log_folder)}, tmp_path / "out"
+    with pytest.raises(FoldError, match=f"{where} .* ValueError: on purpose.* 3 of 8 .*out"):
+        run(nights, log_folder, estimators=methods, dataset="nights", out=out)
     assert len(list((tmp_path / "out/cache").glob("*_*.json"))) == 3
 
 
@@ -172,8 +148,7 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
         arguments = dict(test_subjects=[1, 2], n_jobs=n_jobs, out=tmp_path / str(n_jobs))
         with pytest.warns(UserWarning, match="pretrained on") as caught:
             tables.append(run(nights, None, estimators=estimators, seeds=[0], **arguments))
-        leaks = [str(w.message) for w in caught if "pretrained on" in str(w.message)]
-        (leak,) = leaks
+        (leak,) = [str(w.message) for w in caught if "pretrained on" in str(w.message)]
         assert leak.startswith("leaky was pretrained on windows of test subjects 1, 2;")
     pd.testing.assert_frame_equal(*tables)
 
@@ -198,7 +173,8 @@ def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, whe
     before = torch.get_num_threads(), torch.random.get_rng_state()
     torch.set_num_threads(2)
     try:
-        with parallel(where):
+        with parallel(where), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.cuda, "manual_seed_all", None)  # no GPU is seeded
             run(nights, None, estimators={"torch": Torch()}, out=tmp_path)
         assert torch.get_num_threads() == 2
     finally:
@@ -213,31 +189,19 @@ def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, whe
     assert n_threads == {min(2, joblib.cpu_count() // (1 if where == "sequential" else 2) or 1)}
 
 
+@contextmanager
 def parallel(where):
-    if where == "sequential":
-        return joblib.parallel_config(n_jobs=1)
-    if where != "dask":
-        return joblib.parallel_config(where, n_jobs=2)
-    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
-    return _Dask(distributed)
-
-
-class _Dask:
-    """A Dask cluster with two threads in this process."""
-
-    def __init__(self, distributed):
-        self.distributed = distributed
-
-    def __enter__(self):
-        self.client = self.distributed.Client(
-            processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
-        )
-        self.config = joblib.parallel_config("dask")
-        self.config.__enter__()
-
-    def __exit__(self, *error):
-        self.config.__exit__(*error)
-        self.client.close()
+    """Run folds on two workers of a backend; of Dask, two threads in this process."""
+    with ExitStack() as stack:
+        if where == "dask":
+            distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+            here = dict(processes=False, dashboard_address="127.0.0.1:0")
+            client = distributed.Client(n_workers=1, threads_per_worker=2, **here)
+            stack.enter_context(client)
+        settings = dict(n_jobs=1) if where == "sequential" else dict(backend=where)
+        settings |= {} if where in ("sequential", "dask") else dict(n_jobs=2)
+        stack.enter_context(joblib.parallel_config(**settings))
+        yield
 
 
 @pytest.mark.parametrize("where", ["threading", "dask", "multiprocessing"])
@@ -252,9 +216,8 @@ def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where)
 @pytest.mark.slow
 def test_processes_know_the_task_of_the_user(nights, own_task, log_folder):
     with joblib.parallel_config("loky", n_jobs=2):
-        run(
-            nights, None, seeds=[0], estimators={"a": LoggingClassifier(log_folder)}
-        )  # workers start before
+        methods = {"a": LoggingClassifier(log_folder)}
+        run(nights, None, seeds=[0], estimators=methods)  # workers start before
         find_task(f"{own_task}:Slope")
         fast = dict(pretrain_epochs=1, finetune_epochs=1, validation=0, **TINY)
         methods = {
@@ -325,13 +288,6 @@ def test_progress_is_shown(nights, log_folder, capsys):
     assert "method=A" in shown
 
 
-def test_a_fold_on_the_cpu_seeds_no_gpu(nights, log_folder, monkeypatch):
-    seeds = []
-    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
-    run(nights, log_folder, seeds=[0], test_subjects=[1])
-    assert seeds == []
-
-
 class Device(ClassifierMixin, BaseEstimator):
     """Notes the devices of its fits; predicts nothing of interest."""
 
@@ -378,7 +334,7 @@ def shown(of_folds):
     return [(str(w.message), w.category, w.filename) for w in caught]
 
 
-def test_warnings_that_differ_in_the_number_of_windows_only_are_shown_once():
+def test_warnings_that_differ_in_numbers_only_are_shown_once():
     with warnings.catch_warnings(action="always"):
         one, other = fold(3), fold(4)
     assert shown([one, [*other, *other], []]) == [
@@ -387,18 +343,10 @@ def test_warnings_that_differ_in_the_number_of_windows_only_are_shown_once():
         ("In 1 of 3 folds: Channel C4 is flat.", RuntimeWarning, __file__),
     ]
     assert shown([one])[0][0] == "Channel C3 is bad in 3 of 9 windows."
-
-
-def test_warnings_of_trainings_that_differ_in_their_losses_are_shown_once():
-    """Each fold ends at another loss."""
-    of_folds = []
-    for loss, n_steps in ((0.991, "1,200"), (0.987, "36")):
-        of_folds.append([])
-        with warnings.catch_warnings(action="always"), collected(of_folds[-1]):
-            text = f"ended at {loss} after {n_steps} steps"
-            warnings.warn(text, ConvergenceWarning, stacklevel=1)
-    texts = [text for text, *_ in shown(of_folds)]
-    assert texts == ["In 2 of 2 folds: ended at 0.991 after 1,200 steps"]
+    # Trainings end at other losses, after other numbers of steps.
+    texts = ("ended at 0.991 after 1,200 steps", "ended at 0.987 after 36 steps")
+    ended = [[(text, ConvergenceWarning, __file__, 1)] for text in texts]
+    assert shown(ended)[0][0] == "In 2 of 2 folds: ended at 0.991 after 1,200 steps"
 
 
 class Odd(DummyClassifier):
@@ -442,7 +390,5 @@ def test_the_warnings_of_finished_folds_are_shown_before_an_error(nights):
 
 
 def test_a_filter_that_makes_errors_holds_in_folds():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="C3"):
-            fold(3)
+    with warnings.catch_warnings(action="error"), pytest.raises(UserWarning, match="C3"):
+        fold(3)

@@ -1,7 +1,6 @@
-"""Splitters as scikit-learn's cross-validators and as protocols: who is trained on and tested."""
+"""Who is trained on and tested: splitters as cross-validators and as protocols, and their folds."""
 
-from __future__ import annotations
-
+import unicodedata
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    KFold,
     LeaveOneGroupOut,
     check_cv,
     cross_val_score,
@@ -22,9 +22,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from skorch.dataset import Dataset, ValidSplit
-from support.subjects import with_subject
+from support.subjects import with_split, with_subject
+from torch.utils.data import Subset
 
-from braindecode_pars import SubjectCentering, as_sklearn
+from braindecode_pars import PARSClassifier, SubjectCentering, as_sklearn
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.estimators import HMMSmoothing
@@ -39,6 +40,14 @@ from braindecode_pars.evaluation import (
     paired_tests,
     score_table,
     summarize,
+)
+from braindecode_pars.evaluation.splitters import make_folds
+from braindecode_pars.evaluation.splitting import (
+    Corpus,
+    check_arguments,
+    check_subjects,
+    draw_subjects,
+    in_order,
 )
 
 PROBE = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
@@ -90,6 +99,8 @@ def test_moabb_and_skorch_take_them():
 def test_groups_are_needed():
     with pytest.raises(ValueError, match="groups is None; pass the subject"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
+    with pytest.raises(ValueError, match="all windows are of 5"):
+        next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
     with pytest.raises(ValueError, match="inconsistent"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[1, 2]))
 
@@ -97,8 +108,9 @@ def test_groups_are_needed():
 def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_protocol(nights):
     X, y, groups = as_sklearn(nights)
     ours = LeaveOneSubjectOut()
-    theirs = LeaveOneGroupOut().split(y, y, groups)
-    assert pairs(ours, y, groups, X) == [(a.tolist(), b.tolist()) for a, b in theirs]
+    theirs = [(a.tolist(), b.tolist()) for a, b in LeaveOneGroupOut().split(y, y, groups)]
+    assert pairs(ours, y, groups, X) == theirs
+    assert pairs(LeaveOneSubjectOut([3, 1]), y, groups, X) == [theirs[2], theirs[0]]
     one_by_one = cross_val_score(PROBE, X, y, groups=groups, cv=ours, scoring="accuracy")
     metrics = ["accuracy"]
     table = leave_one_subject_out({"probe": PROBE}, nights, metrics=metrics, verbose=0)
@@ -193,7 +205,13 @@ def test_copies_of_a_recording_are_refused(nights):
         (LabelledWindows(1, gap=-1), "gap"),
         (LabelledSubjects(9, test_subjects=[1]), "n_train_subjects is 9; use 1 to 3"),
         (LabelledSubjects(0, test_subjects=[1]), "n_subjects"),
-        (LabelledSubjects(), "no test subjects"),
+        (LabelledSubjects(), "There are no test subjects: no"),
+        (LabelledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), "train_subjects .* 2;"),
+        (LabelledSubjects(test_subjects=[1, 2, 3, 4]), "remains .* 1, 2, 3, 4"),
+        (LabelledSubjects(test_subjects=[1], train_subjects=[]), "train_subjects"),
+        (LabelledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
+        (LabelledSubjects(cv="groups"), "Expected `cv`"),
+        (LabelledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
         (WithinSubject(1), "one block; two are needed"),
         (LeaveOneSubjectOut([7]), "test_subjects has 7"),
     ],
@@ -273,3 +291,163 @@ def test_within_subjects_the_test_is_an_ordinary_t_test(nights):
     table = scores.pivot_table("value", "subject", "method")
     assert row["test"] == "within"
     assert row["p"] == pytest.approx(stats.ttest_rel(table["probe"], table["guess"]).pvalue)
+
+
+# Folds of a corpus ------------------------------------------------------------------------------
+
+SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
+
+
+def folds_of(corpus, splitter, estimator=None):
+    return make_folds("p", {"A": estimator or DummyClassifier()}, corpus, splitter, [0])
+
+
+def subjects_of_folds(windows, **arguments) -> list[tuple[list, list]]:
+    """Training and test subjects of every fold of LabelledSubjects."""
+    corpus = Corpus.of(windows, "nights", -1)
+    folds = folds_of(corpus, LabelledSubjects(**arguments))
+    return [(corpus.subjects_of(fold.train), corpus.subjects_of(fold.test)) for fold in folds]
+
+
+def test_test_subjects_are_given_or_those_of_split_test(nights):
+    assert subjects_of_folds(nights, test_subjects=[2]) == [([1, 3, 4], [2])]
+    assert subjects_of_folds(nights, test_subjects=[2], train_subjects=[4, 1]) == [([1, 4], [2])]
+    split = with_split(nights, SPLIT)
+    assert subjects_of_folds(split) == [([1, 2], [3, 4])]
+    assert subjects_of_folds(Subset(split, range(72))) == [([1, 2], [3])]
+    # Those of split "test" are never trained on.
+    assert subjects_of_folds(split, test_subjects=[2]) == [([1], [2])]
+    with pytest.raises(ValueError, match=r"no test subjects in nights.* test_subjects"):
+        subjects_of_folds(nights)
+    both = [*split.datasets, *with_subject(split, 3, split="train").datasets[2:3]]
+    with pytest.raises(ValueError, match=r"3 .* 'test'"):
+        subjects_of_folds(BaseConcatDataset(both))
+
+
+def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
+    corpus = Corpus.of(with_subject(nights, 2, target=-1), "nights", -1)
+    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[4]))
+    assert corpus.subjects_of(fold.train) == [1, 2, 3]
+    assert fold.n_train_subjects == 2
+    assert fold.pooled
+    with pytest.raises(ValueError, match="no labelled windows to test of 2"):
+        folds_of(corpus, LabelledSubjects(test_subjects=[1, 2]))
+
+
+@pytest.mark.parametrize(
+    "cv", [GroupKFold(2), 2, [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), range(48))]]
+)
+def test_any_cross_validator_divides_whole_subjects(nights, cv):
+    found = subjects_of_folds(nights, cv=cv)
+    assert len(found) == 2
+    for train, test in found:
+        assert len(train) == len(test) == 2
+        assert {*train, *test} == {1, 2, 3, 4}
+
+
+def test_the_windows_of_a_cross_validator_are_kept(nights):
+    """A cross-validator may use only some of the windows of a subject."""
+    corpus = Corpus.of(nights, "nights", -1)
+    (fold,) = folds_of(corpus, LabelledSubjects(cv=[(range(5), range(24, 31))]))
+    assert fold.train.tolist() == list(range(5))
+    assert fold.test.tolist() == list(range(24, 31))
+
+
+def test_draws_are_nested_and_new_for_every_seed():
+    subjects = list(range(30))
+    class_of = {subject: "abc"[subject % 3] for subject in subjects}
+    for seed in range(5):
+        for given in (None, class_of):
+            orders = [draw_subjects(subjects, n, seed, given) for n in (3, 6, 30)]
+            assert orders[0] == orders[1][:3] == orders[2][:3]
+            assert sorted(orders[2]) == subjects
+        # Where each has one class, a draw has all classes.
+        assert sorted(class_of[s] for s in orders[1]) == [*"aabbcc"]
+    for given in (None, class_of):
+        assert len({tuple(draw_subjects(subjects, 3, seed, given)) for seed in range(5)}) == 5
+    with pytest.raises(ValueError, match=r"31.* 30"):
+        draw_subjects(subjects, 31, 0)
+
+
+def test_validation_subjects_without_labels_are_not_trained_on(nights):
+    splits = {1: "train", 2: "valid", 3: "test", 4: "valid"}
+    corpus = Corpus.of(with_split(with_subject(nights, 4, target=-1), splits), "nights", -1)
+    splitter = LabelledSubjects(test_subjects=[3])
+    (fold,) = folds_of(corpus, splitter, PARSClassifier(validation="split"))
+    assert corpus.subjects_of(np.union1d(fold.train, fold.valid)) == [1, 2]
+
+
+def test_only_labelled_windows_are_tested(nights):
+    masked = BaseConcatDataset(
+        nights.datasets, target_transform=lambda label: -1 if label == 2 else label
+    )
+    corpus = Corpus.of(masked, "nights", -1)
+    assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
+    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[2]))
+    own = np.arange(24, 48)
+    np.testing.assert_array_equal(corpus.rows_of([2]), own)
+    assert fold.test.tolist() == own[corpus.y[own] != -1].tolist()
+
+
+def test_names_of_subjects_are_checked(nights):
+    with pytest.raises(ValueError, match="'all'"):
+        Corpus.of(with_subject(nights, 3, subject="all"), "", -1)
+    # They stay two subjects, one of which may be trained on while the other is tested.
+    with pytest.warns(UserWarning, match="'03'") as caught:
+        corpus = Corpus.of(with_subject(nights, 1, subject="03"), "", -1)
+    assert set(corpus.subjects) == {"03", 2, 3, 4}
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(estimators={}), ValueError, "estimators"),
+        (dict(estimators=DummyClassifier()), TypeError, "DummyClassifier"),
+        (dict(estimators={"A": DummyClassifier}), TypeError, "A .*DummyClassifier"),
+        (dict(estimators={"A": 3}), TypeError, "A .* 3"),
+        (dict(estimators={3: DummyClassifier()}), TypeError, "3"),
+        (dict(metrics=[]), ValueError, "metrics"),
+        (dict(metrics="kappa"), TypeError, "'kappa'"),
+        (dict(metrics=3), TypeError, "metrics .* 3"),
+        (dict(metrics=[["kappa"]]), ValueError, r"\['kappa'\]"),
+        (dict(seeds=3), TypeError, "seeds .* 3"),
+        (dict(metrics=["auc"]), ValueError, "kappa.* 'auc'"),
+        (dict(metrics=["f1", "f1"]), ValueError, "metrics .* f1, f1"),
+        (dict(seeds=()), ValueError, "seeds"),
+        (dict(seeds=[0.5]), TypeError, r"seeds .* 0\.5"),
+        (dict(seeds=[1, 1]), ValueError, "seeds .* 1, 1"),
+        (dict(n_jobs=0), ValueError, "n_jobs .* 0"),
+        (dict(out=3), TypeError, "out .* 3"),
+        (dict(n_jobs="2"), TypeError, "n_jobs .* '2'"),
+    ],
+)
+def test_invalid_arguments_raise(arguments, error, message):
+    good = dict(
+        estimators={"A": DummyClassifier()}, metrics=["kappa"], seeds=[0], n_jobs=None, out=None
+    )
+    check_arguments(**good)
+    with pytest.raises(error, match=message):
+        check_arguments(**{**good, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ([], "test_subjects"),
+        ([1, 1], r"test_subjects .* \[1, 1\]"),
+        (["1", 7], "test_subjects .* '1', 7,.* 1, 2"),
+        ([[1]], r"test_subjects .* \[1\]"),
+    ],
+)
+def test_unknown_subjects_raise(asked, message):
+    assert check_subjects((2, 1), [1, 2], "test_subjects") == [2, 1]
+    decomposed = unicodedata.normalize("NFD", "Jörg")
+    assert check_subjects([decomposed], ["Jörg"], "test_subjects") == ["Jörg"]
+    with pytest.raises(ValueError, match=message):
+        check_subjects(asked, [1, 2], "test_subjects")
+
+
+def test_subjects_are_sorted():
+    assert in_order([10, 9, 10]) == [9, 10]
+    assert in_order(["b", 1, "a"]) == [1, "a", "b"]
