@@ -1,4 +1,4 @@
-"""PARSNet meets what braindecode asks of its own models, and is saved in a folder without pickle."""
+"""PARSNet meets what braindecode asks of its own models, and is saved in a folder."""
 
 from __future__ import annotations
 
