@@ -15,7 +15,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import stored_scores
+from gallery import ORDER, PageOrder, alternative_texts
+from paper_rows import decisions
 from scipy import stats
+from stored_settings import duration, settings_table
 from support.page_commands import commands_of, parse
 
 from braindecode_pars import __version__, pretraining
@@ -36,12 +40,8 @@ PAGES = [
 ]
 
 
-def named_tests(page: Path) -> list[str]:
-    """Tests as ``tests/file.py::test`` or ``tests/file.py::Class::test``."""
-    return named_tests_in(page.read_text(encoding="utf-8"))
-
-
 def named_tests_in(text: str) -> list[str]:
+    """Tests as ``tests/file.py::test`` or ``tests/file.py::Class::test``."""
     return re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", text)
 
 
@@ -59,7 +59,7 @@ def functions_in(file: Path) -> set[str]:
 def test_named_tests_exist():
     missing = []
     for page in PAGES:
-        for name in named_tests(page):
+        for name in named_tests_in(page.read_text(encoding="utf-8")):
             file, _, test = name.partition("::")
             if not (ROOT / file).is_file() or test not in functions_in(ROOT / file):
                 missing.append((page.name, name))
@@ -70,11 +70,8 @@ def test_the_code_about_the_paper_runs():
     assert run_page("../paper.rst")["clf"].pretrain_epochs == 1000
 
 
-def test_the_tables_of_decisions_can_be_scanned(monkeypatch):
+def test_the_tables_of_decisions_can_be_scanned():
     """Every section on the method has short rows, each with code that exists and a test."""
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from paper_rows import decisions
-
     page = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
     tables = re.findall(r"\.\. decisions::\n\n((?:   .*\n)+)", page)
     assert len(tables) == 8
@@ -99,22 +96,17 @@ def test_the_citation_has_the_current_version():
 def test_the_form_of_an_example(page):
     """The build of the site runs it, and fails if it fails."""
     text = page.read_text(encoding="utf-8")
-    title, underline = ast.get_docstring(ast.parse(text)).splitlines()[:2]
+    docstring = ast.get_docstring(ast.parse(text))
+    title, underline = docstring.splitlines()[:2]
     assert underline == "=" * len(title)
+    assert title.endswith("?")
     shown = [line for line in text.splitlines() if not line.startswith("# sphinx_gallery_")]
     assert len(shown) <= 180
     assert text.count("\n# %%\n") >= 3
     assert "plt.show()" in text
-    reads = "BRAINDECODE_PARS_EEG" in text
-    assert reads == ("``BRAINDECODE_PARS_EEG``" in ast.get_docstring(ast.parse(text)))
-    assert title.endswith("?")
-
-
-@pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
-def test_the_badges_of_an_example(page):
-    """They follow the answer: which data, and at least as many seconds as were measured."""
-    text = page.read_text(encoding="utf-8")
-    _, answer, badges = ast.get_docstring(ast.parse(text)).split("\n\n")[:3]
+    assert ("BRAINDECODE_PARS_EEG" in text) == ("``BRAINDECODE_PARS_EEG``" in docstring)
+    # Badges follow the answer: which data, and at least as many seconds as were measured.
+    _, answer, badges = docstring.split("\n\n")[:3]
     assert re.search(r"\d|\b(?:five|twelve)\b", answer)  # the answer has its number
     found = re.fullmatch(
         r":bdg-(?:success:`(real recordings)`|info:`(simulated)`) :bdg-secondary:`(\d+) s`", badges
@@ -124,31 +116,21 @@ def test_the_badges_of_an_example(page):
         call in text for call in ("mental_arithmetic(", "physionet_mi.load(", "datasets.sleep(")
     )
     measured = pd.read_csv(ROOT / "docs/measured/gallery.csv", comment="#", index_col="page")
-    took = measured["seconds"][page.stem.removeprefix("plot_")]
+    name = page.stem.removeprefix("plot_")
+    took = measured["seconds"][name]
     assert took <= int(seconds) <= max(10, 2 * took)
     assert int(seconds) <= 70
-
-
-@pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
-def test_an_example_has_a_thumbnail_and_alternative_texts(page, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from gallery import alternative_texts
-
-    text = page.read_text(encoding="utf-8")
+    # A thumbnail, and a text for each figure
     texts = alternative_texts(text)
     assert len(texts) == text.count("plt.show()")  # the build counts figures
     assert [alt for alt in texts if len(alt.split()) < 6] == []
-    name = page.stem.removeprefix("plot_")
     path = f"images/thumbnails/{name}.png"
     assert f'# sphinx_gallery_thumbnail_path = "{path}"\n' in text
     header = (ROOT / "docs" / path).read_bytes()[16:24]  # width and height of a PNG
     assert (int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")) == (400, 280)
 
 
-def test_the_gallery_has_each_page_once_in_its_order(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from gallery import ORDER, PageOrder
-
+def test_the_gallery_has_each_page_once_in_its_order():
     listed = [f"{group}/plot_{page}.py" for group, pages in ORDER.items() for page in pages]
     assert sorted(listed) == sorted(f"{page.parent.name}/{page.name}" for page in EXAMPLES)
     files = ["plot_own_edf_folder.py", "plot_scikit_learn.py", "plot_arithmetic.py"]
@@ -231,34 +213,25 @@ def test_the_code_of_the_readme_runs_and_prints(capsys):
     assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 6
 
 
-def test_subjects_of_each_seed_are_their_own(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_scores import read_scores
-
+def test_subjects_of_each_seed_are_their_own(tmp_path):
     rows = [dict(seed=seed, subject=subject) for seed in (0, 1) for subject in (7, "all")]
     pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
-    found = read_scores(tmp_path / "scores.csv", own_subjects=True)
+    found = stored_scores.read_scores(tmp_path / "scores.csv", own_subjects=True)
     assert found["subject"].tolist() == ["0-7", "all", "1-7", "all"]
 
 
-def test_a_method_without_some_number_of_subjects_has_an_empty_cell(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_scores import table
-
+def test_a_method_without_some_number_of_subjects_has_an_empty_cell():
     same = dict(protocol="p", dataset="d", seed=0, metric="kappa")
     rows = [
         dict(method=method, n_train_subjects=n, subject=subject, value=0.5, **same)
         for method, n in [("A", 2), ("A", 4), ("B", 4)]
         for subject in (1, 2)
     ]
-    found = table(pd.DataFrame(rows))
+    found = stored_scores.table(pd.DataFrame(rows))
     assert found.loc["B"].tolist() == ["", "0.500 ± 0.000"]
 
 
-def test_differences_at_each_number_of_subjects(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_scores import tests_against
-
+def test_differences_at_each_number_of_subjects():
     rows = [
         dict(method=method, n_train_subjects=n, subject=subject, seed=seed, value=value)
         for method, gain in [("scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
@@ -269,7 +242,7 @@ def test_differences_at_each_number_of_subjects(monkeypatch):
         for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
-    found = tests_against(pd.DataFrame(rows).assign(**same), "scratch")
+    found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "scratch")
     assert found[["method", "labelled subjects", "ahead in"]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
@@ -402,10 +375,7 @@ def test_a_command_of_a_page_parses(arguments):
     assert parse([re.sub(r"\$\w+", "1", argument) for argument in arguments])  # $ is of a shell
 
 
-def test_the_table_of_settings(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
-    from stored_settings import duration, settings_table
-
+def test_the_table_of_settings():
     assert [duration(minutes) for minutes in (0.1, 12.63, 150, 6.8e5, 1.395e6)] == [
         "6 s",
         "13 min",

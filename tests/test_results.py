@@ -4,48 +4,65 @@ from __future__ import annotations
 
 import re
 import shlex
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import new_person
 import numpy as np
 import pandas as pd
 import pytest
+import real_recordings
+import reproduce
+import simulated
+import stored_person
+import stored_pretraining
+import stored_rhythms
+import stored_scores
+from costs import _first_subjects, _stand_in
 from make_encoder import command_of
+from real_recordings import pretrained
+from rhythms import halves, planted
+from stored_audits import audit_map, read_audits
+from stored_controls import ENCODERS, control_scores, gains
+from stored_few_labels import against_baselines, few_labels_scores, fine_tuned, larger, long_scores
+from stored_networks import network_scores, networks_table
+from stored_new_person import FEATURES, TITLES, new_person_scores, new_person_table
+from stored_numbers import stored, summary
+from stored_person import COLUMNS, person_figure, person_rows
+from stored_pretraining import SCRATCH, pretraining_table
+from stored_rates import by_design, by_variances, rates, rates_figure
+from stored_rhythms import rhythm_figure, rhythm_rows, smallest
+from stored_scores import RESULTS, averaged_seeds, provenance, result_scores
+from stored_sleep import ablation_table, loss_table, sleep_scores, sleep_tests
+from stored_table import store_table
 
+from braindecode_pars import as_sklearn
+from braindecode_pars.datasets import mental_arithmetic
+from braindecode_pars.evaluation import (
+    ChannelFeatures,
+    LogBandPower,
+    audit_encoder,
+    audit_person,
+    cost_table,
+    features_computed_once,
+)
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.runs import RunConfig
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: Tasks in the order of the pages.
 TASKS = ("arithmetic", "imagery", "hands")
-#: Modules of docs/_ext that read files of scores with a column for each subject.
-USERS = ("few_labels", "numbers", "pretraining", "sleep")
 NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
 
 
 @pytest.fixture(autouse=True)
-def own_modules(monkeypatch):
-    for folder in ("_ext", "experiments"):
-        monkeypatch.syspath_prepend(DOCS / folder)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def read_once():
-    """Read and reshape each file of scores once for all tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(DOCS / "_ext")
-        users = [import_module(f"stored_{name}") for name in USERS]
-        once = cache(import_module("stored_few_labels").long_scores)
-        for module in users:
-            patch.setattr(module, "long_scores", once)
-        yield
+def close():
+    yield
+    plt.close("all")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_of_a_page_is_known(name, monkeypatch, tmp_path):
-    import reproduce
-
     monkeypatch.chdir(tmp_path)
     Path("FOLDER").mkdir()
     [command] = re.findall(r"reproduce\.py (.*)", (DOCS / "results" / f"{name}.rst").read_text())
@@ -64,27 +81,21 @@ def test_the_command_of_a_page_is_known(name, monkeypatch, tmp_path):
 
 
 def test_encoders_are_pretrained_as_the_page_says():
-    from real_recordings import PRETRAINING, TASKS
-
     page = (DOCS / "results" / "arithmetic.rst").read_text(encoding="utf-8")
     (written,) = re.findall(r"   (braindecode-pars pretrain (?:.*\\\n)*.*)\n", page)
     words = shlex.split(written.replace("\\\n", " "))
-    config = RunConfig(**PRETRAINING, **TASKS["SpectralMAE"])
+    config = RunConfig(**real_recordings.PRETRAINING, **real_recordings.TASKS["SpectralMAE"])
     assert sorted(" ".join(words).split(" --")) == sorted(command_of(config).split(" --"))
 
 
 def test_stored_scores_are_computed_again(tmp_path, capsys):
     """With one of the methods that take a second."""
-    import reproduce
-
     part = ["--only", "band power", "--n", "2", "--seeds", "1"]
     reproduce.main(["arithmetic", "--out", str(tmp_path), *part])
     assert "12 of 12 scores of subjects are equal" in capsys.readouterr().out
 
 
 def test_a_difference_is_named():
-    import reproduce
-
     same = dict(method="a", n_train_subjects=2, seed=0)
     stored = pd.DataFrame([dict(same, subject=str(i), value=0.5) for i in range(4)])
     new = stored.assign(value=[0.5, 0.5, 0.5, 0.7])
@@ -105,8 +116,6 @@ def test_a_difference_is_named():
     ],
 )
 def test_a_part_that_is_not_stored_is_refused(tmp_path, capsys, part, message):
-    import reproduce
-
     with pytest.raises(SystemExit):
         reproduce.main(["arithmetic", "--out", str(tmp_path / "out"), *part])
     assert re.search(message, capsys.readouterr().err)
@@ -115,9 +124,6 @@ def test_a_part_that_is_not_stored_is_refused(tmp_path, capsys, part, message):
 
 def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
     """Their encoders have the same names: one of another simulation would be taken."""
-    import reproduce
-    import simulated
-
     asked = []
     for name in ("control", "nights"):
         monkeypatch.setattr(simulated, name, lambda seed, encoders: asked.append(encoders))
@@ -126,17 +132,13 @@ def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
 
 
 def test_a_missing_encoder_needs_recordings(tmp_path):
-    from real_recordings import pretrained
-
     with pytest.raises(SystemExit, match="--eeg"):
         pretrained("MAE", tmp_path, None)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
-    from stored_scores import result_scores, tests_against
-
-    tests = tests_against(result_scores(name), "scratch")
+    tests = stored_scores.tests_against(result_scores(name), "scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
     gains = tests[encoders & tests["difference"].str.startswith("+")]
     found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labelled subjects"]]
@@ -146,9 +148,6 @@ def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_have_the_chance_level_and_alt_texts(name):
-    import matplotlib.pyplot as plt
-    from stored_scores import RESULTS
-
     chance = RESULTS[name].chance
     page = (DOCS / "results" / f"{name}.rst").read_text(encoding="utf-8")
     figures = re.findall(r"\.\. plot::\n((?: {3}.*\n|\n)+)", page)
@@ -159,7 +158,6 @@ def test_figures_have_the_chance_level_and_alt_texts(name):
         exec(re.sub(r"(?m)^ {3}", "", code), {})
         for ax in plt.gcf().axes:
             assert [chance] * 2 in [list(np.atleast_1d(line.get_ydata())) for line in ax.lines]
-        plt.close("all")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -172,11 +170,6 @@ def test_every_stored_method_has_a_cost(name):
 
 
 def test_two_costs_are_those_of_today(tmp_path):
-    import real_recordings
-    from costs import _first_subjects, _stand_in
-
-    from braindecode_pars.evaluation import cost_table
-
     _stand_in("SpectralMAE", tmp_path)
     question = real_recordings.arithmetic(tmp_path, None)
     methods = {name: question.classifier(name, 2) for name in ("scratch", "SpectralMAE")}
@@ -189,9 +182,6 @@ def test_two_costs_are_those_of_today(tmp_path):
 
 def test_pars_holds_slope_and_curvature_and_little_else():
     """Better than tokens and a random encoder by more than 0.02, as the page on audits says."""
-    import matplotlib.pyplot as plt
-    from stored_audits import audit_map, read_audits
-
     pars = "pars-eegmmidb"
     for audits in map(read_audits, ("imagery", "arithmetic", "both")):
         own = audits[audits["encoder"] == pars].pivot(
@@ -200,17 +190,11 @@ def test_pars_holds_slope_and_curvature_and_little_else():
         gain = own["encoder"] - own[["tokens", "random encoder"]].max(axis=1)
         assert set(gain.index[gain > 0.02]) == {"slope", "curvature"}
     labels = [label.get_text() for label in audit_map("imagery").get_xticklabels()]
-    plt.close("all")
     assert labels == ["small", "noise", "spectral-eegmmidb", pars, "tokens", "random encoder"]
 
 
 @pytest.mark.slow  # ten seconds
 def test_a_stored_audit_is_measured_again():
-    from stored_audits import read_audits
-
-    from braindecode_pars.datasets import mental_arithmetic
-    from braindecode_pars.evaluation import audit_encoder
-
     found = audit_encoder("small", mental_arithmetic())
     stored = read_audits("arithmetic").query("encoder == 'small'")
     found = found[found["property"].isin(stored["property"])]  # those of people are newer
@@ -219,9 +203,6 @@ def test_a_stored_audit_is_measured_again():
 
 
 def test_a_stored_table_tells_its_origin(tmp_path):
-    from stored_scores import provenance
-    from stored_table import store_table
-
     file = tmp_path / "table.csv"
     numbers = pd.DataFrame({"method": ["a", "b"], "value": [0.5, 0.25]})
     store_table(numbers, file, "python table.py", "one thread", index=False)
@@ -232,8 +213,6 @@ def test_a_stored_table_tells_its_origin(tmp_path):
 
 
 def test_the_readme_has_the_stored_scores_of_sleep():
-    from stored_sleep import sleep_scores, sleep_tests
-
     means = {}
     for question, n, networks in (
         ("deep", 1, "networks_deep"),
@@ -260,8 +239,6 @@ def test_the_readme_has_the_stored_scores_of_sleep():
 
 def test_what_is_said_of_sleep():
     """In the first lines of the page, of the summary and of the README."""
-    from stored_sleep import loss_table, sleep_scores, sleep_tests
-
     tests = sleep_tests("deep").set_index(["people", "against"])
     p = tests["p"].astype(float)
     assert tests.loc[("4", "untrained"), "ahead in"] == "12 of 12"
@@ -289,9 +266,6 @@ def test_what_is_said_of_sleep():
 
 def test_what_is_said_of_waking_eeg():
     """On the pages of the summary and of few labels: order and significance with four people."""
-    from stored_few_labels import against_baselines, few_labels_scores, fine_tuned
-    from stored_numbers import summary
-
     for task in TASKS:
         scores = few_labels_scores(task)
         assert scores["seed"].nunique() == 20
@@ -314,8 +288,6 @@ def test_what_is_said_of_waking_eeg():
 
 def test_a_number_in_a_text_is_the_stored_one(tmp_path):
     """Computed here by hand; what does not exist ends the build of the site."""
-    from stored_numbers import stored
-
     sleep = pd.read_csv(DOCS / "measured" / "sleep" / "deep.csv", comment="#")
     people = [column for column in sleep if column.startswith("ucddb")]
     of_four = sleep[sleep["n_train_subjects"] == 4].set_index("method")[people].mean(axis=1)
@@ -341,8 +313,6 @@ def test_a_number_in_a_text_is_the_stored_one(tmp_path):
 
 
 def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
-    from stored_few_labels import larger
-
     tasks = {task: task for task in TASKS}
     both = pd.concat(
         larger(tasks, centred=centred).assign(centred=centred) for centred in (False, True)
@@ -362,8 +332,6 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
 
 
 def test_a_table_says_how_many_draws_a_score_has():
-    from stored_scores import averaged_seeds, result_scores
-
     assert averaged_seeds(result_scores("hands")) == (
         "; the 3 seeds of each are averaged first, 20 of scratch and PARS without overlap with 4 "
         "subjects"
@@ -372,9 +340,6 @@ def test_a_table_says_how_many_draws_a_score_has():
 
 
 def test_the_page_of_rates_has_those_that_were_stored():
-    import matplotlib.pyplot as plt
-    from stored_rates import by_design, by_variances, rates, rates_figure
-
     table = by_design().set_index("subjects x draws x pretrainings")
     stored = rates()
     part = stored[stored["measured"] & stored["design"].eq("20 x 5")]["two_way"]
@@ -387,13 +352,10 @@ def test_the_page_of_rates_has_those_that_were_stored():
     assert [len(line.get_xdata()) for line in left.lines] == [n_measured] * 3
     n_dots = len(left.lines[0].get_xdata()) + len(right.lines[0].get_xdata())
     assert n_dots == stored["kind"].eq("crossed").sum()
-    plt.close("all")
 
 
 def test_what_is_said_of_controls():
     """On fists the gains are slow and frontal, and no encoder scores higher without these."""
-    from stored_controls import ENCODERS, control_scores, gains
-
     keys = ["n_train_subjects", "control", "method"]
     means = control_scores("hands").groupby(keys)["value"].mean().loc[16]
     assert means["none"]["slow voltages"] > means["none"]["small"]
@@ -409,9 +371,6 @@ def test_what_is_said_of_controls():
 
 def test_what_is_said_of_pretraining():
     """PARS needs no EEG, and adds nothing to features and spectra."""
-    from stored_few_labels import long_scores
-    from stored_pretraining import FOLDER, pretraining_table
-
     table = pretraining_table("hands", 16, centred=False).set_index("pretraining")
     gain = table["minus random encoder (95 %)"].str.split().str[0].replace("", "nan").astype(float)
     p = pd.to_numeric(table["p"])
@@ -420,15 +379,13 @@ def test_what_is_said_of_pretraining():
     assert p[made].max() < 0.05 < p[f"{alone}, detrended"]
     assert gain[f"{alone}, synthetic noise"] > 2 * gain[alone]
     for task in TASKS:
-        scores = long_scores(FOLDER / f"{task}.csv")
+        scores = long_scores(stored_pretraining.FOLDER / f"{task}.csv")
         means = scores.groupby(["method", "n_train_subjects", "centred"])["value"].mean()
         added = means["features, spectra and PARS"] - means["features and spectra"]
         assert added.abs().max() < 0.0035
 
 
 def test_what_is_said_of_fine_tuned_pretrainings():
-    from stored_pretraining import SCRATCH, pretraining_table
-
     def p_values(task: str) -> pd.Series:
         """In the order of the gains."""
         table = pretraining_table(f"{task}_fine_tuned", 4, centred=False, against=SCRATCH)
@@ -444,8 +401,6 @@ def test_what_is_said_of_fine_tuned_pretrainings():
 @pytest.mark.parametrize("name", ["hands", "imagery"])
 def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
     """EEGNet outperforms scratch; on fists it is at chance without slow or frontal voltages."""
-    from stored_networks import network_scores, networks_table
-
     table = networks_table(name).set_index("method")
     eegnet, shallow = (table.loc[f"{net}, 15 epochs"] for net in ("EEGNet", "ShallowFBCSPNet"))
     assert eegnet["over scratch (95 %)"].startswith("+")
@@ -460,8 +415,6 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
 
 def test_what_is_said_of_the_settings_of_pars_was_measured():
     """Patches side by side, an MLP, 20 patches and no position at all are worse; 30 and 0.4 not."""
-    from stored_sleep import ablation_table
-
     table = ablation_table()
     keys = table["patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
     p = pd.to_numeric(table.set_index(keys)["p"])
@@ -475,9 +428,7 @@ def test_what_is_said_of_the_settings_of_pars_was_measured():
 
 def test_erasing_people_helps_with_their_own_windows_only():
     """As the page on the person says; and the sham changes nothing."""
-    from stored_person import COLUMNS, FILE, person_figure, person_rows
-
-    table = pd.read_csv(FILE, comment="#")
+    table = pd.read_csv(stored_person.FILE, comment="#")
     keys = ["features", "property", "measure", "erased"]
     plain, sham = (table[table["control"] == name].set_index(keys) for name in ("none", "sham"))
     np.testing.assert_allclose(sham["value"], plain["value"], atol=0.01)
@@ -496,24 +447,16 @@ def test_erasing_people_helps_with_their_own_windows_only():
 
 
 def test_a_stored_audit_of_the_person_is_measured_again():
-    from stored_person import FILE
-
-    from braindecode_pars import as_sklearn
-    from braindecode_pars.datasets import mental_arithmetic
-    from braindecode_pars.evaluation import ChannelFeatures, audit_person
-
     X, y, people = as_sklearn(mental_arithmetic())
     features = {"classical features": ChannelFeatures().fit_transform(X)}
     found = audit_person(features, y, people, X.table["recording"].to_numpy())
-    stored = pd.read_csv(FILE, comment="#")
+    stored = pd.read_csv(stored_person.FILE, comment="#")
     stored = stored[(stored["control"] == "none") & (stored["features"] == "classical features")]
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
 
 
 def test_the_page_of_a_new_person_says_what_is_stored():
-    from stored_new_person import FEATURES, TITLES, new_person_scores, new_person_table
-
     gains = {}
     for task in TITLES:
         means = new_person_scores(task).mean(axis=1)
@@ -534,11 +477,6 @@ def test_the_page_of_a_new_person_says_what_is_stored():
 
 
 def test_stored_scores_of_a_new_person_are_computed_again():
-    import new_person
-    from stored_new_person import new_person_scores
-
-    from braindecode_pars.evaluation import LogBandPower, features_computed_once
-
     X, y, subjects = new_person.sleep()
     own = subjects == "ucddb002"
     with features_computed_once():
@@ -550,9 +488,6 @@ def test_stored_scores_of_a_new_person_are_computed_again():
 
 
 def test_what_the_page_on_rhythms_says():
-    import matplotlib.pyplot as plt
-    from stored_rhythms import FILE, rhythm_figure, rhythm_rows, smallest
-
     found = smallest().groupby(["method", "frequency"]).mean().unstack()
     tasks = found.loc[sorted({*PRETEXT_TASKS} & {*found.index})]  # other tests may add one
     assert len(tasks) == 11
@@ -572,7 +507,7 @@ def test_what_the_page_on_rhythms_says():
         assert found.loc[name, 20.3] > found.loc["pars", 20.3]
     assert (found[38.3] == found.min(axis=1)).all()
     # Between two amplitudes on the line; and none where the largest is not enough.
-    table = pd.read_csv(FILE, comment="#")
+    table = pd.read_csv(stored_rhythms.FILE, comment="#")
     own = table[(table["method"] == "band power") & (table["frequency"] == 10.3)]
     below, above = own[own["value"] < 0.75].iloc[-1], own[own["value"] >= 0.75].iloc[0]
     part = (0.75 - below["value"]) / (above["value"] - below["value"])
@@ -580,15 +515,9 @@ def test_what_the_page_on_rhythms_says():
     assert smallest()["band power", 10.3, 0] == pytest.approx(expected)
     assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz"]
     rhythm_figure()
-    plt.close("all")
 
 
 def test_a_planted_sine_has_its_size_and_only_half_of_the_windows_have_it():
-    from rhythms import halves, planted
-
-    from braindecode_pars import as_sklearn
-    from braindecode_pars.datasets import mental_arithmetic
-
     X, _, people = as_sklearn(mental_arithmetic(["Subject00", "Subject01"]))
     added = np.stack(list(planted(X, 10.0, 2e-6))) - np.stack(list(X))
     assert added.std() == pytest.approx(2e-6 / 2**0.5, rel=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -30,6 +31,7 @@ def few_labels_scores(name: str) -> pd.DataFrame:
     return long_scores(FOLDER / f"{name}.csv")
 
 
+@cache
 def long_scores(file: Path) -> pd.DataFrame:
     """Return tidy scores of a file with a column for each subject.
 
