@@ -56,12 +56,40 @@ def findings(wanted, names, sfreq=100.0, **trained):
         (["C3", "O1"], ["C3", "C4"], {}, {"missing_channels": ["O1"]}),
         (["C3-M2"], ["C3", "M2"], {}, {}),
         (["C3"], ["C3", "C4"], {"reference": "average"}, {}),
+        (["C3", "C4"], ["C3", "C4", "A2-A1"], {"reference": "average"}, {}),
     ],
 )
 def test_what_was_repaired_has_no_warning(wanted, names, trained, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert findings(wanted, names, sfreq=128.0, **trained) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "reference", "warning", "others"),
+    [
+        (["C3-M2"], ["C3-M1"], "as recorded", "C3-M1 for C3-M2", {"C3-M2": "C3-M1"}),
+        (
+            ["C3", "C4"],
+            ["C3", "C4", "M1"],
+            "M1, M2",
+            r"\(M1, M2\).*: C3 \(as recorded\), C4 \(as recorded\)\.",
+            {"C3": "C3", "C4": "C4"},
+        ),
+        (  # the average needs one reference of all channels
+            ["C3", "C4"],
+            ["C3-M2", "O1-M2", "C4-M1", "O2-M1"],
+            "average",
+            "average",
+            {"C3": "C3-M2", "C4": "C4-M1"},
+        ),
+    ],
+)
+def test_what_cannot_be_repaired_is_a_warning(wanted, names, reference, warning, others):
+    with pytest.warns(UserWarning, match=warning):
+        found = findings(wanted, names, reference=reference)
+    assert found["other_reference"] == others
+    assert reference == "average" or set(found) == {"other_reference"}
 
 
 TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjects=["study:Berta"])
@@ -92,25 +120,6 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
     with caught if found else nullcontext():
         findings = recording_findings(recording, clf, possible_names(given, raw))
     assert findings.get("subject_in_training") == found
-
-
-def test_another_reference_is_a_warning():
-    with pytest.warns(UserWarning, match="C3-M1 for C3-M2"):
-        found = findings(["C3-M2"], ["C3-M1"])
-    assert found == {"other_reference": {"C3-M2": "C3-M1"}}
-
-
-def test_a_reference_that_cannot_be_computed_is_a_warning():
-    with pytest.warns(UserWarning, match=r"\(M1, M2\).*: C3 \(as recorded\), C4 \(as recorded\)\."):
-        found = findings(["C3", "C4"], ["C3", "C4", "M1"], reference="M1, M2")
-    assert found == {"other_reference": {"C3": "C3", "C4": "C4"}}
-
-
-def test_the_average_needs_one_reference_of_all_channels():
-    with pytest.warns(UserWarning, match="average"):
-        found = findings(["C3", "C4"], ["C3-M2", "O1-M2", "C4-M1", "O2-M1"], reference="average")
-    assert found["other_reference"] == {"C3": "C3-M2", "C4": "C4-M1"}
-    assert findings(["C3", "C4"], ["C3", "C4", "A2-A1"], reference="average") == {}
 
 
 @pytest.mark.parametrize("is_done", [False, True])

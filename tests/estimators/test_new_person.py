@@ -54,26 +54,7 @@ def simulated_people(n_people, *, offset, turn, seed, n_windows=80, n_features=2
     return X, np.concatenate(labels), np.repeat(np.arange(n_people), n_windows)
 
 
-def test_centring_recovers_what_people_without_offsets_allow():
-    scores = {}
-    for offset in (0, 3):
-        X, y, groups = simulated_people(20, offset=offset, turn=0, seed=0)
-        Z, t, people = simulated_people(50, offset=offset, turn=0, seed=1)
-        for name, features in (("plain", Means()), ("centred", SubjectCentering(Means()))):
-            probe = LinearProbe(features, prior_strength=1.0).fit(X, y, groups=groups)
-            scores[name, offset] = probe.score(Z, t, groups=people)
-        plain = LinearProbe(Means(), prior_strength=1.0).fit(X, y, groups=groups)
-        each = [(Z[people == s], t[people == s]) for s in range(50)]
-        scores["adapted", offset] = np.mean([plain.adapt(own).score(own, y) for own, y in each])
-    oracle = scores["plain", 0]
-    assert scores["plain", 3] < oracle - 0.2
-    assert abs(scores["centred", 3] - oracle) < 0.01
-    assert scores["adapted", 3] > scores["plain", 3] + 0.1
-
-
-@pytest.mark.parametrize(
-    ("offset", "turn"), [(2, 0), (0, 1), (1, 1), (0, 0)], ids=["offset", "turn", "both", "alike"]
-)
+@pytest.mark.parametrize(("offset", "turn"), [(1, 1), (0, 0)], ids=["differing", "alike"])
 def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
     X, y, groups = simulated_people(20, offset=offset, turn=turn, seed=2)
     Z, t, people = simulated_people(50, offset=offset, turn=turn, seed=3)
