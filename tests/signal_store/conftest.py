@@ -79,20 +79,6 @@ def recordings() -> BaseConcatDataset:
 
 
 @pytest.fixture(scope="session")
-def others(recordings) -> BaseConcatDataset:
-    """Recordings with the same montages and lengths, but other samples."""
-    return BaseConcatDataset(
-        [
-            RawDataset(
-                mne.io.RawArray(part.raw.get_data()[:, ::-1], part.raw.info, verbose="error"),
-                dict(part.description),
-            )
-            for part in recordings.datasets
-        ]
-    )
-
-
-@pytest.fixture(scope="session")
 def written(tmp_path_factory) -> tuple[Path, dict[str, np.ndarray]]:
     """A folder of files, and the expected signals of each file in volts."""
     root = tmp_path_factory.mktemp("tree")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -141,19 +140,6 @@ def test_channels_that_are_not_finite_are_named(dtype, bad):
         warnings.simplefilter("error")
         with pytest.raises(SkippedError, match="C4"):
             encode(signals, ["C3", "C4", "Cz"], dtype)
-
-
-def test_the_memory_map_is_not_pickled(tmp_path):
-    np.arange(100, dtype="<i2").tofile(tmp_path / "samples.bin")
-    samples = SampleFile(tmp_path / "samples.bin", "int16", 90)
-    assert "flat" not in vars(samples)  # the file is mapped when it is first read
-    np.testing.assert_array_equal(samples.flat, np.arange(90))
-    assert samples.flat is samples.flat
-    pickled = pickle.dumps(samples)
-    assert len(pickled) < 500
-    np.testing.assert_array_equal(pickle.loads(pickled).flat, samples.flat)
-    with pytest.raises(ValueError, match="read-only"):
-        samples.flat[0] = 1
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float16"])  # float16 of version 0.2.0

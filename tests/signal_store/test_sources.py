@@ -12,6 +12,7 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from support import own_recipe
 from support.challenge_records import write
+from support.raws import of_raws
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars.datasets import ysyw
@@ -81,16 +82,14 @@ def test_first_folders_of_many_recordings_are_not_taken_for_subjects(tmp_path):
     assert len(find_sources(tmp_path, None)) == 11
 
 
-def test_many_recordings_in_a_known_layout_may_be_of_one_subject(tmp_path):
-    folders_of(tmp_path, [f"edf/aaaaaaab_s001_t{i:03d}.edf" for i in range(12)])
-    folders_of(tmp_path, [f"sub-01/ses-{i}/sub-01_ses-{i}_eeg.edf" for i in range(12)])
-    subjects = {source.description["subject"] for source in find_sources(tmp_path, None)}
-    assert subjects == {"aaaaaaab", "01"}
-
-
-def test_few_recordings_of_one_folder_are_of_one_subject(tmp_path):
-    folders_of(tmp_path, [f"anna/n{i}.edf" for i in range(9)])
-    assert {s.description["subject"] for s in find_sources(tmp_path, None)} == {"anna"}
+def test_many_recordings_may_be_of_one_subject(tmp_path):
+    """In a known layout, and in a folder of a few."""
+    folders_of(tmp_path, [f"a/edf/aaaaaaab_s001_t{i:03d}.edf" for i in range(12)])
+    folders_of(tmp_path, [f"a/sub-01/ses-{i}/sub-01_ses-{i}_eeg.edf" for i in range(12)])
+    folders_of(tmp_path, [f"b/anna/n{i}.edf" for i in range(9)])
+    for folder, expected in (("a", {"aaaaaaab", "01"}), ("b", {"anna"})):
+        sources = find_sources(tmp_path / folder, None)
+        assert {source.description["subject"] for source in sources} == expected
 
 
 def test_sources_of_a_corpus(tmp_path):
@@ -179,19 +178,10 @@ def test_a_transform_of_the_signals_is_refused(nights, recordings):
             find_sources(ConcatDataset([given, changed]), None)
 
 
-@pytest.mark.parametrize("wrong", [TensorDataset(), 3, [1, 2], None])
-def test_other_types_raise(wrong):
-    with pytest.raises(TypeError, match=type(wrong).__name__):
-        find_sources(wrong, None)
-
-
-def test_a_subset_of_a_dataset_raises(recordings):
-    """A store would contain whole recordings, including the excluded windows."""
-    with pytest.raises(TypeError, match="Subset"):
-        find_sources(Subset(recordings, [0, 1]), None)
-
-
-def test_folders_without_recordings(tmp_path, recordings):
+def test_what_has_no_recordings_is_refused(tmp_path, recordings):
+    for wrong in (TensorDataset(), 3, [1, 2], None, Subset(recordings, [0, 1])):
+        with pytest.raises(TypeError, match=type(wrong).__name__):
+            find_sources(wrong, None)
     with pytest.raises(FileNotFoundError, match=r"\.edf"):
         find_sources(tmp_path, None)
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -233,17 +223,14 @@ def test_only_requested_channels_are_kept(make_raw):
     _, ch_names, _ = StoredForm(channels=["C4", "ECG", "Pz"]).apply(raw)
     assert ch_names == ["C4"]
     assert StoredForm(channels=["C4", "ECG", "Pz"]).missing(ch_names) == ("ECG", "Pz")
+    named = make_raw(0, 3, names=["EEG C3-REF", "T7", "Fc5."])  # matched as in the estimators
+    preparation = StoredForm(channels=["FC5", "T3", "C3"])
+    assert preparation.apply(named)[1] == ["EEG C3-REF", "T7", "Fc5."]
+    assert preparation.missing(["EEG C3-REF", "T7"]) == ("FC5",)
     with pytest.raises(ValueError, match="Pz, only C3, ECG, C4"):
         StoredForm(channels=["Pz"]).apply(raw)
     with pytest.raises(ValueError, match="only X"):
         StoredForm().apply(make_raw(0, 1, names=["X"], kinds="emg"))
-
-
-def test_requested_channels_are_matched_as_in_the_estimators(make_raw):
-    raw = make_raw(0, 3, names=["EEG C3-REF", "T7", "Fc5."])
-    preparation = StoredForm(channels=["FC5", "T3", "C3"])
-    assert preparation.apply(raw)[1] == ["EEG C3-REF", "T7", "Fc5."]
-    assert preparation.missing(["EEG C3-REF", "T7"]) == ("FC5",)
 
 
 def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
@@ -258,18 +245,11 @@ def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
     filtered, _, _ = StoredForm(low=1, high=20, reference="average").apply(raw)
     plain = raw.copy().pick("eeg").filter(1, 20, verbose="error").get_data()
     np.testing.assert_allclose(filtered, plain - plain.mean(axis=0), atol=1e-12)
-
-
-def test_one_channel_has_no_average_reference(make_raw):
-    """It would be zero everywhere."""
-    with pytest.raises(ValueError, match="C3"):
-        StoredForm(channels=["C3"], reference="average").apply(make_raw(0, 2, names=["C3", "C4"]))
-
-
-@pytest.mark.parametrize("wrong", ["mastoids", "Average", 1, True])
-def test_other_references_raise(wrong):
-    with pytest.raises(ValueError, match="'average', None"):
-        StoredForm(reference=wrong)
+    with pytest.raises(ValueError, match="C3"):  # it would be zero everywhere
+        StoredForm(channels=["C3"], reference="average").apply(raw)
+    for wrong in ("mastoids", "Average", 1, True):
+        with pytest.raises(ValueError, match="'average', None"):
+            StoredForm(reference=wrong)
 
 
 def test_the_preparation_is_recorded():
@@ -284,23 +264,8 @@ def test_the_preparation_is_recorded():
     assert StoredForm().recorded(raw, [], raw.ch_names, 200.0) == expected
 
 
-def test_the_average_of_chosen_channels_is_recorded_by_their_names(tmp_path):
-    info = mne.create_info(["Fz", "EEG C3-REF", "C4"], 200.0, "eeg")
-    raw = mne.io.RawArray(
-        np.random.default_rng(0).standard_normal((3, 4000)), info, verbose="error"
-    )
-    store = SignalStore.create(
-        tmp_path / "store",
-        BaseConcatDataset([RawDataset(raw, {"subject": 1})]),
-        channels=["C3", "C4"],
-        reference="average",
-        verbose=0,
-    )
-    assert store.preprocessing.reference == "C3, C4"
-
-
-def test_a_store_knows_its_preprocessing(tmp_path):
-    recordings = BaseConcatDataset([RawDataset(wave(200.0, 5.0), {"subject": i}) for i in range(2)])
+def test_a_store_knows_its_preprocessing(tmp_path, make_raw):
+    recordings = of_raws(wave(200.0, 5.0) for _ in range(2))
     recordings.datasets[1].raw_preproc_kwargs = [{"fn": "pick", "kwargs": {}}]
     store = SignalStore.create(tmp_path / "store", recordings, low=0.5, sfreq=100.0, verbose=0)
     expected = Preprocessing(100.0, (0.5, None), (), "as recorded", 1.0)
@@ -311,3 +276,8 @@ def test_a_store_knows_its_preprocessing(tmp_path):
     assert plain.select([1]).preprocessing.notch == ()
     (found,) = set(store.windows(300).column("preprocessing"))
     assert (found.window_seconds, found.notch) == (3.0, ())
+    # The average of chosen channels is recorded by their names.
+    given = of_raws([make_raw(0, 3, names=["Fz", "EEG C3-REF", "C4"])])
+    chosen = dict(channels=["C3", "C4"], reference="average", verbose=0)
+    store = SignalStore.create(tmp_path / "chosen", given, **chosen)
+    assert store.preprocessing.reference == "C3, C4"

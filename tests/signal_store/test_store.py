@@ -1,9 +1,8 @@
-"""An open store: crops, subjects, and errors on opening."""
+"""An open store: crops, subjects, windows, and errors on opening."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import pickle
 import shutil
@@ -12,9 +11,10 @@ import unicodedata
 import numpy as np
 import pandas as pd
 import pytest
-from braindecode.datasets import BaseConcatDataset, RawDataset
+from support.raws import of_raws
 
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.picking import pick_eeg
 
 #: Channels and samples of the fixture ``recordings``, without bad and non-EEG channels.
 N_CHANS, N_TIMES = [2, 2, 4, 3], [3000, 2000, 4000, 900]
@@ -123,26 +123,19 @@ def test_signals_must_be_numbers_of_signals(store):
     assert store.batch(np.array([], int), 10, rng).shape == (0, 10)
 
 
-def crop_in_another_process(pickled: bytes, results) -> None:
-    store = pickle.loads(pickled)
-    assert "flat" not in vars(store._samples)
-    results.put((store.batch(np.arange(11), 200, np.random.default_rng(1)), store.subjects))
-
-
 def test_a_pickled_store_contains_no_samples(recordings, store, tmp_path):
+    """The memory map is made when a process first reads."""
     pickled = pickle.dumps(store)
     big = SignalStore.create(tmp_path / "big", recordings, dtype="float32", verbose=0)
     big.batch([0], 10, np.random.default_rng(0))  # maps the file
     assert len(pickle.dumps(big)) < len(pickled) + 1000
-    context = multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
-    child = context.Process(target=crop_in_another_process, args=(pickled, results))
-    child.start()
-    batch, subjects = results.get()
-    child.join()
-    expected = store.batch(np.arange(11), 200, np.random.default_rng(1))
-    np.testing.assert_array_equal(batch, expected)
-    assert subjects == store.subjects
+    copy = pickle.loads(pickled)
+    assert "flat" not in vars(copy._samples)
+    crops = [each.batch(np.arange(11), 200, np.random.default_rng(1)) for each in (copy, store)]
+    np.testing.assert_array_equal(*crops)
+    assert copy._samples.flat is copy._samples.flat
+    with pytest.raises(ValueError, match="read-only"):
+        copy._samples.flat[0] = 1
 
 
 def test_select_keeps_some_subjects(store):
@@ -165,14 +158,18 @@ def test_select_keeps_some_subjects(store):
 def test_spellings_of_subjects(make_raw, tmp_path):
     """A subject is chosen and excluded in every spelling."""
     names = ["01", 1, "anna", unicodedata.normalize("NFD", "Jörg")]
-    given = BaseConcatDataset(
-        [RawDataset(make_raw(i), dict(subject=name)) for i, name in enumerate(names)]
-    )
+    given = of_raws([make_raw(i) for i in range(4)], names)
     store = SignalStore.create(tmp_path / "store", given, verbose=0)
     assert store.subjects == ["01", 1, "anna", "Jörg"]
     assert store.select(exclude=[1.0]).subjects == ["anna", "Jörg"]  # as in a table with NaN
     assert store.select(["001"]).subjects == ["01", 1]
     assert store.select([1.0, names[-1]]).subjects == ["01", 1, "Jörg"]
+    # A recording without a subject may be of an excluded one.
+    some = of_raws([make_raw(i) for i in range(2)], [1, None])
+    store = SignalStore.create(tmp_path / "some", some, verbose=0)
+    assert len(store.select(exclude=[])) == len(store)
+    with pytest.raises(ValueError, match="no subject"):
+        store.select(exclude=store.subjects)
 
 
 def test_select_names_missing_subjects(store):
@@ -252,19 +249,45 @@ def test_a_truncated_file_raises(own):
         SignalStore.open(own.path)
 
 
-def test_excluding_subjects_needs_all_subjects_to_be_known(recordings, tmp_path):
-    """The recording without a subject may be of the excluded subject."""
-    known, unknown = recordings.datasets[0], RawDataset(recordings.datasets[1].raw, {})
-    known_and_unknown = BaseConcatDataset([known, unknown])
-    store = SignalStore.create(tmp_path / "store", known_and_unknown, verbose=0)
-    assert len(store.select(exclude=[])) == len(store)
-    with pytest.raises(ValueError, match="no subject"):
-        store.select(exclude=store.subjects)
-
-
 @pytest.mark.parametrize("number", [np.float32, np.float64, np.int64])
 def test_a_sampling_rate_of_numpy(make_raw, tmp_path, number):
-    recording = BaseConcatDataset([RawDataset(make_raw(0), {})])
-    store = SignalStore.create(tmp_path / "store", recording, sfreq=number(50), verbose=0)
+    given = of_raws([make_raw(0)])
+    store = SignalStore.create(tmp_path / "store", given, sfreq=number(50), verbose=0)
     assert json.loads((store.path / "store.json").read_text())["settings"]["sfreq"] == 50
     assert SignalStore.open(store.path).sfreq == 50
+
+
+# Windows ------------------------------------------------------------------------------------------
+
+
+def test_windows_are_consecutive(store, volts):
+    windows = store.windows(950)  # the last recording is shorter
+    assert len(windows) == 3 + 2 + 4
+    assert windows.shapes.tolist() == [[2, 950]] * 5 + [[4, 950]] * 4
+    assert windows.subjects.tolist() == [1] * 3 + [2] * 2 + ["anna"] * 4
+    signals = [np.stack(volts[rows]) for rows in (slice(2), slice(2, 4), slice(4, 8))]
+    places = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]
+    for window, (recording, n) in zip(windows, places, strict=True):
+        expected = signals[recording][:, 950 * n : 950 * (n + 1)]
+        np.testing.assert_allclose(window, expected, atol=1e-8)
+    np.testing.assert_array_equal(windows[-1], windows[8])
+    for outside in (9, -10):
+        with pytest.raises(IndexError):
+            windows[outside]
+    with pytest.raises(ValueError, match=r"4001 .* recording-2, has 4000"):
+        store.windows(4001)
+    with pytest.raises(ValueError, match="n_times"):
+        store.windows(0)
+
+
+def test_channels_are_known_if_all_recordings_have_the_same(store):
+    assert store.windows(100).chs_info == []
+    one = store.select([2]).windows(100).chs_info
+    assert [ch["ch_name"] for ch in one] == ["C3", "C4"]
+
+
+def test_stored_channels_are_not_filtered_by_name(make_raw, tmp_path):
+    """A depth electrode is stored because of its type, whatever its name."""
+    raw = make_raw(0, 2, names=["LOC", "C3"], kinds=["seeg", "eeg"])
+    store = SignalStore.create(tmp_path / "store", of_raws([raw]), verbose=0)
+    assert pick_eeg(store.windows(100)).montages[0].names == ["LOC", "C3"]

@@ -23,6 +23,7 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from support import own_recipe
 from support.interrupts import draw_with_an_own_lock
+from support.raws import of_raws
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
@@ -55,7 +56,7 @@ def on_disk(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_a_folder_of_files_is_stored(written, tmp_path):
+def test_a_folder_of_files_is_stored(written, tmp_path, capsys):
     root, expected = written
     store = SignalStore.create(tmp_path / "store", root, verbose=0)
     assert store.recordings["name"].tolist() == list(expected)
@@ -63,8 +64,10 @@ def test_a_folder_of_files_is_stored(written, tmp_path):
         signals = row.first_signal + np.arange(len(row.ch_names))
         values = store.crops(signals, np.zeros_like(signals), row.n_times)
         np.testing.assert_allclose(values, expected[row.name], atol=4e-8)
-    files = {file.name for file in (tmp_path / "store").iterdir()}
-    assert files == {".lock", "samples.bin", "store.json"}
+    assert set(on_disk(tmp_path / "store")) == {".lock", "samples.bin", "store.json"}
+    assert capsys.readouterr() == ("", "")
+    SignalStore.create(tmp_path / "shown", root)
+    assert "storing: 100%" in capsys.readouterr().err
 
 
 def test_parallel_reading_stores_the_same_samples(tree, recordings, tmp_path):
@@ -89,33 +92,26 @@ def test_a_bad_recording_in_parallel_reading_is_named(recordings, make_raw, tmp_
     """joblib gives no warning about results that are not used."""
     bad = RawDataset(make_raw(1, 1, names=["X"], kinds="emg"), {})
     many = BaseConcatDataset([bad, *recordings.datasets * 4])
-    with (
-        joblib.parallel_config("threading"),
-        pytest.raises(ValueError, match="recording-0"),
-    ):
+    with joblib.parallel_config("threading"), pytest.raises(ValueError, match="recording-0"):
         SignalStore.create(tmp_path / "store", many, n_jobs=2, verbose=0)
-
-
-def test_a_progress_bar(tree, tmp_path, capsys):
-    SignalStore.create(tmp_path / "store", tree)
-    assert "storing: 100%" in capsys.readouterr().err
-    SignalStore.create(tmp_path / "silent", tree, verbose=0)
-    assert capsys.readouterr() == ("", "")
 
 
 def test_a_recording_with_nan_is_named_and_skipped(make_raw, tmp_path):
     raws = [make_raw(seed, names=["C3", "C4"]) for seed in range(3)]
     raws[1]._data[1, 7] = np.nan
-    bad = BaseConcatDataset([RawDataset(raw, dict(subject=s)) for s, raw in enumerate(raws)])
+    bad = of_raws(raws)
     with pytest.warns(UserWarning, match=r"1 of 3 .* recording-1 \(subject 1\): .* C4"):
         store = SignalStore.create(tmp_path / "store", bad, high=30, verbose=0)
     assert store.subjects == [0, 2]
     assert "C4" in store.skipped["recording-1"]
-    with (
-        pytest.warns(UserWarning, match="1 of 1"),
-        pytest.raises(ValueError, match="None of 1"),
-    ):
+    with pytest.warns(UserWarning, match="1 of 1"), pytest.raises(ValueError, match="None of 1"):
         SignalStore.create(tmp_path / "none", bad.datasets[1], verbose=0)
+    # A piece between gaps is skipped alone.
+    joined = of_raws([mne.concatenate_raws(raws, verbose="error")], ["02"])
+    with pytest.warns(UserWarning, match=r"1 of 3 .* recording-0#2 \(subject 02\)"):
+        store = SignalStore.create(tmp_path / "joined", joined, verbose=0)
+    assert store.recordings["name"].tolist() == ["recording-0#1", "recording-0#3"]
+    assert list(store.skipped) == ["recording-0#2"]
 
 
 def test_a_truncated_file_is_named(own_tree, tmp_path):
@@ -172,44 +168,36 @@ def test_recordings_are_split_at_gaps(make_raw, tmp_path):
     # The file is known as a whole: it is not stored again.
     assert len(SignalStore.create(path, tmp_path / "files", verbose=0).recordings) == 2
     raws = [make_raw(seed, seconds=seed + 1) for seed in range(3)]
-    joined = RawDataset(mne.concatenate_raws(raws, verbose="error"), {"subject": "02"})
+    joined = of_raws([mne.concatenate_raws(raws, verbose="error")])
     store = SignalStore.create(tmp_path / "joined", joined, verbose=0)
     assert store.recordings["name"].tolist() == [f"recording-0#{i}" for i in (1, 2, 3)]
     assert store.recordings["n_times"].tolist() == [100, 200, 300]
 
 
-def test_an_unusable_piece_is_named(make_raw, tmp_path):
-    raws = [make_raw(seed) for seed in range(3)]
-    raws[1]._data[0, 7] = np.nan
-    joined = RawDataset(mne.concatenate_raws(raws, verbose="error"), {"subject": "02"})
-    with pytest.warns(UserWarning, match=r"1 of 3 .* recording-0#2 \(subject 02\)"):
-        store = SignalStore.create(tmp_path / "store", joined, verbose=0)
-    assert store.recordings["name"].tolist() == ["recording-0#1", "recording-0#3"]
-    assert list(store.skipped) == ["recording-0#2"]
+def broken(make_raw) -> mne.io.BaseRaw:
+    """A recording that cannot be stored."""
+    return make_raw(1, 1, names=["X"], kinds="emg")
 
 
-def test_an_interrupted_call_resumes_after_a_recording_in_pieces(make_raw, tmp_path, monkeypatch):
-    raws = [make_raw(seed) for seed in range(3)]
-    pieces = mne.concatenate_raws(raws[:2], verbose="error")
-    given = BaseConcatDataset([RawDataset(raw, {"subject": 1}) for raw in (pieces, raws[2])])
-    open_ = Source.open
+def start_store(path: Path, make_raw, first=None, **arguments) -> BaseConcatDataset:
+    """Start a store whose second recording cannot be stored."""
+    given = of_raws([make_raw(0) if first is None else first, broken(make_raw)])
+    with pytest.raises(ValueError, match="recording-1"):
+        SignalStore.create(path, given, verbose=0, **arguments)
+    return given
 
-    def fail(self):
-        if self.name == "recording-1":
-            raise OSError("on purpose")
-        return open_(self)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Source, "open", fail)
-        with pytest.raises(ValueError, match="on purpose"):
-            SignalStore.create(tmp_path / "store", given, verbose=0)
+def test_a_call_resumes_after_a_recording_in_pieces(make_raw, tmp_path):
+    pieces = mne.concatenate_raws([make_raw(seed) for seed in range(2)], verbose="error")
+    start_store(tmp_path / "store", make_raw, pieces)
+    given = of_raws([pieces, make_raw(2)])
     store = SignalStore.create(tmp_path / "store", given, verbose=0)
     names = ["recording-0#1", "recording-0#2", "recording-1"]
     assert store.recordings["name"].tolist() == names
 
 
 def test_mixed_sampling_rates_raise_or_are_resampled(make_raw, tmp_path):
-    mixed = BaseConcatDataset([RawDataset(make_raw(i, sfreq=100 + 28 * i), {}) for i in range(2)])
+    mixed = of_raws(make_raw(i, sfreq=100 + 28 * i) for i in range(2))
     with pytest.raises(ValueError, match=r"recording-1 .* 128 Hz, .* 100 Hz"):
         SignalStore.create(tmp_path / "mixed", mixed, verbose=0)
     store = SignalStore.create(tmp_path / "store", mixed, sfreq=64, verbose=0)
@@ -247,9 +235,7 @@ def kill_while_storing(path: Path, recordings, monkeypatch, n_stored: int) -> No
 
 
 def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
-    many = BaseConcatDataset(
-        [RawDataset(make_raw(i, 2 + i % 3), dict(subject=i)) for i in range(30)]
-    )
+    many = of_raws(make_raw(i, 2 + i % 3) for i in range(30))
     path = tmp_path / "killed"
     kill_while_storing(path, many, monkeypatch, n_stored=3)
     with pytest.raises(ValueError, match="unfinished"):
@@ -269,17 +255,6 @@ def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
     assert (path / "samples.bin").read_bytes() == (tmp_path / "whole/samples.bin").read_bytes()
 
 
-def start_store(path: Path, make_raw, **arguments) -> BaseConcatDataset:
-    """Start a store whose second recording cannot be stored."""
-    broken = make_raw(1, 1, names=["X"], kinds="emg")
-    given = BaseConcatDataset(
-        [RawDataset(raw, dict(subject=i)) for i, raw in enumerate((make_raw(0), broken))]
-    )
-    with pytest.raises(ValueError, match="recording-1"):
-        SignalStore.create(path, given, verbose=0, **arguments)
-    return given
-
-
 def test_resuming_with_other_arguments_raises(make_raw, tmp_path):
     path = tmp_path / "store"
     given = start_store(path, make_raw, channels=["E0"])
@@ -288,17 +263,20 @@ def test_resuming_with_other_arguments_raises(make_raw, tmp_path):
         SignalStore.create(path, given, channels=["E0"], dtype="float32", high=30, verbose=0)
     with pytest.raises(ValueError, match=r"channels .*\['E0'\]"):
         SignalStore.create(path, given, verbose=0)
-    others = BaseConcatDataset([RawDataset(make_raw(0, seconds=5.0), dict(subject=0))])
+    others = of_raws([make_raw(0, seconds=5.0)])
     with pytest.raises(ValueError, match=r"recording-0 \(subject 0\)"):
         SignalStore.create(path, others, channels=["E0"], verbose=0)
     assert on_disk(path) == before
+    os.truncate(path / "samples.bin", 799)
+    with pytest.raises(ValueError, match=r"799 .* 800"):
+        SignalStore.create(path, given, channels=["E0"], verbose=0)
 
 
 @pytest.mark.parametrize("what", ["labels", "windows", "none"])
 def test_resuming_with_other_labels_raises(nights, make_raw, tmp_path, what):
     """Of the same recordings, which would have the labels of both calls."""
-    broken = RawDataset(make_raw(1, 1, names=["X"], kinds="emg"), {"subject": 0})
-    given = BaseConcatDataset([nights.datasets[0], broken])
+    bad = RawDataset(broken(make_raw), {"subject": 0})
+    given = BaseConcatDataset([nights.datasets[0], bad])
     for _ in range(2):  # the same call resumes
         with pytest.raises(ValueError, match="recording-1"):
             SignalStore.create(tmp_path / "store", given, verbose=0)
@@ -310,17 +288,7 @@ def test_resuming_with_other_labels_raises(nights, make_raw, tmp_path, what):
     else:
         other = RawDataset(other.raw, dict(other.description))
     with pytest.raises(ValueError, match="recording-0"):
-        SignalStore.create(
-            tmp_path / "store", BaseConcatDataset([other, broken]), on_error="warn", verbose=0
-        )
-
-
-def test_resuming_a_truncated_store_raises(make_raw, tmp_path):
-    path = tmp_path / "store"
-    given = start_store(path, make_raw)
-    os.truncate(path / "samples.bin", 1599)
-    with pytest.raises(ValueError, match=r"1599 .* 1600"):
-        SignalStore.create(path, given, verbose=0)
+        SignalStore.create(tmp_path / "store", BaseConcatDataset([other, bad]), on_error="warn")
 
 
 def test_resuming_without_a_stored_recording_raises(own_tree, tmp_path):
@@ -443,17 +411,14 @@ def test_two_concurrent_writers_raise(tree, tmp_path, monkeypatch):
     locked = _writing.files.locked
     monkeypatch.setattr(_writing.files, "locked", lambda *given, wait: locked(*given))
     before = on_disk(store.path)
-    with (
-        _writing._open_locked(store.path),
-        pytest.raises(BlockingIOError),
-    ):
+    with _writing._open_locked(store.path), pytest.raises(BlockingIOError):
         SignalStore.create(store.path, tree, verbose=0)
     assert on_disk(store.path) == before
 
 
 def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch):
     """The index is written rarely if writing takes long."""
-    many = BaseConcatDataset([RawDataset(make_raw(i, 1, 0.1), {}) for i in range(40)])
+    many = of_raws(make_raw(i, 1, 0.1) for i in range(40))
     write, written = _writing.Index.write, []
 
     def slow(self, folder):
@@ -468,35 +433,30 @@ def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch)
     assert len(written) < 6
 
 
-def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
+def test_channels_that_are_asked_for(recordings, make_raw, tmp_path):
+    path = tmp_path / "store"
     with pytest.raises(ValueError, match="Oz"):
-        SignalStore.create(tmp_path / "store", recordings, channels=["Oz"], verbose=0)
-    store = SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz"], verbose=0)
-    assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
-
-
-def test_requested_channels_that_no_recording_has_are_named(recordings, tmp_path):
+        SignalStore.create(path, recordings, channels=["Oz"], verbose=0)
+    # Settings may change while nothing is stored.
     with pytest.warns(UserWarning, match="No stored recording has NOPE of"):
-        SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz", "NOPE"], verbose=0)
-
-
-def test_a_channel_with_other_references_is_not_missing(make_raw, tmp_path):
-    both = [make_raw(i, 1, names=[name]) for i, name in enumerate(["C3-M1", "C3-M2"])]
-    given = BaseConcatDataset([RawDataset(raw, {}) for raw in both])
-    store = SignalStore.create(tmp_path / "store", given, channels=["C3"], verbose=0)
+        store = SignalStore.create(path, recordings, channels=["C3", "Fz", "NOPE"], verbose=0)
+    assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
+    # A channel with another reference is not missing.
+    given = of_raws(make_raw(i, 1, names=[name]) for i, name in enumerate(["C3-M1", "C3-M2"]))
+    store = SignalStore.create(tmp_path / "both", given, channels=["C3"], verbose=0)
     assert store.recordings["ch_names"].tolist() == [["C3-M1"], ["C3-M2"]]
 
 
-def in_volts(signals: np.ndarray) -> mne.io.RawArray:
-    names = [f"E{i}" for i in range(len(signals))]
-    return mne.io.RawArray(signals, mne.create_info(names, 100, "eeg"), verbose="error")
+def in_volts(signals) -> BaseConcatDataset:
+    info = mne.create_info(["E0", "E1"], 100, "eeg")
+    return of_raws(mne.io.RawArray(values, info, verbose="error") for values in signals)
 
 
 def test_clipped_samples_are_counted_and_named(tmp_path):
     rng = np.random.default_rng(0)
     quiet, artefact = 1e-5 * rng.standard_normal((2, 2, 5000))
     artefact[1, 100:130] = 1.0
-    given = BaseConcatDataset([RawDataset(in_volts(x), {}) for x in (quiet, artefact)])
+    given = in_volts([quiet, artefact])
     with pytest.warns(UserWarning, match=r"recording-1.* \(E1 30 of 5000\)"):
         store = SignalStore.create(tmp_path / "store", given, verbose=0)
     assert store.recordings["n_clipped"].tolist() == [0, 30]
@@ -508,19 +468,25 @@ def test_clipped_samples_are_counted_and_named(tmp_path):
     assert store.crops([3], [100], 30).min() == 1
 
 
-def test_a_signal_that_int16_resolves_too_coarsely_is_named(tmp_path):
-    signal = 1e-5 * np.random.default_rng(0).standard_normal((2, 5000))
-    signal[0, :1000] = np.resize([-1.0, 1.0], 1000)
-    given = BaseConcatDataset([RawDataset(in_volts(signal), {})])
-    with pytest.warns(UserWarning, match=r"int16 .*recording-0.* \(E0\)"):
-        SignalStore.create(tmp_path / "store", given, verbose=0)
+NOISE = 1e-5 * np.random.default_rng(0).standard_normal((2, 5000))
+COARSE = NOISE.copy()
+COARSE[0, :1000] = np.resize([-1.0, 1.0], 1000)
 
 
-def test_a_recording_that_was_scaled_twice_is_named(tmp_path):
-    noise = np.random.default_rng(0).standard_normal((2, 5000))
-    given = BaseConcatDataset([RawDataset(in_volts(s * noise), {}) for s in (2e-5, 2e-11)])
-    with pytest.warns(UserWarning, match=r"recording-1.* 2e-11; .* by 1e6"):
-        SignalStore.create(tmp_path / "store", given, verbose=0)
+@pytest.mark.parametrize(
+    ("signals", "message"),
+    [
+        ([COARSE], r"int16 .*recording-0.* \(E0\)"),
+        ([NOISE, 2e-6 * NOISE], r"recording-1.* 2e-11; .* by 1e6"),  # scaled twice
+        (
+            [NOISE, NOISE, 1e3 * NOISE, NOISE],
+            r"^The amplitude of 1 of 4 .* others: recording-2 \(subject 2\)\. Their",
+        ),
+    ],
+)
+def test_doubtful_amplitudes_are_named(signals, message, tmp_path):
+    with pytest.warns(UserWarning, match=message):
+        SignalStore.create(tmp_path / "store", in_volts(signals), verbose=0)
 
 
 def test_the_store_json_of_another_program_is_left_alone(tree, tmp_path):
@@ -649,19 +615,10 @@ def test_left_out_channels_are_named_in_one_line(make_raw, tmp_path, caplog):
     kinds = ["eeg", "ecg", "eeg", "misc"]
     raws = [make_raw(i, 4, names=["C3", "X", "Chin", "ABD"], kinds=kinds) for i in range(3)]
     raws[1].info["bads"] = ["C3"]
-    given = BaseConcatDataset([RawDataset(raw, {"subject": i}) for i, raw in enumerate(raws)])
+    given = of_raws(raws)
     caplog.set_level("INFO")
     with pytest.warns(UserWarning, match="no EEG channel"):
         SignalStore.create(tmp_path / "store", given, on_error="warn", verbose=0)
     assert caplog.messages == [
         "Channels that are not EEG, bad or not chosen are left out: X, Chin, ABD."
     ]
-
-
-def test_recordings_of_another_unit_are_named(make_raw, tmp_path):
-    raws = [make_raw(seed) for seed in range(4)]
-    raws[2]._data *= 1e3
-    parts = [RawDataset(raw, dict(subject=f"P{i}")) for i, raw in enumerate(raws)]
-    message = r"^The amplitude of 1 of 4 .* others: recording-2 \(subject P2\)\. Their"
-    with pytest.warns(UserWarning, match=message):
-        SignalStore.create(tmp_path / "store", BaseConcatDataset(parts), verbose=0)
