@@ -281,6 +281,10 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
             embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
+        # Whether the head or the encoder cannot do without positions
+        is_spatial = isinstance(self.encoder, space_time.SpaceTimeEncoder)
+        self._compares_places = spatial_filter or is_spatial
+        self._uses_positions = self.electrode_position or self._compares_places
         # Not in the state_dict: saved weights must load with any montage.
         self.positions: Tensor | None
         self.register_buffer("positions", self._known_positions(), persistent=False)
@@ -313,16 +317,6 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
         sizes["activation"] = f"{activation.__module__}.{activation.__qualname__}"
         return config | sizes | {"sfreq": _inferred(lambda: self.sfreq)}
-
-    @property
-    def _uses_positions(self) -> bool:
-        return self.electrode_position or self._compares_places
-
-    @property
-    def _compares_places(self) -> bool:
-        """Whether the head or the encoder cannot do without positions."""
-        compares = isinstance(self.encoder, space_time.SpaceTimeEncoder)
-        return compares or self.head != "attention"
 
     def _patch_size(self, patch_seconds: float) -> int:
         """Return the number of samples in a patch; warn if its length in seconds is unknown."""

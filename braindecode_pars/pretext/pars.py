@@ -409,16 +409,9 @@ class SpaceTimePARS(AllChannelTask, PARS):
         decoder: str = "cross_attention",
         **encoder_arguments: Any,
     ):
-        super().__init__(
-            n_times,
-            patch_size,
-            encoder=encoder,
-            n_patches=n_patches,
-            position_mask_ratio=position_mask_ratio,
-            overlap=overlap,
-            decoder=decoder,
-            **encoder_arguments,
-        )
+        given: Any = dict(n_patches=n_patches, overlap=overlap, decoder=decoder)
+        given |= dict(position_mask_ratio=position_mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, encoder=encoder, **given)
         _RULES["axes"].check("axes", axes, type(self).__name__)
         self.axes = axes
         names = {"time": ("t",), "space": ("x", "y", "z"), "space_time": ("x", "y", "z", "t")}

@@ -519,15 +519,14 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
         elif name == "preprocessing" and value is not None:
             value = Preprocessing.of(value).known()
         # Choose the dict it belongs to.
-        has_other_keys = isinstance(value, dict) and not _is_json(value)
         if name == "checkpoint_dir":
             continue  # does not change what a refit learns
         if name == "encoder" and value is not None and not _is_in_package(name, value):
             left_out[name] = repr(value)
-        elif has_other_keys and _is_json([*value, *value.values()]):
-            pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
         elif _is_json(value):
             kept[name] = value
+        elif isinstance(value, dict) and _is_json([*value, *value.values()]):
+            pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
         else:
             left_out[name] = repr(value)
     return {"kept": kept, "pairs": pairs, "left_out": left_out}
