@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -403,11 +402,8 @@ class PretrainingNet(computing.TrainingNet):
             return torch.cat([signals_of(batch) for batch in examples])
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
-        # Validation: the same random draws in every epoch.
-        same = (
-            nullcontext()
-            if training
-            else computing.seeded(self.validation_seed, self.compute_device)
-        )
-        with same:
+        if training:
+            return super().run_single_epoch(iterator, training, *args, **kwargs)
+        # Validation has the same random draws in every epoch.
+        with computing.seeded(self.validation_seed, self.compute_device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

@@ -480,9 +480,8 @@ class TrainingNet(skorch.NeuralNet):
         self.interrupted_ = True
         super().partial_fit(*args, **kwargs)
         # EarlyStopping ends the loop as Ctrl-C does.
-        stopping = [
-            cb for _, cb in self.callbacks_ if isinstance(cb, skorch.callbacks.EarlyStopping)
-        ]
+        kind = skorch.callbacks.EarlyStopping
+        stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, kind)]
         if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
             raise KeyboardInterrupt
         return self

@@ -265,11 +265,8 @@ def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
 
     The last callback decides. skorch's does nothing if its best epoch is the last one.
     """
-    loading = [
-        cb
-        for _, cb in net.callbacks_
-        if isinstance(cb, skorch.callbacks.EarlyStopping) and cb.load_best
-    ]
+    kind = skorch.callbacks.EarlyStopping
+    loading = [cb for _, cb in net.callbacks_ if isinstance(cb, kind) and cb.load_best]
     epochs = [callback.best_epoch_ for callback in loading if callback.best_epoch_]
     restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
     return (restored or epochs or [None])[-1]

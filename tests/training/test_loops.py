@@ -19,11 +19,8 @@ from tqdm import std as tqdm_std
 from braindecode_pars import PARSClassifier, PatchEncoder
 from braindecode_pars._common import training
 from braindecode_pars._common.computing import TrainingNet
-from braindecode_pars._common.training import (
-    default_epochs,
-    history_frame,
-    history_row,
-)
+from braindecode_pars._common.tables import LOSSES, RELATIVE, loss_columns, part_of
+from braindecode_pars._common.training import default_epochs, history_frame, history_row
 from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.pretext import PARS
@@ -235,6 +232,26 @@ ROW = {
     "train_loss_relative": 0.9,
     "train_loss_relative_mae": 1.0,
 }
+
+
+@pytest.mark.parametrize(
+    ("column", "part"),
+    [
+        ("train_loss_relative_mae", "mae"),
+        ("train_loss_relative_two_words", "two_words"),
+        (RELATIVE, None),
+        ("train_loss", None),
+        ("epoch", None),
+    ],
+)
+def test_part_of_a_column(column, part):
+    assert part_of(column) == part
+
+
+def test_parts_come_after_the_losses_in_order():
+    given = ["epoch", "train_loss_relative_pars", "train_loss_relative_mae", "dur"]
+    expected = [*LOSSES, "train_loss_relative_mae", "train_loss_relative_pars"]
+    assert loss_columns(given) == expected
 
 
 def test_a_row_keeps_epoch_and_losses():
