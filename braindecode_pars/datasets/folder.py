@@ -7,7 +7,6 @@ table of all files or of all subjects.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -41,8 +40,6 @@ from braindecode_pars.windows import amplitudes, door
 from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
-
-log = logging.getLogger(__name__)
 
 #: Columns of participants.tsv that say where a subject was recorded.
 _SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
