@@ -25,12 +25,7 @@ from braindecode_pars._common.channel_names import (
     other_system,
 )
 from braindecode_pars._common.checks import check_positive, instance, listed, warn_user
-from braindecode_pars.recordings.preprocessing import (
-    AS_RECORDED,
-    AVERAGE,
-    CHANGED,
-    Preprocessing,
-)
+from braindecode_pars.recordings.preprocessing import AS_RECORDED, AVERAGE, CHANGED, Preprocessing
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
