@@ -187,7 +187,7 @@ def prepare(
     >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
     >>> raw = datasets.physionet_mi.prepare(first, picks="motor", sfreq=128)  # doctest: +SKIP
     """
-    _check(reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
+    _check(picks=picks, reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
     raw = readers.read_recording(recording.file)
     drop_other_signals(raw)
     # The files name their channels "Fc5." and so on; the montage has "FC5".
@@ -197,16 +197,17 @@ def prepare(
     # As in the paper, the average of all channels, whichever of them are picked afterwards.
     if reference == "average":
         set_reference(raw, "average")
-    picks = _channels(picks)
     if picks is not None:
-        pick_electrodes(raw, picks)
+        pick_electrodes(raw, MONTAGES[picks] if isinstance(picks, str) else picks)
     if reference == "picks":
         set_reference(raw, raw.ch_names)  # by name, as the record of what was done
     return raw
 
 
 def _check(*, tmin: float = 0.0, tmax: float = 4.0, picks: Any = None, **settings: Any) -> None:
-    _channels(picks)
+    if isinstance(picks, str) and picks not in MONTAGES:
+        known = ", ".join(map(repr, MONTAGES))
+        raise ValueError(f"picks must be a list of channels or one of {known}, got {picks!r}.")
     checks.check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
     check_filters(**{n: v for n, v in settings.items() if n in ("sfreq", "low", "high", "mains")})
     if tmin >= tmax:
@@ -285,15 +286,6 @@ def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
     ('rest', 'imagined movement')
     """
     return CARD["classes"] if contrast == "movements" else ("rest", "imagined movement")
-
-
-def _channels(picks: list[str] | str | None) -> list[str] | None:
-    if not isinstance(picks, str):
-        return picks
-    if picks not in MONTAGES:
-        known = ", ".join(map(repr, MONTAGES))
-        raise ValueError(f"picks must be a list of channels or one of {known}, got {picks!r}.")
-    return list(MONTAGES[picks])
 
 
 RECIPE = recipe.Recipe(
