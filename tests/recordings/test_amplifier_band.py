@@ -44,6 +44,8 @@ def test_several_amplifiers_give_the_narrowest_band():
     assert agreed([Preprocessing(amplifier=band) for band in bands]).amplifier == (0.5, 70.0)
     assert agreed([Preprocessing(amplifier=(0.5, 70.0)), Preprocessing()]).amplifier == (0.5, 70.0)
     assert agreed([Preprocessing(sfreq=1)]).amplifier is None
+    apart = [Preprocessing(amplifier=band) for band in ((0.1, 10.0), (20.0, 70.0))]
+    assert agreed(apart).amplifier is None
 
 
 def test_an_edge_is_that_of_the_eeg_channels():

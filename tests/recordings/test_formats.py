@@ -57,6 +57,8 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
     others = ["EOG1", "EMG_chin", "HEOG", "SpO2", "HR", "Pleth", "ROC", "LOC", "Flow", "TRIG"]
     raw = read_recording(write_edf(tmp_path / "c.edf", ["O1", *others]))
     assert kinds(raw) == {"O1": "eeg", **dict.fromkeys(others, "misc")}
+    # Only "misc" would mean that nothing is known of the types.
+    assert kinds(read_recording(write_edf(tmp_path / "d.edf", ["ECG"]))) == {"ECG": "bio"}
 
 
 @pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
