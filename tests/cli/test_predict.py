@@ -16,11 +16,10 @@ from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import read_checked, write_checked
+from braindecode_pars._common.files import locked, write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import (
-    Results,
     find_recordings,
     predict_recordings,
     show_summary,
@@ -126,152 +125,6 @@ def test_the_table_has_those_that_failed_and_integers(tmp_path, capsys):
     assert "left_hand (min)" in capsys.readouterr().out
 
 
-SETTINGS = dict(model="abc", overlap=0.0)
-
-
-@pytest.fixture
-def frame():
-    values = np.array([[0.9, 0.1], [np.nan, np.nan], [0.2, 0.8]])
-    labels = ["left", None, "right"]
-    columns = dict(probability_left=values[:, 0], probability_right=values[:, 1])
-    table = pd.DataFrame(dict(onset=[0.0, 4.0, 8.0], duration=4.0, label=labels, **columns))
-    table.attrs = dict(recording="a.edf", classes=["left", "right"], findings={})
-    return table
-
-
-@pytest.fixture
-def results(tmp_path):
-    (tmp_path / "a.edf").write_bytes(b"samples")
-    return Results(tmp_path / "a.edf", tmp_path / "out" / "sub" / "a", SETTINGS)
-
-
-def names(results):
-    return sorted(file.name for file in results.path.parent.iterdir())
-
-
-def changed(results, **changes):
-    return Results(**{**vars(results), **changes})
-
-
-def test_finished_results_are_found_again(results, frame):
-    assert not results.finished()
-    results.write(frame, results.state())
-    assert results.finished()
-    assert names(results) == [
-        "a_events.json",
-        "a_events.tsv",
-        "a_hypnodensity.html",
-        "a_hypnodensity.png",
-        "a_predictions.csv",
-        "a_predictions.json",
-    ]
-    table = pd.read_csv(results.path.parent / "a_predictions.csv")
-    assert table["label"].fillna("").tolist() == ["left", "", "right"]
-    assert read_checked(results.files["record"])["row"] == summary_row(frame)
-
-
-def refused(results, message):
-    """The results would be replaced; they are on request only."""
-    with pytest.raises(ValueError, match=message):
-        results.finished()
-    assert not results.finished(overwrite=True)
-
-
-def test_results_of_another_model_option_or_recording_are_replaced_only_on_request(
-    results, frame, tmp_path
-):
-    results.write(frame, results.state())
-    refused(changed(results, settings={**SETTINGS, "model": "def"}), "model is 'def', was 'abc'")
-    refused(changed(results, settings={**SETTINGS, "overlap": 0.5}), r"overlap is 0\.5, was 0\.0")
-    moved = tmp_path / "moved" / "a.edf"
-    moved.parent.mkdir()
-    os.rename(results.recording, moved)
-    assert changed(results, recording=moved).finished()
-    moved.write_bytes(b"of another night")
-    refused(changed(results, recording=moved), r"is of \S+a\.edf, predicted otherwise \(files")
-    moved.with_suffix(".hyp").touch()  # annotations beside it
-    refused(changed(results, recording=moved), r"a\.hyp")
-
-
-@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
-def test_results_of_which_one_is_missing_are_replaced_only_on_request(results, frame, name):
-    results.write(frame, results.state())
-    (results.path.parent / name).unlink()
-    refused(results, "missing")
-    assert not results.finished(overwrite=True)
-
-
-def test_results_that_were_corrected_by_hand_are_kept(results, frame):
-    results.write(frame, results.state())
-    results.files["table"].write_bytes(b"corrected")
-    assert results.finished()
-    assert results.finished(overwrite=True)
-    refused(changed(results, settings={**SETTINGS, "model": "def"}), r"a_predictions\.csv exists")
-    results.files["record"].write_bytes(b"damaged")
-    refused(results, "of an unknown recording")
-
-
-def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
-    def interrupt(*_, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(predicting.plotting.style, "save_figure", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        results.write(frame, results.state())
-    assert names(results) == []
-    assert not results.finished()
-
-
-def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
-    results, frame, monkeypatch
-):
-    """Also when it replaced older results."""
-    results.write(frame, results.state())
-    again = changed(results, settings={**SETTINGS, "model": "def"})
-    replace, moved = os.replace, []
-
-    def killed(source, target):
-        if target in again.files.values() and target != again.files["record"]:
-            if moved:
-                raise KeyboardInterrupt
-            moved.append(target)
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        again.write(frame, again.state())
-    monkeypatch.undo()
-    assert len(moved) == 1
-    assert not again.finished()
-    assert write_summary(results.path.parent, {})[0].empty
-    again.write(frame, again.state())
-    assert again.finished()
-
-
-def test_files_of_others_are_never_replaced(results):
-    file = results.path.parent / "a_events.tsv"
-    file.parent.mkdir(parents=True)
-    file.write_text("of a scorer")
-    refused(results, r"a_events\.tsv")
-    assert file.read_text() == "of a scorer"
-
-
-@pytest.mark.parametrize(
-    ("name", "events"),
-    [
-        ("sub-01_ses-1_task-sleep_eeg", "sub-01_ses-1_task-sleep_desc-predicted_events.tsv"),
-        ("sub-01_night", "of-sub-01_night_events.tsv"),
-        ("sub-01_run-1_task-sleep_eeg", "of-sub-01_run-1_task-sleep_eeg_events.tsv"),
-        ("night 1", "night 1_events.tsv"),
-    ],
-)
-def test_events_of_a_bids_recording_are_a_derivative(results, frame, name, events):
-    named = changed(results, path=results.path.with_name(name))
-    named.write(frame, named.state())
-    assert events in names(named)
-    assert named.finished()
-
-
 class StandIn:
     """A classifier that knows recordings by their names."""
 
@@ -333,6 +186,17 @@ def call(tmp_path):
     return predict
 
 
+def names(folder):
+    return sorted(file.name for file in folder.glob("[!.]*"))
+
+
+def refused(call, message, *given, **options):
+    """Nothing is written; results are replaced on request only."""
+    with pytest.raises(ValueError, match=message):
+        call(*given, **options)
+    assert call(*given, **options, overwrite=True) == 0
+
+
 def summary(tmp_path):
     return pd.read_csv(tmp_path / "out" / "summary.csv").set_index("recording")
 
@@ -347,19 +211,108 @@ def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys
     assert "2 of 3 recordings had been predicted before." in capsys.readouterr().out
     assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
     assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
+    assert names(tmp_path / "out")[:6] == [
+        "a_events.json",
+        "a_events.tsv",
+        "a_hypnodensity.html",
+        "a_hypnodensity.png",
+        "a_predictions.csv",
+        "a_predictions.json",
+    ]
     (tmp_path / "a.edf").write_bytes(b"changed")
-    names = ("a.edf", "b.edf", "c.edf")
     before = content(tmp_path / "out")
     for options in ({}, {"overlap": 0.5}):
         with pytest.raises(ValueError, match=r"a_predictions\.csv exists .*--overwrite"):
-            call("new.edf", *names, **options)  # nothing is written, of no recording
+            call("new.edf", "a.edf", "b.edf", **options)  # nothing is written, of no recording
     assert content(tmp_path / "out") == before
-    call(*names, overwrite=True)
-    call(*names, overlap=0.5, overwrite=True)
+    with locked(tmp_path / "out", ""), pytest.raises(BlockingIOError):
+        call("a.edf")
+
+
+def test_results_of_another_model_option_or_recording_are_replaced_only_on_request(
+    clf, call, tmp_path
+):
+    call("a.edf")
+    refused(call, r"overlap is 0\.5, was 0\.0", "a.edf", overlap=0.5)
     (tmp_path / "model" / "model.safetensors").write_bytes(pack(CLASSIFIER, {"n": 2}, {}))
-    call(*names, overlap=0.5, overwrite=True)
-    assert clf.predicted[3] == ("a.edf", 0.0)
-    assert clf.predicted[4:] == [(name, 0.5) for name in names] * 2
+    refused(call, "model is '.*', was", "a.edf", overlap=0.5)
+    (tmp_path / "moved").mkdir()
+    os.rename(tmp_path / "a.edf", tmp_path / "moved" / "a.edf")
+    assert call("moved/a.edf", overlap=0.5) == 0
+    (tmp_path / "moved" / "a.edf").write_bytes(b"of another night")
+    message = r"is of \S+a\.edf, predicted otherwise \(files"
+    refused(call, message, "moved/a.edf", overlap=0.5)
+    (tmp_path / "moved" / "a.hyp").touch()  # annotations beside it
+    refused(call, r"a\.hyp", "moved/a.edf", overlap=0.5)
+    assert [overlap for _, overlap in clf.predicted] == [0.0, 0.5, 0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
+def test_results_of_which_one_is_missing_are_replaced_only_on_request(clf, call, tmp_path, name):
+    call("a.edf")
+    (tmp_path / "out" / name).unlink()
+    refused(call, "missing", "a.edf")
+
+
+def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):
+    call("a.edf")
+    table = tmp_path / "out" / "a_predictions.csv"
+    table.write_bytes(b"corrected")
+    assert call("a.edf", overwrite=True) == 0
+    assert table.read_bytes() == b"corrected"
+    table.with_suffix(".json").write_bytes(b"damaged")
+    refused(call, "of an unknown recording", "a.edf")
+    table.with_name("b_events.tsv").write_text("of a scorer")
+    refused(call, r"b_events\.tsv", "b.edf")
+
+
+def test_an_interrupted_write_leaves_nothing(clf, call, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        interrupt = mock.Mock(side_effect=KeyboardInterrupt)
+        patch.setattr(predicting.plotting, "night_page", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            call("a.edf")
+    assert names(tmp_path / "out") == ["predictions.json", "summary.csv"]
+    assert call("a.edf") == 0
+
+
+def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
+    clf, call, tmp_path, monkeypatch
+):
+    """Also when it replaced older results."""
+    call("a.edf")
+    replace, moved = os.replace, []
+
+    def killed(source, target):
+        is_result = target.parent == tmp_path / "out" and target.name.startswith("a_")
+        if is_result and target.name != "a_predictions.json":
+            if moved:
+                raise KeyboardInterrupt
+            moved.append(target)
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            call("a.edf", overlap=0.5, overwrite=True)
+    assert len(moved) == 1
+    assert (tmp_path / "out" / "summary.csv").read_text() == "problem\n"
+    assert call("a.edf", overlap=0.5) == 0
+    assert summary(tmp_path).index.tolist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "events"),
+    [
+        ("sub-01_ses-1_task-sleep_eeg", "sub-01_ses-1_task-sleep_desc-predicted_events.tsv"),
+        ("sub-01_night", "of-sub-01_night_events.tsv"),
+        ("sub-01_run-1_task-sleep_eeg", "of-sub-01_run-1_task-sleep_eeg_events.tsv"),
+        ("night 1", "night 1_events.tsv"),
+    ],
+)
+def test_events_of_a_bids_recording_are_a_derivative(clf, call, tmp_path, name, events):
+    assert call(f"{name}.edf") == 0
+    assert (tmp_path / "out" / events).exists()
 
 
 def test_the_summary_has_all_results_in_the_folder(clf, call, tmp_path):
