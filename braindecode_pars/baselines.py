@@ -208,7 +208,8 @@ def make_methods(
         settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
-    found = [*_classifiers(names, encoders, subject_centering, settings, equal_sizes)]
+    all_methods = _classifiers(names, encoders, subject_centering, settings, equal_sizes)
+    found = [*(_centred(all_methods, settings) if subject_centering else all_methods)]
     shown = [each for each, _ in found]
     if twice := [each for each in shown if shown.count(each) > 1]:
         raise ValueError(f"Two methods are called {twice[0]!r}; rename the encoder.")
@@ -246,31 +247,32 @@ def _classifiers(
         elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 frozen = dict(pooling="channels", encoder=encoder)
-                yield _linear((f"{shown} probe", PARSEmbedder, frozen, {}), centred, sized)
+                yield _linear((f"{shown} probe", PARSEmbedder, frozen, {}), sized)
         elif name in PRETEXT_TASKS or checks.names_file(name):
-            pretrained = PARSClassifier(pretext=name, **trained)
-            yield _aligned(find_task(name).__name__, pretrained, centred, sized)
+            yield find_task(name).__name__, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
-            yield _aligned(name, PARSClassifier(pretext=None, **trained), centred, sized)
+            yield name, PARSClassifier(pretext=None, **trained)
         elif network := _network(name, centred):
             shown, arguments = network
-            classifier = NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
-            yield _aligned(shown, classifier, centred, sized)
+            yield shown, NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
         else:
-            yield _linear(_LINEAR[name], centred, sized)
+            yield _linear(_LINEAR[name], sized)
     if encoders:
-        for shown, network in _fine_tuned(encoders, _shared(PARSClassifier, settings), trained):
-            yield _aligned(shown, network, centred, sized)
+        yield from _fine_tuned(encoders, _shared(PARSClassifier, settings), trained)
 
 
-def _aligned(
-    shown: str, network: BaseEstimator, centred: bool, settings: dict[str, Any]
-) -> tuple[str, BaseEstimator]:
-    """Return the shown name and a network, after an alignment of its signals if centred."""
-    if not centred:
-        return shown, network
-    alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
-    return shown + CENTRED, make_pipeline(alignment, network)
+def _centred(
+    methods: Iterable[tuple[str, BaseEstimator]], settings: dict[str, Any]
+) -> Iterator[tuple[str, BaseEstimator]]:
+    """Yield probes of centred features, and networks after an alignment of their signals."""
+    for shown, classifier in methods:
+        if isinstance(classifier, LinearProbe):
+            shown += CENTRED
+            classifier.transformer = SubjectCentering(classifier.transformer)
+        elif isinstance(classifier, (PARSClassifier, NetworkClassifier)):
+            alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
+            shown, classifier = shown + CENTRED, make_pipeline(alignment, classifier)
+        yield shown, classifier
 
 
 def _fine_tuned(
@@ -315,7 +317,7 @@ def _votes(
         yield f"{prefix}few labels{recentred}", FewLabelsClassifier(encoder=encoder, **shared)
 
 
-def _linear(method: _Linear, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
+def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
     """Return the shown name, and a linear classifier on features, with defaults of its own."""
     shown, transformer, arguments, of_classifier = method
     features = transformer(**arguments, **_shared(transformer, settings))
@@ -323,8 +325,6 @@ def _linear(method: _Linear, centred: bool, settings: dict[str, Any]) -> tuple[s
         from pyriemann.tangentspace import TangentSpace  # takes seconds to import
 
         features = make_pipeline(features, TangentSpace())
-    if centred:
-        shown, features = shown + CENTRED, SubjectCentering(features)
     return shown, LinearProbe(features, **{**of_classifier, **_shared(LinearProbe, settings)})
 
 

@@ -549,11 +549,10 @@ random_state, verbose, checkpoint_dir
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded: list[torch.Tensor] = []
         with computing.usual_torch(gradients=False):
-            for batch in windows_estimator.batches(windows, encoder.patch_size, device):
+            for batch, montage in windows_estimator.batches(windows, encoder.patch_size, device):
                 if self.pooling_ == "channels":
                     windows_estimator.check_n_chans(self, batch.shape[1])
-                chs_info = windows.montage_of(sum(map(len, embedded))).chs_info
-                positions = electrodes.positions_of(chs_info, batch)
+                positions = electrodes.positions_of(montage.chs_info, batch)
                 # (batch, n_chans, embed_dim)
                 channels = embed_channels(encoder, batch, positions, layer=self.layer)
                 pooled = channels.flatten(1)

@@ -261,10 +261,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         covariance, band_power = window_features.SpatialCovariance(), window_features.LogBandPower()
         parts: dict[str, list] = {name: [] for name in (*_VIEWS, "flat")}
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
-        n_fitted, n_read = int(self.n_chans_ or 0), 0
+        n_fitted = int(self.n_chans_ or 0)
         with computing.usual_torch(gradients=False):
-            for batch in windows_estimator.batches(windows, encoder.patch_size, device):
-                montage = windows.montage_of(n_read)
+            for batch, montage in windows_estimator.batches(windows, encoder.patch_size, device):
                 if not fitted or not montage.names:
                     windows_estimator.check_n_chans(self, batch.shape[1])
                     there = np.arange(batch.shape[1])
@@ -274,7 +273,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                     raise ValueError(
                         f"The windows have none of the channels of fit ({checks.listed(fitted)})."
                     )
-                n, n_read = len(batch), n_read + len(batch)
+                n = len(batch)
                 positions = electrodes.positions_of(montage.chs_info, batch)
                 features = embed_channels(encoder, batch, positions)
                 embedded = windows_estimator.check_finite(features).cpu().numpy()

@@ -206,8 +206,7 @@ verbose
         train, valid = labels.hold_out(windows, self.validation, seeds.split)
         if self.weights is None:  # the scale is that of the training windows only
             signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
-            scale = root_mean_square(train)
-            module = self._network(signal, self._params(self.sfreq_), scale)
+            module = self._network(signal, {}, root_mean_square(train))
         else:
             module = self._build_pretrained(train)
         frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
@@ -254,8 +253,8 @@ verbose
             wanted, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()]
         )
         signal = prepare.signal(self.n_chans_, self.n_times_)
-        params = {**architecture, **wanted.network_params, **self._params(wanted.sfreq)}
-        module = self._network(signal, params, wanted.volts * scale, prepare)
+        defaults = {**architecture, **wanted.network_params}
+        module = self._network(signal, defaults, wanted.volts * scale, prepare)
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
@@ -269,20 +268,19 @@ verbose
             module.freeze(name for name in self.load_report_.loaded if name in own)
         return module
 
-    def _params(self, sfreq: float | None) -> dict[str, Any]:
-        """Return ``network_params``, those for a sampling rate if they are a function of it."""
-        params = self.network_params
-        if callable(params):
-            if sfreq is None:
-                raise ValueError("network_params is a function of the sampling rate; pass sfreq.")
-            params = params(sfreq)
-        return params or {}
+    def _network(self, signal: dict, defaults: dict, *prepared: Any) -> ScaledNetwork:
+        """Return the network with the scale, and further preparation, of its windows.
 
-    def _network(self, signal: dict, params: dict, *prepared: Any) -> ScaledNetwork:
-        """Return the network with the scale, and further preparation, of its windows."""
+        ``network_params`` win over the defaults.
+        """
         model_class, n_outputs = _model_class(self.network), len(self.classes_)
+        params: Any = self.network_params
+        if callable(params):
+            if signal["sfreq"] is None:
+                raise ValueError("network_params is a function of the sampling rate; pass sfreq.")
+            params = params(signal["sfreq"])
         try:
-            arguments = dict(n_outputs=n_outputs, **signal, **params)
+            arguments = dict(n_outputs=n_outputs, **signal, **{**defaults, **(params or {})})
             return ScaledNetwork(model_class, arguments, *prepared)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(

@@ -235,12 +235,13 @@ class PARSEstimator(embedder.EncoderEstimator):
         device = module.final_layer.weight.device
         outputs: list[torch.Tensor] = []
         with computing.usual_torch(gradients=False):
-            for batch in windows_estimator.batches(windows, module.encoder.patch_size, device):
+            for batch, montage in windows_estimator.batches(
+                windows, module.encoder.patch_size, device
+            ):
                 # Windows of other channels have other positions.
-                chs_info = windows.montage_of(sum(map(len, outputs))).chs_info
                 where: dict[str, Any] = {}  # empty for the positions of the module, or none
-                if module.positions is not None and chs_info is not None:
-                    where["chs_info"] = chs_info
+                if module.positions is not None and montage.chs_info is not None:
+                    where["chs_info"] = montage.chs_info
                 elif module.positions is not None and batch.shape[1] != len(module.positions):
                     where["pos"] = torch.full((batch.shape[1], 3), torch.nan)
                 outputs.append(module(batch, **where).cpu())

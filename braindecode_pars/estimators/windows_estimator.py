@@ -30,7 +30,7 @@ from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.models import foundation, parsnet
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.recordings import cutting, preprocessing
-from braindecode_pars.windows import Windows, amplitudes, door, labels, picking
+from braindecode_pars.windows import Windows, amplitudes, door, labels, picking, table
 
 _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
@@ -331,17 +331,19 @@ def read_to_predict(
 
 def batches(
     windows: Windows, patch_size: int, device: torch.device, batch_size: int = 64
-) -> Iterator[torch.Tensor]:
+) -> Iterator[tuple[torch.Tensor, table.Montage]]:
     """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device.
 
-    All windows of a batch have the same montage.
+    All windows of a batch have the montage that is yielded with it.
     """
+    n_read = 0
     for batch in windows.batches(batch_size, any_montage=True):
         if batch.shape[-1] < patch_size:
             raise ValueError(
                 f"A window of {batch.shape[-1]} samples is shorter than a patch of {patch_size}."
             )
-        yield torch.from_numpy(batch).to(device)
+        yield torch.from_numpy(batch).to(device), windows.montage_of(n_read)
+        n_read += len(batch)
 
 
 def check_n_chans(estimator: Any, n_chans: int) -> None:

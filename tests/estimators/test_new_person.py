@@ -253,6 +253,9 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
     np.testing.assert_allclose(alone, together, atol=1e-6)  # the mean is that of adapt
     if kind != "probe" and not is_labelled:  # the same mean as in the call
         np.testing.assert_allclose(together, clf.predict_proba(own), atol=1e-6)
+    if kind == "centred probe":
+        features = LogBandPower().fit(X).transform(own)
+        np.testing.assert_allclose(adapted.classifier_[0].mean_, features.mean(axis=0))
     if is_labelled:
         unlabelled = clf.adapt(own).predict_proba(own)
         right = np.searchsorted(clf.classes_, labels[:4])
