@@ -32,7 +32,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import listed
-from braindecode_pars.recordings import cutting, formats, loading, preparation, recipe, search
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -140,7 +140,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     >>> raw = datasets.eesm17.prepare(first)  # doctest: +SKIP
     """
     # Warnings about channel types unknown to BIDS concern no ear channel.
-    with formats.short_errors():
+    with readers.short_errors():
         raw = mne_bids.read_raw_bids(
             mne_bids.get_bids_path_from_fname(recording.file, verbose="error"),
             on_ch_mismatch="reorder",

@@ -22,6 +22,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common import channel_names, checks
 from braindecode_pars._common.subjects import normalized, subject_key
 from braindecode_pars.recordings import (
+    cutting,
     first_look,
     label_files,
     loading,
@@ -29,12 +30,6 @@ from braindecode_pars.recordings import (
     preprocessing,
     readers,
     search,
-)
-from braindecode_pars.recordings.cutting import (
-    collected_omissions,
-    event_windows,
-    holds_a_window,
-    omit,
 )
 from braindecode_pars.windows import amplitudes, door
 from braindecode_pars.windows.picking import check_channels
@@ -315,15 +310,15 @@ def load(
         labels, classes, labelled, durations, window_seconds
     )
     chosen = _with_origin(root, chosen)
-    cutting: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
+    how: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
     average_of: str | list[str] | None = reference and channels
     if channels is None:
-        channels, average_of = _first_look(chosen, reference, filters, verbose, **cutting)
+        channels, average_of = _first_look(chosen, reference, filters, verbose, **how)
     preprocessing.warn_of_average(reference, channels)
-    cutting |= dict(targets=targets, channels=channels, reference=average_of, **filters)
+    how |= dict(targets=targets, channels=channels, reference=average_of, **filters)
     windows = loading.read_corpus(
         chosen,
-        partial(_read, **cutting),
+        partial(_read, **how),
         "own folder",
         targets,
         set(targets) if subjects is None else set(),
@@ -387,7 +382,7 @@ def _first_look(
     infos, peaks, every = {}, [], -(-len(chosen) // first_look.N_LOOKED_AT)
     for i, recording in enumerate(chosen):
         # What is wrong with a recording is said when it is read.
-        with suppress(Exception), collected_omissions(), warnings.catch_warnings():
+        with suppress(Exception), cutting.collected_omissions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if (raw := _labelled(recording, preload=False, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
@@ -415,14 +410,14 @@ def _labelled(
     """
     given = recording.stretches if isinstance(recording, label_files.LabelledFile) else None
     if given is not None and not any(label in names for *_, label in given):
-        omit("recordings", "without a label that is used", 1, 1, is_asked=True)
+        cutting.omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
     raw = readers.read_with_tables(recording.file, preload=preload)
-    if not holds_a_window(raw.duration, window_seconds):
-        omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
+    if not cutting.holds_a_window(raw.duration, window_seconds):
+        cutting.omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
-    marks = label_files.marks_of(raw)
+    marks = cutting.marks_of(raw)
     found = label_files.annotations_of(recording.file, raw, given)
     labelled = label_files.labels_within(found, names, raw, window_seconds)
     if not len(labelled):
@@ -454,7 +449,7 @@ def _read(
     preparation.filter_and_resample(raw, **filters)
     if reference is not None:
         preparation.set_reference(raw, reference)
-    windows = event_windows(raw, targets, window_seconds)
+    windows = cutting.event_windows(raw, targets, window_seconds)
     if windows is not None:
         windows.set_description(origin)
     return windows

@@ -27,7 +27,6 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, WindowsDa
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.recordings import (
     cutting,
-    formats,
     loading,
     preparation,
     readers,
@@ -140,7 +139,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
         link = Path(folder, recording.file.stem + ".edf")
         link.symlink_to(recording.file.resolve())
         raw = readers.read_edf(link, lambda name: False)
-        units = formats.edf_signals(link)[0]["unit"]
+        units = readers.edf_signals(link)[0]["unit"]
     unknown = [n for n, u in zip(raw.ch_names, units, strict=True) if not u.endswith("V")]
     raw.apply_function(lambda signal: _UNIT * signal, unknown)
     raw.rename_channels(lambda name: re.sub(r"(?<=C[34])(?=A[12])", "-", name))

@@ -1,11 +1,10 @@
 """From files to windows: the building blocks of the datasets.
 
-A recording is found (``search``), opened (``formats`` reads its file, ``readers`` also the tables
-beside it), prepared (``preparation``) and cut into windows (``cutting``), with labels from its
-annotations or a table (``label_files``); ``sleep_stages`` knows the names of stages. ``loading``
-does this for a whole corpus, in parallel; a ``recipe`` says how a corpus is found, prepared and
-cut. ``preprocessing`` describes what was done, and ``as_trained`` does the same with another
-recording.
+A recording is found (``search``), opened with the tables beside it (``readers``), prepared
+(``preparation``) and cut into windows (``cutting``), with labels from its annotations or a table
+(``label_files``); ``sleep_stages`` knows the names of stages. ``loading`` does this for a whole
+corpus, in parallel; a ``recipe`` says how a corpus is found, prepared and cut. ``preprocessing``
+describes what was done, and ``as_trained`` does the same with another recording.
 """
 
 import lazy_loader

@@ -329,6 +329,15 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
     return "bad" if _BAD.match(text.strip()) else "label"
 
 
+def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
+    """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
+    own = raw.annotations
+    own = own[[kind_of_text(text) != "label" for text in own.description]]
+    return mne.Annotations(
+        own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
+    )
+
+
 def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     """Return the parts of a recording between its gaps.
 

@@ -23,7 +23,7 @@ import pandas as pd
 
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import normalized, subject_key, without_ending
-from braindecode_pars.recordings import cutting, formats, loading, search
+from braindecode_pars.recordings import cutting, loading, readers, search
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ def labels_of_files(
             f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
             "column of the labels as label_column, such as label_column='diagnosis'."
         )
-    texts = ["" if pd.isna(value) else label_text(value) for value in table[column]]
+    texts = ["" if pd.isna(value) else loading.label_text(value) for value in table[column]]
     if key == "file":
         return _labels_of_each(table.assign(label=texts), root, files, where)
     return _labels_of_subjects(dict(subject=table[key], label=texts), files, where, subject_of)
@@ -173,16 +173,18 @@ def classes_and_targets(
     elif classes is not None:
         raise ValueError("classes is for a table; annotations have labels={description: class}.")
     elif isinstance(labels, Mapping):
-        names = {label_text(label): label_text(name) for label, name in labels.items()}
+        names = {
+            loading.label_text(label): loading.label_text(name) for label, name in labels.items()
+        }
         if all(isinstance(target, Integral) for target in labels.values()):
-            targets = {label_text(label): int(target) for label, target in labels.items()}
+            targets = {loading.label_text(label): int(target) for label, target in labels.items()}
             return {name: name for name in targets}, targets, _length(durations, targets, seconds)
     elif labels is None:
         seconds = _length(durations, durations, seconds)
         names = {name: name for name in labels_in_annotations(durations, seconds)}
     else:
         assert not isinstance(labels, Path)  # the labels of a table are in of_files
-        names = {label_text(label): label_text(label) for label in labels}
+        names = {loading.label_text(label): loading.label_text(label) for label in labels}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
     if odd := [name for name in names.values() if cutting.kind_of_text(name) != "label"]:
@@ -284,7 +286,11 @@ def _labels_of_each(
             known.setdefault(name, []).append(file)
     named = []
     for given in table["file"]:
-        name = "" if pd.isna(given) else label_text(given).replace("\\", "/").removeprefix("./")
+        name = (
+            ""
+            if pd.isna(given)
+            else loading.label_text(given).replace("\\", "/").removeprefix("./")
+        )
         found = known.get(name, [])
         if len(found) != 1:
             which = f"may be {found[0]} or {found[1]}" if found else "is not in the folder"
@@ -294,8 +300,8 @@ def _labels_of_each(
         named += found
     rows = table.assign(
         file=named,
-        onset=times_in(table, "onset", where),
-        duration=np.nan_to_num(times_in(table, "duration", where)),
+        onset=loading.times_in(table, "onset", where),
+        duration=np.nan_to_num(loading.times_in(table, "duration", where)),
     )
     of_file = dict(list(rows.groupby("file", sort=False)))
     if without := [file.relative_to(root).as_posix() for file in files if file not in of_file]:
@@ -309,7 +315,9 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
     """Return the labels of a file."""
     description = {}
     if "subject" in rows:
-        given = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
+        given = [
+            loading.label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]
+        ]
         names = list(dict.fromkeys(given))
         if len(names) > 1 or pd.isna(names[0]):
             named = " and ".join("none" if pd.isna(name) else str(name) for name in names)
@@ -355,54 +363,6 @@ def _labels_of_subjects(
     ]
 
 
-def label_text(value: Any) -> str:
-    """Return a label as text, in one Unicode form and without blanks around it."""
-    return normalized(str(value)).strip()
-
-
-def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
-    """Return the times of a column in seconds, NaN where its cells are empty.
-
-    Raises
-    ------
-    ValueError
-        When a cell is neither empty nor a number, or when a duration is negative.
-    """
-    given = table.get(column, pd.Series(np.nan, table.index))
-    times = pd.to_numeric(given, errors="coerce")
-    is_wrong = given.notna() & ~np.isfinite(times)
-    is_wrong |= times < 0 if column == "duration" else False
-    if is_wrong.any():
-        row = is_wrong.idxmax()
-        raise ValueError(
-            f"{where} has the {column} {given[row]!r} in row {row + 2}; write seconds, such as "
-            "90.5, and n/a for an unknown duration."
-        )
-    return times.to_numpy(float)
-
-
-def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Return the events of a BIDS table, or only the gaps and bad times among them.
-
-    Onsets are in seconds from the first sample.
-    """
-    events = loading.read_table(table, table.parent).rename(columns=str.lower)
-    absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent and not marks_only:
-        raise ValueError(f"{table} has no column {absent[0]!r}.")
-    if "onset" not in events:
-        return mne.Annotations([], [], [])
-    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
-    if marks_only:  # EEGLAB writes a gap as a value, also beside another text
-        value = events.get("value", texts).astype(object)
-        texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
-        texts = texts[texts.map(cutting.kind_of_text) != "label"]
-    texts = texts.dropna()
-    events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
-    durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
-    return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())
-
-
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
@@ -423,16 +383,16 @@ def annotations_of(
         ]
         return mne.Annotations(*zip(*rows, strict=True))
     if table := search.table_beside(file, "events"):
-        return events_in(table)
+        return loading.events_in(table)
     notes, start = raw.annotations, raw.first_time
     if hypnogram := search.hypnogram_of(file):
-        notes, start = formats.annotations_in(hypnogram), 0.0
+        notes, start = readers.annotations_in(hypnogram), 0.0
         if notes.orig_time and raw.info["meas_date"]:
             start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
-    elif formats.has_annotations_outside(raw):
-        notes = formats.annotations_in(file)
+    elif readers.has_annotations_outside(raw):
+        notes = readers.annotations_in(file)
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
-    texts = [label_text(text.partition("@@")[0]) for text in notes.description]
+    texts = [loading.label_text(text.partition("@@")[0]) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
 
 
@@ -450,17 +410,17 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
     unread = ""
     for file in files:
         if table := search.table_beside(file, "events"):
-            found = events_in(table)
+            found = loading.events_in(table)
         else:
             try:  # with its warnings and errors it is read later
                 with warnings.catch_warnings(action="ignore"):
-                    raw = formats.read_recording(file, preload=False)
+                    raw = readers.read_recording(file, preload=False)
                     found = annotations_of(file, raw)
             except (ValueError, OSError) as error:
                 unread = f"{file.name}: {error}"
                 continue
         for one in found:
-            name = label_text(one["description"])
+            name = loading.label_text(one["description"])
             if cutting.kind_of_text(name) == "label":
                 durations.setdefault(name, []).append(float(one["duration"]))
     if unread and not durations:
@@ -506,15 +466,6 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
             "without a duration; annotate them, or pass labels=, a table."
         )
     return sorted(long or instant)
-
-
-def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
-    own = raw.annotations
-    own = own[[cutting.kind_of_text(text) != "label" for text in own.description]]
-    return mne.Annotations(
-        own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
-    )
 
 
 def labels_within(

@@ -1,4 +1,4 @@
-"""Read a list of recordings into one dataset of windows, in parallel.
+"""Read a list of recordings into one dataset of windows, in parallel; and read tables.
 
 Subjects are chosen by name, and split at random but reproducibly, or as a file lists them.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import mne
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
@@ -524,3 +525,51 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     if (doubled := table.columns[table.columns.duplicated()]).size:
         raise ValueError(f"{path} has the column {doubled[0]!r} twice; rename or remove one.")
     return table
+
+
+def label_text(value: Any) -> str:
+    """Return a label as text, in one Unicode form and without blanks around it."""
+    return normalized(str(value)).strip()
+
+
+def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
+    """Return the times of a column in seconds, NaN where its cells are empty.
+
+    Raises
+    ------
+    ValueError
+        When a cell is neither empty nor a number, or when a duration is negative.
+    """
+    given = table.get(column, pd.Series(np.nan, table.index))
+    times = pd.to_numeric(given, errors="coerce")
+    is_wrong = given.notna() & ~np.isfinite(times)
+    is_wrong |= times < 0 if column == "duration" else False
+    if is_wrong.any():
+        row = is_wrong.idxmax()
+        raise ValueError(
+            f"{where} has the {column} {given[row]!r} in row {row + 2}; write seconds, such as "
+            "90.5, and n/a for an unknown duration."
+        )
+    return times.to_numpy(float)
+
+
+def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
+    """Return the events of a BIDS table, or only the gaps and bad times among them.
+
+    Onsets are in seconds from the first sample.
+    """
+    events = read_table(table, table.parent).rename(columns=str.lower)
+    absent = [name for name in ("onset", "trial_type") if name not in events]
+    if absent and not marks_only:
+        raise ValueError(f"{table} has no column {absent[0]!r}.")
+    if "onset" not in events:
+        return mne.Annotations([], [], [])
+    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
+    if marks_only:  # EEGLAB writes a gap as a value, also beside another text
+        value = events.get("value", texts).astype(object)
+        texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
+        texts = texts[texts.map(cutting.kind_of_text) != "label"]
+    texts = texts.dropna()
+    events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
+    durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
+    return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())

@@ -1,13 +1,17 @@
-"""Open a recording with the tables of BIDS that belong to it, in the same way everywhere.
+"""Open a recording, whatever its format, with the tables of BIDS that belong to it.
 
-The table ``_channels.tsv`` has types of channels and which are bad, ``_events.tsv`` bad times. Its
+EDF, BDF, WFDB and files of MNE are read; signals that are not EEG are marked by their labels. The
+table ``_channels.tsv`` has types of channels and which are bad, ``_events.tsv`` bad times. Its
 labels are in ``label_files``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+import ast
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,13 +19,511 @@ from typing import Any
 import mne
 import numpy as np
 import pandas as pd
+import wfdb
+from scipy.signal import resample_poly
 
 from braindecode_pars._common import channel_names, checks
 from braindecode_pars._common.subjects import normalized
-from braindecode_pars.recordings import cutting, formats, label_files, loading, search
-from braindecode_pars.recordings.formats import read_edf, read_recording, read_wfdb
+from braindecode_pars.recordings import cutting, loading, preparation, search
 
-__all__ = ["open_recording", "read_edf", "read_recording", "read_wfdb", "read_with_tables"]
+#: Endings that MNE and wfdb do not read in upper case.
+_ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
+
+#: Parts of messages of MNE about files that are no continuous recordings.
+_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
+
+#: Units of voltage in WFDB headers, in volts.
+VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
+
+#: Spellings of these units in EDF and BDF files; MNE takes any other unit as volts.
+_EDF_VOLTS = (*VOLTS, "\u00b5V", "\u03bcV", "\x83\xcaV")
+
+#: Units of other quantities, such as oxygen saturation and pulse: such a signal is not EEG.
+_OTHER_UNITS = {
+    *("%", "bpm", "BPM", "1/min", "Hz", "s", "ms", "deg", "dB", "lux", "g", "m/s^2", "NU"),
+    *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
+    *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
+}
+
+
+def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
+    """Read a recording of EDF, BDF, WFDB, or another format of MNE into memory.
+
+    EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
+    "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
+    get the channel type "misc"; "bio" if there is no EEG, since a recording of "misc" alone has no
+    types. A signal whose label does not show its type is assumed to be EEG.
+
+    Parameters
+    ----------
+    file : Path
+        Path that ends with ``.edf``, ``.bdf``, ``.hea``, or as a file that :func:`mne.io.read_raw`
+        reads, such as ``.fif``.
+    preload : bool
+        Whether to read the signals. Without them, those of a WFDB record are zeros.
+
+    Returns
+    -------
+    mne.io.BaseRaw
+        The recording, preloaded or only with its header.
+
+    Raises
+    ------
+    ValueError
+        When the file is missing, damaged or truncated, when the unit of an EEG signal is unknown or
+        missing, or when a WFDB record contains no voltages.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.readers import read_recording
+    >>> info = mne.create_info(["C3"], 250.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 500)), info, verbose="error")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "P01_raw.fif")
+    ...     _ = raw.save(file, verbose=False)
+    ...     read_recording(file).ch_names
+    ['C3']
+    """
+    if problem := search.why_unreadable(file):
+        raise ValueError(problem)
+    if not file.stat().st_size:
+        raise ValueError("it is damaged: it is empty.")
+    suffix = file.suffix.lower()
+    if file.name.endswith(_ONLY_LOWER_CASE):
+        raise ValueError("its format is read with an ending in lower case only; rename the file.")
+    if search.has_only_annotations(file):
+        raise ValueError(
+            "it has annotations and no signals; pass the recording that they are of, and its "
+            "labels as a table."
+        )
+    if suffix in (".edf", ".bdf"):
+        raw, signals = _read_edf(file, preload=preload, at_rate_of_eeg=True)
+        unscaled = signals.index[~signals["is_scaled"]].tolist()
+        mark_as_other(raw, [*_other_kinds(raw.ch_names, signals["unit"]), *unscaled])
+        eeg = mne.pick_types(raw.info, eeg=True, exclude=())
+        _check_voltages(signals["unit"].iloc[eeg].to_dict())
+        if unscaled:
+            checks.warn_user(
+                f"{file.name}: {checks.listed(unscaled, most=5)} not used as EEG: the header has "
+                "no physical or digital range (minimum = maximum), so that the unit is unknown."
+            )
+        return raw
+    if suffix == ".hea":
+        raw = read_wfdb(file, preload=preload)
+        return mark_as_other(raw, _other_kinds(raw.ch_names))
+    try:
+        with short_errors(file) as said:
+            raw = mne.io.read_raw(file, preload=preload, verbose="warning")
+    except ValueError as error:
+        if any(text in str(error) for text in _NOT_CONTINUOUS):
+            raise ValueError(
+                "it has no continuous recording, but epochs, averages, events or the like; pass "
+                "the recording that they were made of."
+            ) from error
+        raise
+    _remember_outside(raw, file, said)
+    return _mark_unknown_types(raw, file, said)
+
+
+def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
+    """Read an EDF, EDF+ or BDF file into memory, and check that it is complete and in volts.
+
+    Parameters
+    ----------
+    file : Path
+        Path of the file.
+    wanted : callable | None
+        Function that receives the name of a signal and returns whether it is used, so that it must
+        be a voltage. None means all signals. All signals are read.
+
+    Returns
+    -------
+    mne.io.BaseRaw
+        Preloaded recording, in volts.
+
+    Raises
+    ------
+    ValueError
+        When the file is missing, damaged or truncated, when it has gaps (EDF+D), or when the unit
+        of a wanted signal is not V, mV or uV.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.readers import read_edf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "night.edf")
+    ...     _ = file.write_bytes(b"0       half a header")
+    ...     try:
+    ...         read_edf(file)
+    ...     except ValueError as error:
+    ...         print(str(error)[:35])
+    it is damaged, truncated or missing
+    """
+    raw, signals = _read_edf(file)
+    used = signals[[wanted is None or wanted(name) for name in raw.ch_names]]
+    if unscaled := used.index[~used["is_scaled"]].tolist():
+        raise ValueError(
+            f"its signal {checks.listed(unscaled, most=5)} has no physical or digital range."
+        )
+    _check_voltages(used["unit"].to_dict())
+    return raw
+
+
+def _read_edf(
+    file: Path, *, preload: bool = True, at_rate_of_eeg: bool = False
+) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
+    """Read an EDF or BDF file, and what its header tells of each channel.
+
+    MNE has one rate for all, the highest. At the rate of the EEG, faster signals are resampled, and
+    left out where only the header is read.
+    """
+    with suppress(OSError), file.open("rb") as stream:  # reading it raises the full message
+        if stream.read(244)[236:].strip() == b"-1":
+            raise ValueError(
+                "its header has -1 records, so it was not closed at the end. Repair it, for "
+                "example with EDFbrowser, or save mne.io.read_raw_edf(file) as a FIF file."
+            )
+    read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
+    with short_errors(file) as said:
+        signals, has_gaps = edf_signals(file)
+        others = _other_kinds(signals["label"], signals["unit"])
+        rates = signals["sfreq"].where(~signals["label"].isin(others))
+        is_fast = (signals["sfreq"] > rates.max()) & at_rate_of_eeg
+        is_fast = signals["label"].isin(signals["label"][is_fast])  # MNE finds them by label
+        fast = signals["label"][is_fast].unique().tolist()
+        how: dict[str, Any] = dict(preload=preload, verbose="warning")
+        raw = _in_its_encoding(read, file, exclude=fast, **how)
+        parts = [signals[~is_fast]]
+        if fast and preload:
+            rest = _in_its_encoding(read, file, include=fast, **how)
+            rest.set_annotations(None).resample(raw.info["sfreq"], verbose="error")
+            raw.add_channels([rest], force_update_info=True)
+            parts += [signals[is_fast]]
+        # As MNE, the header is read with zeros that fill up a text.
+        raw.rename_channels({n: n.rstrip("\0 ") for n in raw.ch_names if "\0" in n})
+        signals = pd.concat(parts).set_axis(raw.ch_names)
+    if has_gaps:
+        raise ValueError(
+            "it is discontinuous (EDF+D, or its records' times jump) with gaps, which MNE does not "
+            "read. Convert it to continuous files, for example with EDFbrowser."
+        )
+    edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
+    of_each = map(tuple, edges.to_numpy())
+    preparation.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
+    _remember_outside(raw, file, said)
+    return raw, signals
+
+
+def annotations_in(file: Path) -> mne.Annotations:
+    """Read the annotations of a file, also those outside the recording, which MNE drops or cuts.
+
+    Raises
+    ------
+    ValueError
+        When they cannot be read.
+    """
+    with short_errors(file):
+        return _in_its_encoding(mne.read_annotations, file)
+
+
+def _in_its_encoding(read: Callable[..., Any], file: Path, **settings: Any) -> Any:
+    """Read a file whose annotations are in UTF-8, as EDF+ demands, or in Latin-1."""
+    try:
+        return read(file, **settings)
+    except Exception as error:  # MNE raises no other class for a recording
+        if not isinstance(error, UnicodeDecodeError) and "encoding" not in str(error):
+            raise
+        return read(file, encoding="latin1", **settings)
+
+
+_ANNOTATIONS = ("EDF Annotations", "BDF Annotations")
+
+#: Start of a data record in seconds, at the beginning of its first annotation signal.
+_ONSET = re.compile(rb"([+-]\d+\.?\d*)\x14")
+
+#: Start times are written with few decimals; a smaller difference in seconds is no gap.
+_RESOLUTION = 1e-3
+
+
+def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
+    """Return what the header of an EDF or BDF file tells of each signal, and whether it has gaps.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+
+    Returns
+    -------
+    signals : DataFrame
+        A row for each channel of MNE: without annotation signals. Columns ``label``, ``unit``
+        (physical dimension), ``is_scaled`` (whether it has a physical and a digital range),
+        ``highpass``, ``lowpass`` and ``sfreq`` in Hz; NaN without a filter.
+    has_gaps : bool
+        Whether records are apart by more than a sample, also in a file that is called continuous.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When a number in the header is invalid, records have no length, or the time of a record of a
+        discontinuous file cannot be read.
+    """
+    with file.open("rb") as stream:
+        start = stream.read(256).decode("latin-1")
+        n_signals = int(start[252:256])
+        rest = stream.read(256 * n_signals).decode("latin-1")
+    seconds = _number(start[244:252].rstrip(), "length of a record in seconds")
+
+    def column(first: int, width: int) -> list[str]:
+        # The entries of all signals follow each other; ``first`` counts the bytes before.
+        begin = first * n_signals
+        return [rest[begin + i * width : begin + (i + 1) * width].strip() for i in range(n_signals)]
+
+    limits = [
+        [_number(x, "smallest or largest value of a signal") for x in column(first, 8)]
+        for first in range(104, 136, 8)
+    ]
+    filters = column(136, 80)
+    counts = np.array([int(n.partition("\0")[0]) for n in column(216, 8)])
+    signals = pd.DataFrame(
+        {
+            "label": column(0, 16),
+            "unit": column(96, 8),
+            "is_scaled": [a != b and c != d for a, b, c, d in zip(*limits, strict=True)],
+            "highpass": [_edge(text, "HP") for text in filters],
+            "lowpass": [_edge(text, "LP") for text in filters],
+        }
+    )
+    is_annotation = signals["label"].isin(_ANNOTATIONS).to_numpy()
+    if not seconds > 0 and not is_annotation.all():
+        raise ValueError(f"its records last {seconds:g} s by the header, so the rate is unknown")
+    signals = signals.assign(sfreq=counts / (seconds or 1.0))
+    channels = signals[~is_annotation].reset_index(drop=True)
+    if start[192:196] not in ("EDF+", "BDF+") or (not is_annotation.any() and start[196] != "D"):
+        return channels, False
+    # The first annotation signal of each record begins with its time.
+    widths = counts * (3 if start[192] == "B" else 2)
+    place = is_annotation.tolist().index(True)
+    stop, width = widths[: place + 1].sum(), widths.sum()
+    content = np.memmap(file, np.uint8, "r", offset=int(start[184:192]))
+    records = content[: len(content) // width * width].reshape(-1, width)
+    found = [_ONSET.match(record[stop - widths[place] : stop].tobytes()) for record in records]
+    tolerance = max(_RESOLUTION, 1 / channels["sfreq"].max())
+    if start[196] != "D":  # a clock that drifts is no gap there, and times may be missing
+        onsets = np.array([float(one[1]) if one else np.nan for one in found])
+        return channels, bool((np.abs(np.diff(onsets) - seconds) > tolerance).any())
+    onsets = np.array([float(one[1]) for one in found])  # type: ignore[index]
+    expected = onsets[0] + seconds * np.arange(len(onsets))
+    return channels, bool((np.abs(onsets - expected) > tolerance).any())
+
+
+def _number(text: str, what: str) -> float:
+    with suppress(ValueError):
+        return float(text.partition("\0")[0].replace(",", "."))
+    raise ValueError(f"its header has {text!r} as the {what}")
+
+
+def _edge(text: str, name: str) -> float:
+    """Return the edge of a filter in a header, as "HP:0.1Hz"; NaN for none."""
+    found = re.findall(rf"{name}:\s*(\d*[.,]?\d+)\s*([a-z]*)", text, re.IGNORECASE)
+    # Not a time constant, and not in another unit
+    edges = [edge for edge, unit in found if unit.lower() not in ("s", "sec", "ms", "mhz", "khz")]
+    return float(edges[-1].replace(",", ".")) if edges else np.nan
+
+
+def _check_voltages(units: dict[str, str]) -> None:
+    """Check that EEG signals of an EDF file have a unit that MNE converts to volts."""
+    wrong = {name: unit for name, unit in units.items() if unit not in _EDF_VOLTS}
+    if wrong:
+        units = {name: unit.replace("\0", "\\0") or "no unit" for name, unit in wrong.items()}
+        shown = [f"{name} ({unit})" for name, unit in units.items()]
+        raise ValueError(
+            f"its signal {checks.listed(shown, most=5)} must be in uV, mV or V to be read as EEG; "
+            "correct the header, or read it with mne.io.read_raw_edf(file, units='uV') and use the "
+            "Raw."
+        )
+
+
+def read_wfdb(
+    file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
+) -> mne.io.BaseRaw:
+    """Read the voltages of a WFDB record into memory.
+
+    Parameters
+    ----------
+    file : Path
+        A file of the record, with any ending.
+    wanted : callable | None
+        Function that receives the name of a signal and returns whether to read it. None reads all
+        voltages and ignores signals of other quantities, such as percent.
+    preload : bool
+        Whether to read the signals, which are zeros otherwise.
+
+    Returns
+    -------
+    mne.io.BaseRaw
+        Preloaded recording, in volts.
+
+    Raises
+    ------
+    ValueError
+        When the record is missing or damaged, when ``wanted`` selects no signal, when a selected
+        signal is not a voltage, when the unit of another signal is unknown, or when no signal is a
+        voltage.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import wfdb
+    >>> from braindecode_pars.recordings.readers import read_wfdb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     wfdb.wrsamp("night", 100, ["uV", "NU"], ["C3", "flow"], np.ones((500, 2)),
+    ...                 fmt=["16", "16"], write_dir=folder)
+    ...     read_wfdb(Path(folder, "night.hea")).ch_names
+    ['C3']
+    """
+    # Read the selected signals.
+    record = str(file.with_suffix(""))  # wfdb expects a path without ending
+    with short_errors(file):
+        header = wfdb.rdheader(record)
+        found = header.sig_name or []
+        lines = Path(f"{record}.hea").read_bytes().splitlines()
+    if odd := [line for line in lines if not line.isascii() and line[:1] != b"#"]:
+        raise ValueError(  # wfdb leaves out such letters, and reads a micro sign and V as V
+            f"its header has {odd[0].decode('utf-8', 'replace')!r}; write it in ASCII, such as uV."
+        )
+    if header.sig_len is None or None in found:
+        raise ValueError("its header lacks the number of samples or the name of a signal.")
+    names = None if wanted is None else [name for name in found if wanted(name)]
+    if not found:
+        raise ValueError("its header has no signals; of several segments, pass the file of each.")
+    if names == []:
+        raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
+    with short_errors(file):  # not averaged over the samples of a frame
+        read = (
+            wfdb.rdrecord(record, channel_names=names, smooth_frames=False) if preload else header
+        )
+    # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
+    volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
+    refused = {
+        unit
+        for name, unit in zip(read.sig_name, read.units, strict=True)
+        if unit not in VOLTS
+        and not (
+            wanted is None and volts and (unit in _OTHER_UNITS or channel_names.is_other_kind(name))
+        )
+    }
+    if refused:
+        raise ValueError(
+            f"its signals are in {', '.join(sorted(refused))}, not {', '.join(VOLTS)}."
+        )
+    # The rate is that of the EEG; other signals are resampled to it.
+    labels, n_each = [read.sig_name[i] for i in volts], [read.samps_per_frame[i] for i in volts]
+    others = _other_kinds(labels)
+    n_of_eeg = {n for n, label in zip(n_each, labels, strict=True) if label not in others}
+    if len(n_of_eeg) > 1:
+        raise ValueError(
+            "its EEG signals have different sampling rates: "
+            f"{', '.join(f'{read.fs * n:g}' for n in sorted(n_of_eeg))} Hz; convert it to one."
+        )
+    n = max(n_of_eeg or n_each, default=1)
+    info = mne.create_info(labels, float(read.fs) * n, "eeg")
+    signals = np.zeros((len(volts), header.sig_len * n))
+    for row, i, n_own in zip(signals, volts, n_each, strict=True) if preload else ():
+        row[:] = resample_poly(read.e_p_signal[i], n, n_own) if n_own != n else read.e_p_signal[i]
+        row *= VOLTS[read.units[i]]
+    return mne.io.RawArray(signals, info, verbose="error")
+
+
+def _other_kinds(labels: Iterable[str], units: Iterable[str] = ()) -> list[str]:
+    """Return the labels of signals that are not EEG, by label and unit."""
+    labels = list(labels)
+    # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
+    eeg = [label for label in labels if label.upper().startswith("EEG")] or labels
+    others = [label for label in labels if channel_names.is_other_kind(label) or label not in eeg]
+    return others + [la for la, u in zip(labels, units, strict=False) if u in _OTHER_UNITS]
+
+
+def mark_as_other(raw: mne.io.BaseRaw, others: Iterable[str]) -> mne.io.BaseRaw:
+    """Set the type of channels that are not EEG to "misc", or to "bio" if there is no EEG."""
+    # Where all channels are "misc", it means that nothing is known of them.
+    kind = "misc" if {*others} < {*raw.ch_names} else "bio"
+    kinds = dict.fromkeys(others, kind)
+    return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+
+
+#: Warnings of MNE on what is understood here: names, dates and filters of each signal, which are
+#: read from the header; gaps; units of signals that are not EEG; and labels outside, counted later.
+_UNDERSTOOD = re.compile(
+    "This filename|Channels contain different|Highpass cutoff|The data contains 'boundary'"
+    "|Invalid (measurement date|patient)|Physical range|Scaling factor|Unknown types"
+    "|Loading an EDF with mixed|Channel names are not unique|Online software filter|No coordinate"
+    "|Not setting position|Estimated head radius"
+)
+_OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
+#: Endings of files whose annotations are read with those outside the recording.
+_WITH_OUTSIDE = (".edf", ".bdf", ".set")
+#: Our entry in ``info["temp"]`` of a recording that has such annotations.
+_HAS_OUTSIDE = "braindecode_pars_annotations_outside"
+
+
+def _remember_outside(raw: mne.io.BaseRaw, file: Path, said: Iterable[str]) -> None:
+    if file.suffix.lower() in _WITH_OUTSIDE and any(map(_OUTSIDE.match, said)):
+        raw.info["temp"] = {**(raw.info.get("temp") or {}), _HAS_OUTSIDE: True}
+
+
+def has_annotations_outside(raw: mne.io.BaseRaw) -> bool:
+    """Whether the file of a recording has annotations outside it, which MNE has dropped or cut."""
+    return _HAS_OUTSIDE in (raw.info.get("temp") or {})
+
+
+@contextmanager
+def short_errors(file: Path | None = None) -> Iterator[list[str]]:
+    """Convert any error of a reader to a short ValueError; the caller adds the name of the file.
+
+    Warnings are returned. Those that are not understood here are passed on, with the file.
+    """
+    said: list[str] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            # MNE only warns when an EDF file is truncated.
+            warnings.filterwarnings("error", "Number of records from the header")
+            yield said
+    except Exception as error:
+        raise ValueError(f"it is damaged, truncated or missing: {error}.") from error
+    own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
+    said += dict.fromkeys(str(w.message) for w in own)
+    for text in said:
+        counted = file and file.suffix.lower() in _WITH_OUTSIDE and _OUTSIDE.match(text)
+        if file is not None and not counted and not _UNDERSTOOD.match(text):
+            checks.warn_user(f"{file.name}: {text}")
+
+
+def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) -> mne.io.BaseRaw:
+    """Set channels of EEGLAB whose type MNE does not know, and takes for EEG, to "misc"."""
+    text = next((text for text in said if text.startswith("Unknown types")), "")
+    rows = (line.partition(": ") for line in text.splitlines()[1:])
+    unknown = {kind: ast.literal_eval(names) for kind, _, names in rows if kind}
+    eeg = {ch["ch_name"] for ch in raw.info["chs"] if channel_names.is_eeg(ch)}
+    if not eeg.difference(*unknown.values()):  # it may be the laboratory's word for EEG
+        unknown = {k: names for k, names in unknown.items() if channel_names.is_other_kind(k)}
+    others = [name for names in unknown.values() for name in names]
+    if others:
+        mark_as_other(raw, others)
+        checks.warn_user(
+            f"{file.name}: {checks.listed(others, most=8)} not used as EEG: the type in the file "
+            f"is {checks.listed(list(unknown))}."
+        )
+    return raw
 
 
 def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
@@ -30,7 +532,7 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     Parameters
     ----------
     file : Path
-        The recording, as for :func:`~braindecode_pars.recordings.readers.read_recording`.
+        The recording, as for :func:`read_recording`.
     preload : bool
         Whether to read the signals.
 
@@ -68,11 +570,11 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Set types, bad channels and bad times of a recording as the tables of BIDS say."""
     if table := search.table_beside(file, "channels"):
         facts = _facts_of_channels(table, raw.ch_names)
-        formats.mark_as_other(raw, facts.index[facts["type"].notna() & (facts["type"] != "EEG")])
+        mark_as_other(raw, facts.index[facts["type"].notna() & (facts["type"] != "EEG")])
         own = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
     table = search.table_beside(file, "events")
-    if table and len(bad := label_files.events_in(table, marks_only=True)):
+    if table and len(bad := loading.events_in(table, marks_only=True)):
         own = raw.annotations
         notes = mne.Annotations(
             own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
@@ -157,7 +659,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
         edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        if gaps := [each.name for each in edf if formats.edf_signals(each)[1]]:
+        if gaps := [each.name for each in edf if edf_signals(each)[1]]:
             checks.warn_user(
                 f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
                 "windows may span a gap, and times after it are too early."
@@ -216,8 +718,8 @@ def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         _apply_tables(told, header)
     lacking = [name for name in good_eeg(raw.info) if name not in good_eeg(told.info)]
     table = search.table_beside(header, "events")
-    n_bad = len(label_files.events_in(table, marks_only=True)) if table else 0
-    if lacking or n_bad > len(label_files.marks_of(raw)):
+    n_bad = len(loading.events_in(table, marks_only=True)) if table else 0
+    if lacking or n_bad > len(cutting.marks_of(raw)):
         said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)
         checks.warn_user(

@@ -8,8 +8,12 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.cutting import continuous_stretches
-from braindecode_pars.recordings.formats import edf_signals, read_edf, read_recording
-from braindecode_pars.recordings.readers import open_recording
+from braindecode_pars.recordings.readers import (
+    edf_signals,
+    open_recording,
+    read_edf,
+    read_recording,
+)
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
 ONSETS = [0, 1, 4, 5, 6, 3607]

@@ -12,13 +12,17 @@ import pytest
 import wfdb
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings.formats import read_edf, read_recording, read_wfdb
 from braindecode_pars.recordings.label_files import (
     annotations_of,
     durations_in,
     labels_in_annotations,
 )
-from braindecode_pars.recordings.readers import open_recording
+from braindecode_pars.recordings.readers import (
+    open_recording,
+    read_edf,
+    read_recording,
+    read_wfdb,
+)
 
 TIMES = np.arange(5 * 100) / 100
 WAVE = np.cos(2 * np.pi * 10 * TIMES)  # its largest sample is 1

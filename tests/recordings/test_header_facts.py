@@ -10,7 +10,7 @@ import pytest
 import wfdb
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings import formats
+from braindecode_pars.recordings import readers
 from braindecode_pars.recordings.preparation import recorded
 
 NOISE = np.random.default_rng(0).integers(-300, 300, (3, 600))
@@ -38,10 +38,10 @@ def edf(file, labels, columns=(), **kwargs):
 def test_a_signal_without_a_range_is_not_used(tmp_path, columns):
     file = edf(tmp_path / "a.edf", ["EEG C3", "EEG C4", "EEG Cz"], columns)
     with pytest.warns(UserWarning, match=r"a\.edf: EEG Cz not used as EEG"):
-        raw = formats.read_recording(file)
+        raw = readers.read_recording(file)
     assert raw.get_channel_types() == ["eeg", "eeg", "misc"]
     with pytest.raises(ValueError, match=r"signal EEG Cz has no physical or digital range"):
-        formats.read_edf(file)
+        readers.read_edf(file)
 
 
 def test_records_without_length_are_refused(tmp_path):
@@ -50,7 +50,7 @@ def test_records_without_length_are_refused(tmp_path):
     content[244:252] = b"0       "
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"its records last 0 s by the header"):
-        formats.read_recording(file)
+        readers.read_recording(file)
 
 
 @pytest.mark.parametrize("first", [244, 256 + 104 * 4, 256 + 128 * 4])
@@ -60,7 +60,7 @@ def test_an_empty_number_in_the_header_is_said(tmp_path, first):
     content[first : first + 8] = b" " * 8
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"its header has '' as the (length|smallest)"):
-        formats.read_recording(file)
+        readers.read_recording(file)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_empty_number_in_the_header_is_said(tmp_path, first):
 )
 def test_the_filters_are_those_of_the_eeg(tmp_path, filters, band):
     file = edf(tmp_path / "a.edf", ["EEG C3", "EEG C4", "Airflow"], [(136, 80, filters)])
-    assert recorded(formats.read_recording(file).info).band == band
+    assert recorded(readers.read_recording(file).info).band == band
 
 
 @pytest.mark.parametrize("labels", [["EEG C3", "flow", "flow"], ["EEG C3", "", ""]])
@@ -83,7 +83,7 @@ def test_signals_of_one_label_and_several_rates(tmp_path, labels):
     """The rate is that of the EEG, with the header alone, too."""
     file = edf(tmp_path / "a.edf", labels, [(216, 8, ["100", "50", "150"])])
     for preload in (True, False):
-        raw = formats.read_recording(file, preload=preload)
+        raw = readers.read_recording(file, preload=preload)
         assert (raw.info["sfreq"], raw.n_times, raw.ch_names[0]) == (100.0, 600, "EEG C3")
         assert np.abs(raw.get_data(["EEG C3"])[0] * 1e6 - NOISE[0]).max() < 1e-3
 
@@ -100,10 +100,10 @@ def test_frames_of_several_samples_are_not_averaged(tmp_path):
         samps_per_frame=[8, 2, 1],
         write_dir=str(tmp_path),
     )
-    raw = formats.read_recording(tmp_path / "night.hea")
+    raw = readers.read_recording(tmp_path / "night.hea")
     assert (raw.info["sfreq"], raw.n_times) == (200.0, 2000)
     assert np.abs(raw.get_data(["C3"])[0] * 1e6 - eeg).max() < 0.1
-    header = formats.read_recording(tmp_path / "night.hea", preload=False)
+    header = readers.read_recording(tmp_path / "night.hea", preload=False)
     assert (header.info["sfreq"], header.n_times) == (200.0, 2000)
 
 
@@ -121,13 +121,13 @@ def test_types_that_mne_does_not_know_are_no_eeg(tmp_path, types, kinds):
     said = "Unknown types found, setting as type EEG:\n"
     said += "\n".join(f"{kind}: {names}" for kind, names in types.items())
     with pytest.warns(UserWarning, match=r"a\.set: .* not used as EEG: the type"):
-        formats._mark_unknown_types(raw, tmp_path / "a.set", [said])
+        readers._mark_unknown_types(raw, tmp_path / "a.set", [said])
     assert raw.get_channel_types() == kinds
 
 
 def test_what_is_not_understood_is_passed_on_once(tmp_path):
     def read():
-        with formats.short_errors(tmp_path / "a.fif"):
+        with readers.short_errors(tmp_path / "a.fif"):
             for text in ("Something odd", "Something odd", "Channels contain different filters"):
                 warnings.warn(text, RuntimeWarning, stacklevel=1)
 

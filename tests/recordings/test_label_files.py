@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.recordings import formats
+from braindecode_pars.recordings import readers
 from braindecode_pars.recordings.cutting import collected_omissions
 from braindecode_pars.recordings.label_files import (
     LabelledFile,
@@ -187,7 +187,7 @@ def test_another_error_than_that_of_a_file_is_not_hidden(tmp_path, monkeypatch):
     def wrong(*args, **kwargs):
         raise TypeError("a mistake of this package")
 
-    monkeypatch.setattr(formats, "read_recording", wrong)
+    monkeypatch.setattr(readers, "read_recording", wrong)
     with pytest.raises(TypeError, match="a mistake"):
         durations_in([tmp_path / "a.edf"])
 
