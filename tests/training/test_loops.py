@@ -190,9 +190,9 @@ class Scores(Callback):
         net.history.record("score", self.values[len(net.history) - 1])
 
 
-def fitted(scores, validation):
+def fitted(scores, validation, load_best=True):
     best = EarlyStopping(
-        "score", load_best=True, patience=100, sink=noop, lower_is_better=False, threshold=0
+        "score", load_best=load_best, patience=100, sink=noop, lower_is_better=False, threshold=0
     )
     training = dict(sfreq=100.0, finetune_epochs=len(scores), finetune_lr=0.02)
     callbacks = [Scores(scores), best]
@@ -221,6 +221,7 @@ def test_a_callback_whose_best_epoch_is_the_last_changes_nothing():
     losses = clf.history_["valid_loss"]
     assert restored(clf) == [losses.idxmin() + 1]
     assert restored(fitted([1, 2, 3], 0)) == [3]
+    assert restored(fitted([1, 3, 2], 0, load_best=False)) == []
 
 
 ROW = {
