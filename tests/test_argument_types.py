@@ -123,23 +123,18 @@ def test_the_callback_pretraining_checks_its_arguments():
 
 
 @pytest.mark.parametrize("number", [np.int64, np.int32, np.uint8])
-def test_integers_of_numpy_are_integers(number):
+def test_integers_of_numpy_are_integers_and_saved_as_such(number, tmp_path):
     sizes = {name: number(value) for name, value in SIZES.items()}
     own = PatchEncoder(number(100), **sizes)
     numbers = {name: own.config[name] for name in ("patch_size", *SIZES)}
     assert json.loads(json.dumps(numbers)) == {"patch_size": 100, **SIZES}
     task = PARS(np.int64(600), number(100), n_patches=number(8), **sizes)
     assert task(SIGNALS)[0].shape == PARS(600, 100, n_patches=8, **SIZES)(SIGNALS)[0].shape
-    net = PARSNet(number(2), number(3), n_times=np.int64(600), sfreq=np.float32(100), **sizes)
-    assert net(torch.randn(1, 3, 600)).shape == (1, 2)
-
-
-def test_integers_of_numpy_are_saved_as_integers(tmp_path):
-    sizes = {name: np.int64(value) for name, value in SIZES.items()}
-    net = PARSNet(np.int64(2), np.int64(3), n_times=np.int64(600), sfreq=np.float32(100), **sizes)
+    sizes_of_net = dict(n_outputs=number(2), n_chans=number(3), n_times=np.int64(600))
+    net = PARSNet(**sizes_of_net, sfreq=np.float32(100), **sizes)
     net.save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    assert [config[name] for name in ("n_outputs", "n_chans", "n_times")] == [2, 3, 600]
-    assert {name: config[name] for name in SIZES} == SIZES
+    expected = dict(n_outputs=2, n_chans=3, n_times=600, **SIZES)
+    assert {name: config[name] for name in expected} == expected
     x = torch.randn(1, 3, 600)
     assert torch.equal(PARSNet.from_pretrained(tmp_path)(x), net.eval()(x))

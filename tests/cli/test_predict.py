@@ -558,16 +558,20 @@ def annotated_night(nights, file, names):
     return first, texts
 
 
-@pytest.mark.parametrize("given", ["annotations", "other names", "table", "none"])
+@pytest.mark.parametrize("given", ["annotations", "same names", "other names", "table", "none"])
 def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
     with pytest.warns(UserWarning, match="not saved"):  # what another fit would need
         vote = FewLabelsClassifier.load(few_labels_model)
     names = dict(enumerate(class_texts(vote)))
     written = {code: f"stage {text}" for code, text in names.items()}
     file = tmp_path / "P09_raw.fif"
-    first, texts = annotated_night(nights, file, names if given == "annotations" else written)
+    first, texts = annotated_night(
+        nights, file, names if given in ("annotations", "same names") else written
+    )
     options = ["predict", str(few_labels_model), str(file), "--out", str(tmp_path / "out")]
     options += ["--adapt"]
+    if given == "same names":
+        options += [f"--class={name}" for name in names.values()]
     if given == "other names":
         options += [f"--class={written[code]}={name}" for code, name in names.items()]
     if given == "table":
