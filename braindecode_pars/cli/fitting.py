@@ -18,9 +18,8 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, dat
 from braindecode_pars._common import model_files
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.evaluation import data_check, study_plan
+from braindecode_pars.evaluation import data_check, study_plan, study_report
 from braindecode_pars.evaluation.study import run_study, unanswered
-from braindecode_pars.evaluation.study_report import short_name
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows import door, labels
 
@@ -217,7 +216,7 @@ def _show_plan(planned: Any) -> None:
     plan = planned.plan
     runs = plan[plan["left_out"] == ""].drop(columns=["given", "left_out"])
     runs = runs.assign(
-        method=runs["method"].map(short_name),
+        method=runs["method"].map(study_report.short_name),
         people=[", ".join(map(str, people)) for people in runs["people"]],
         minutes=["< 0.1" if m < 0.1 else f"{m:.1f}".replace("nan", "-") for m in runs["minutes"]],
     )
@@ -237,12 +236,14 @@ def _show_study(found: Any, out: Path) -> None:
         levels = found.levels.assign(mean=found.levels["mean"].map("{:.3f}".format))
         order = found.plan["method"][found.plan["left_out"] == ""]
         wide = levels.pivot(index="method", columns="n_train_subjects", values="mean")
-        shown = wide.loc[order].fillna("").rename(short_name).add_suffix(" people")
+        shown = wide.loc[order].fillna("").rename(study_report.short_name).add_suffix(" people")
         metric = found.metric.replace("_", " ")
         print_frame(shown.reset_index(), f"mean {metric} by number of labelled people")
     if found.people is not None:
         people = found.people
-        print_frame(people.assign(method=people["method"].map(short_name)), "by person")
+        print_frame(
+            people.assign(method=people["method"].map(study_report.short_name)), "by person"
+        )
     _show_left_out(found.plan)
     show("\n".join([f"\n{found.answer}", *found.doubts]))
     show(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
@@ -256,4 +257,4 @@ def _show_study(found: Any, out: Path) -> None:
 
 def _show_left_out(plan: pd.DataFrame) -> None:
     for _, row in plan[plan["left_out"] != ""].iterrows():
-        show(f"Left out: {short_name(row['method'])}: {row['left_out'].rstrip('.')}.")
+        show(f"Left out: {study_report.short_name(row['method'])}: {row['left_out'].rstrip('.')}.")

@@ -81,17 +81,16 @@ def hypnogram(
     'agreement 75 % of 4 windows'
     """
     checks.check_positive(window_seconds=window_seconds)
-    given = {"true": np.asarray(style.label_list("true", true))}
+    given = {"true": style.label_list("true", true)}
     if predicted is not None:
-        given["predicted"] = np.asarray(style.label_list("predicted", predicted))
+        given["predicted"] = style.label_list("predicted", predicted)
     for name, stages in given.items():
-        if stages.shape != (len(given["true"]),) or len(stages) == 0:
+        if len(stages) != len(given["true"]) or not stages:
             raise ValueError(
-                f"{name} has shape {stages.shape}; pass a stage for each window of one night."
+                f"{name} has shape ({len(stages)},); pass a stage for each window of one night."
             )
     if stage_names is None:
-        # By value: an array with None has dtype object, whatever the others are.
-        labels = {label for stages in given.values() for label in stages.tolist()}
+        labels = {label for stages in given.values() for label in stages}
         found = [label for label in labels if not style.is_unknown(label)]
         if not all(isinstance(label, str) for label in found):
             raise ValueError("The stages are numbers; pass stage_names, the names of the stages.")

@@ -270,6 +270,7 @@ def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
     np.testing.assert_allclose(first.get_ydata(), [0.21, 0.41, 0.81])
     np.testing.assert_allclose(second.get_ydata(), [0.31, 0.51, 0.91])
     assert first.get_marker() != second.get_marker()
+    assert first.get_linestyle() != second.get_linestyle()
     # Behind each line, mean minus and plus 0.01, the standard deviation of 0, .01 and .02.
     assert len(ax.collections) == 2
     edges = ax.collections[0].get_paths()[0].vertices
