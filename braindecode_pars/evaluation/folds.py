@@ -189,10 +189,10 @@ def run_folds(
     warned = warn_of_leaks(names, seen_by_given(folds, corpora, estimators))
     # Run the other folds
     if prepare is not None:
-        folds = list(folds)
-        prepared = prepare([folds[i] for i in missing], corpora, store)
-        for i, fold in zip(missing, prepared, strict=True):
-            folds[i] = fold
+        ready = prepare([folds[i] for i in missing], corpora, store)
+        prepared = dict(zip(missing, ready, strict=True))
+        folds = [prepared.get(i, fold) for i, fold in enumerate(folds)]
+    jobs = [(i, folds[i], corpora[folds[i].dataset], places[i]) for i in missing]
     bar = training.ProgressBar(
         total=len(folds),
         initial=len(results),
@@ -203,7 +203,7 @@ def run_folds(
     found: list[list[tuple]] = []
     try:
         with bar:
-            for i, result, of_fold in _finished(missing, folds, corpora, places, n_jobs, bar):
+            for i, result, of_fold in _finished(jobs, n_jobs, bar):
                 results[i] = scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if (file := places[i]) is not None and not file.exists():
@@ -256,31 +256,26 @@ def _read_finished(
 
 
 def _finished(
-    missing: Sequence[int],
-    folds: Sequence[Fold],
-    corpora: Mapping[str, Corpus],
-    places: Sequence[Path | None],
+    jobs: Sequence[tuple[int, Fold, Corpus, Path | None]],
     n_jobs: int | None,
     bar: training.ProgressBar,
 ) -> Iterator[tuple[int, dict[str, Any], list[tuple]]]:
-    """Run the missing folds; yield the number, result and warnings of each finished fold."""
-    given_jobs = {} if n_jobs is None else {"n_jobs": n_jobs}
-    n_parallel = max(1, min(joblib.effective_n_jobs(n_jobs), len(missing)))
+    """Run the folds of some jobs; yield the number, result and warnings of each finished one."""
+    n_parallel = max(1, min(joblib.effective_n_jobs(n_jobs), len(jobs)))
     backend, _ = joblib.parallel.get_active_backend()
     # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
     # the workers save each finished fold.
     one_by_one = n_parallel == 1 or backend.supports_return_generator
     return_as = "generator_unordered" if one_by_one else "list"
-    parallel = Parallel(**given_jobs, batch_size=1, return_as=return_as)
-    tasks_here = base.own_tasks()
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as=return_as)
+    own_tasks = base.own_tasks()
 
-    def tasks() -> Iterator[Any]:
-        for i in missing:
-            bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
-            corpus = corpora[folds[i].dataset]
-            yield delayed(_run)(i, folds[i], corpus, places[i], n_parallel, tasks_here)
+    def started() -> Iterator[Any]:
+        for i, fold, corpus, file in jobs:
+            bar.set_postfix(subject=fold.subject, method=fold.method)
+            yield delayed(_run)(i, fold, corpus, file, n_parallel, own_tasks)
 
-    yield from parallel(tasks())
+    yield from parallel(started())
 
 
 def _run(
