@@ -1,12 +1,15 @@
-"""Mean squares, variances and tests of crossed factors against slow loops, and simulated rates."""
+"""Mean squares, variances and tests of crossed factors against statsmodels, and simulated rates."""
 
 import math
-from itertools import product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
 
 from braindecode_pars.evaluation.random_effects import (
     corrected_mean,
@@ -21,53 +24,14 @@ RNG = np.random.default_rng(0)
 CROSSED = ((12, 20), (20, 20), (20, 10), (20, 5))
 
 
-def two_factors(values) -> tuple[float, float, float]:
-    """Mean squares of subjects, draws and the rest from their definitions, with loops."""
-    n_s, n_d = len(values), len(values[0])
-    grand = sum(sum(row) for row in values) / (n_s * n_d)
-    of_subject = [sum(row) / n_d for row in values]
-    of_draw = [sum(row[d] for row in values) / n_s for d in range(n_d)]
-    subjects = n_d * sum((mean - grand) ** 2 for mean in of_subject) / (n_s - 1)
-    draws = n_s * sum((mean - grand) ** 2 for mean in of_draw) / (n_d - 1)
-    rest = 0.0
-    for s in range(n_s):
-        for d in range(n_d):
-            rest += (values[s][d] - of_subject[s] - of_draw[d] + grand) ** 2
-    return subjects, draws, rest / ((n_s - 1) * (n_d - 1))
-
-
-def three_factors(values: np.ndarray) -> dict[tuple[int, ...], float]:
-    """Mean squares from the effects of textbooks, with loops over all levels."""
-    shape = values.shape
-    cells = list(product(*map(range, shape)))
-
-    def mean(**fixed) -> float:
-        """Mean over the cells whose index on each fixed axis (a0, a1, a2) is the given one."""
-        chosen = [c for c in cells if all(c[int(axis[1])] == i for axis, i in fixed.items())]
-        return sum(values[c] for c in chosen) / len(chosen)
-
-    grand = mean()
-    one = {(k, i): mean(**{f"a{k}": i}) - grand for k in range(3) for i in range(shape[k])}
-    two = {
-        (j, k, a, b): mean(**{f"a{j}": a, f"a{k}": b}) - grand - one[j, a] - one[k, b]
-        for j, k in ((0, 1), (0, 2), (1, 2))
-        for a in range(shape[j])
-        for b in range(shape[k])
-    }
-    sums = dict.fromkeys(((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)), 0.0)
-    for c in cells:
-        rest = values[c] - grand
-        for k in range(3):
-            sums[(k,)] += one[k, c[k]] ** 2
-            rest -= one[k, c[k]]
-        for j, k in ((0, 1), (0, 2), (1, 2)):
-            sums[j, k] += two[j, k, c[j], c[k]] ** 2
-            rest -= two[j, k, c[j], c[k]]
-        sums[0, 1, 2] += rest**2
-    return {
-        factors: total / math.prod(shape[axis] - 1 for axis in factors)
-        for factors, total in sums.items()
-    }
+def by_statsmodels(values: np.ndarray) -> dict[tuple[int, ...], tuple[float, float]]:
+    """Mean square and degrees of freedom of each set of factors; the last one is the rest."""
+    names, axes = "abc"[: values.ndim], range(values.ndim)
+    rows = pd.DataFrame([*np.ndindex(values.shape)], columns=[*names]).assign(x=values.ravel())
+    effects = f"({' + '.join(f'C({name})' for name in names)}) ** {values.ndim - 1}"
+    table = anova_lm(ols(f"x ~ {effects}", rows).fit())
+    sets = [each for size in axes for each in combinations(axes, size + 1)]
+    return dict(zip(sets, zip(table["mean_sq"], table["df"], strict=True), strict=True))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -78,46 +42,26 @@ def test_scores_in_single_precision_have_the_degrees_of_freedom_of_exact_ones(se
     assert crossed_mean(values.astype(np.float32)).df == crossed_mean(values).df == 7
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (12, 20)])
-def test_two_factors_against_loops(shape):
-    values = RNG.normal(0.1, 1, shape) + 2 * RNG.normal(size=(shape[0], 1))
-    subjects, draws, rest = two_factors(values.tolist())
-    n_s, n_d = shape
-    found = mean_squares(values)
-    assert [found[(0,)], found[(1,)], found[0, 1]] == [
-        (pytest.approx(subjects), n_s - 1),
-        (pytest.approx(draws), n_d - 1),
-        (pytest.approx(rest), (n_s - 1) * (n_d - 1)),
-    ]
-    total, df = subjects + draws - rest, None
-    squares = [(subjects, n_s - 1), (draws, n_d - 1), (rest, (n_s - 1) * (n_d - 1))]
-    if total > max(subjects, draws):
-        df = total**2 / sum(ms**2 / n for ms, n in squares)
-    else:
-        total, df = max(squares[:2])
-    error = math.sqrt(total / (n_s * n_d))
-    t = abs(values.mean()) / error
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (12, 20), (2, 2, 2), (4, 3, 2)])
+def test_crossed_factors_against_statsmodels(shape):
+    values = RNG.normal(0.1, 1, shape) + 2 * RNG.normal(size=[shape[0], *[1] * (len(shape) - 1)])
+    squares = by_statsmodels(values)
+    expected = {factors: (pytest.approx(ms), n) for factors, (ms, n) in squares.items()}
+    assert mean_squares(values) == expected
+    total = sum(ms if len(factors) % 2 else -ms for factors, (ms, _) in squares.items())
+    largest, df = max(squares[(axis,)] for axis in range(len(shape)))
+    if total > largest:
+        df = total**2 / sum(ms**2 / n for ms, n in squares.values())
+    error = math.sqrt(max(total, largest) / values.size)
     test = crossed_mean(values)
     assert test.mean == pytest.approx(values.mean())
     assert test.standard_error == pytest.approx(error)
     assert test.df == pytest.approx(df)
-    assert test.p == pytest.approx(2 * stats.t.sf(t, df))
+    assert test.p == pytest.approx(2 * stats.t.sf(abs(values.mean()) / error, df))
     half = stats.t.ppf(0.975, df) * error
     assert (test.ci_low, test.ci_high) == pytest.approx((test.mean - half, test.mean + half))
     quantiles = stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df)
     assert test.detectable() == pytest.approx(quantiles * error)
-
-
-@pytest.mark.parametrize("shape", [(2, 2, 2), (4, 3, 2)])
-def test_three_factors_against_loops(shape):
-    values = RNG.normal(size=shape) + 2 * RNG.normal(size=(shape[0], 1, 1))
-    values += RNG.normal(size=(1, shape[1], shape[2]))
-    slow = three_factors(values)
-    found = mean_squares(values)
-    assert {factors: ms for factors, (ms, _) in found.items()} == pytest.approx(slow)
-    s, d, p, sd, sp, dp, sdp = slow.values()
-    total = max(s + d + p - sd - sp - dp + sdp, s, d, p)
-    assert crossed_mean(values).standard_error == pytest.approx(math.sqrt(total / values.size))
 
 
 def test_the_smallest_variance_is_that_of_one_factor():
@@ -179,11 +123,11 @@ def with_all_factors(shape: tuple[int, ...]) -> np.ndarray:
 
 def test_variances_follow_from_the_mean_squares():
     values = with_all_factors((6, 4))
-    s, d, e = two_factors(values.tolist())
+    s, d, e = (ms for ms, _ in by_statsmodels(values).values())
     expected = {(0,): (s - e) / 4, (1,): (d - e) / 6, (0, 1): e}
     assert variance_components(mean_squares(values)) == pytest.approx(expected)
     values = with_all_factors((5, 4, 3))
-    s, d, p, sd, sp, dp, sdp = three_factors(values).values()
+    s, d, p, sd, sp, dp, sdp = (ms for ms, _ in by_statsmodels(values).values())
     expected = {
         (0,): (s - sd - sp + sdp) / (4 * 3),
         (1,): (d - sd - dp + sdp) / (5 * 3),
