@@ -33,6 +33,9 @@ def test_a_python_file_with_load(tmp_path):
     assert datasets.title(str(file)) == "my_corpus_of_nights"
     with pytest.raises(TypeError, match="'minutes'; it has path, hours"):
         datasets.load(str(file), minutes=3)
+    (tmp_path / "json.py").write_text(LOAD)  # the name of another module
+    with pytest.raises(ValueError, match="json"):
+        datasets.load(str(tmp_path / "json.py"))
 
 
 def test_a_folder_of_own_recordings(tmp_path):
@@ -69,30 +72,23 @@ def test_labels_of_own_files_as_options(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "message"),
+    ("given", "message"),
     [
-        ("nowhere.py", r"nowhere\.py"),
-        ("tuhab", "'tuhab'; known are .*tuab"),
-        ("tuab", "tuab needs path="),
+        (("nowhere.py",), r"nowhere\.py"),
+        (("tuhab",), "'tuhab'; known are .*tuab"),
+        (("tuab",), "tuab needs path="),
+        (("sleep", "nights"), "sleep reads no folder"),
     ],
 )
-def test_unknown_data(dataset, message):
+def test_unknown_data(given, message):
     with pytest.raises(ValueError, match=message):
-        datasets.load(dataset)
+        datasets.load(*given)
 
 
 def test_recordings_in_the_package():
     assert len(datasets.load("mental_arithmetic", subjects=["Subject03"], window_seconds=20)) == 6
     with pytest.raises(TypeError, match="'seconds'; it has subjects, window_seconds"):
         datasets.load("mental_arithmetic", seconds=20)
-    with pytest.raises(ValueError, match="sleep reads no folder"):
-        datasets.load("sleep", "nights")
-
-
-def test_a_file_with_the_name_of_another_module(tmp_path):
-    (tmp_path / "json.py").write_text(LOAD)
-    with pytest.raises(ValueError, match="json"):
-        datasets.load(str(tmp_path / "json.py"))
 
 
 @pytest.fixture(scope="module")

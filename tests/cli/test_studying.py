@@ -93,8 +93,3 @@ def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
     assert result.exit_code == 0, result.output
     assert said in result.output
     assert "16" in result.output  # windows
-    arguments = ["evaluate", "compare", "--dataset", data, "--load", "labels=labels.csv"]
-    arguments += ["--load", "verbose=0", "--method", "band-power", "--method", "amplitude"]
-    result = CliRunner().invoke(app, [*map(str, arguments), "--out", str(tmp_path / "scores")])
-    assert result.exit_code == 0, result.output
-    assert said in result.output
