@@ -313,11 +313,13 @@ def _show_scores(study: Any) -> dict[str, Any]:
     """Return the numbers, tables and figures of a study with scores."""
     levels, tests, chance = study.levels, study.tests, 1 / len(study.check.classes)
     sizes = sorted(levels["n_train_subjects"].unique().tolist())
-    n, few = sizes[-1], _few(study)
-    is_first = (levels["n_train_subjects"] == n) & (levels["method"] == few[0])
+    n = sizes[-1]
+    largest = levels[levels["n_train_subjects"] == n].set_index("method", drop=False)
     of_largest = tests["n_train_subjects"] == n
+    given = study, largest["mean"], tests[of_largest]
+    few = _few(*given)
     # The methods of the answer, plain and centred, on the same scale
-    kinds = {title: _few(study, [panel]) for panel, title in PANELS.items()}
+    kinds = {title: _few(*given, [panel]) for panel, title in PANELS.items()}
     drawn = {title: _curve(study, methods) for title, methods in kinds.items() if methods}
     low, high = zip(*(ax.get_ylim() for ax in drawn.values()), strict=True)
     for ax in drawn.values():
@@ -331,9 +333,9 @@ def _show_scores(study: Any) -> dict[str, Any]:
         n=n,
         chance=chance,
         sizes=sizes,
-        first=levels[is_first].iloc[0],
+        first=largest.loc[few[0]],
         first_tests=tests[of_largest & (tests["method_a"] == few[0])],
-        front=_front(study),
+        front=_front(study, largest["mean"]),
         curves={title: _image(ax, alt) for title, ax in drawn.items()},
         scores={title: _score_rows(study, panel, sizes) for panel, title in PANELS.items()},
         tests={
@@ -379,22 +381,22 @@ def _text(value: Any) -> str:
 # Methods and their scores --------------------------------------------------------------------
 
 
-def _few(study: Any, panels: Sequence[bool] = tuple(PANELS)) -> list[str]:
+def _few(
+    study: Any, means: pd.Series, tests: pd.DataFrame, panels: Sequence[bool] = tuple(PANELS)
+) -> list[str]:
     """Return the methods of a figure: pretrained, its untrained twin, best simple, scratch.
 
-    The pretrained one is that of the answer, or has the same place among these panels.
+    Means and tests are those with most labelled people. The pretrained method is that of the
+    answer, or has the same place among these panels.
     """
-    levels = study.levels[study.levels["method"].str.endswith(CENTRED).isin(panels)]
-    largest = study.levels["n_train_subjects"].max()
-    means = levels[levels["n_train_subjects"] == largest].set_index("method")["mean"]
+    means = means[np.isin(means.index.str.endswith(CENTRED), panels)]
     if means.empty:
         return []
-    tests = study.tests[study.tests["method_a"].isin(means.index)]
-    tests = tests[tests["n_train_subjects"] == largest]
+    tests = tests[tests["method_a"].isin(means.index)]
     best = means[means.index.isin(leading(tests)[1] or means.index)].idxmax()
     others = tests[tests["method_a"] == best].set_index("question")["method_b"]
     few = [best, *(others[question] for question in QUESTIONS if question in others)]
-    few += ["scratch"] if "scratch" in set(levels["method"]) else []
+    few += ["scratch"] if False in panels and "scratch" in set(study.levels["method"]) else []
     return list(dict.fromkeys(few))
 
 
@@ -468,16 +470,14 @@ def _curve(study: Any, methods: Sequence[str]) -> Axes:
     return ax
 
 
-def _front(study: Any) -> dict[str, str] | None:
+def _front(study: Any, means: pd.Series) -> dict[str, str] | None:
     """Draw the own pretraining, the best simple method and scratch, none of them centred."""
     ran = study.plan[study.plan["left_out"] == ""].set_index("method")["kind"]
     ran = ran[~ran.index.str.endswith(CENTRED)]
-    means = study.levels[study.levels["n_train_subjects"] == study.levels["n_train_subjects"].max()]
-    means = means.set_index("method")["mean"]
-    simple = means[means.index.isin(ran.index[ran == "simple"])]
     methods = [name for name in ran.index if name.endswith(study_plan.OWN)][:1]
     if not methods:
         return None
+    simple = means[means.index.isin(ran.index[ran == "simple"])]
     methods += [str(simple.idxmax())] if len(simple) else []
     methods += ["scratch"] if "scratch" in ran else []
     alt = "Means by number of labelled people; the table of all methods has the numbers."

@@ -257,5 +257,5 @@ def test_the_first_figure_has_the_own_pretraining_the_best_simple_method_and_scr
     drawn = []
     monkeypatch.setattr(study_report, "_curve", lambda _, methods: drawn.append(methods))
     monkeypatch.setattr(study_report, "_image", lambda *_: None)
-    study_report._front(study)
+    study_report._front(study, study.levels.groupby("method")["mean"].max())
     assert drawn == [[PARS, "band power", "scratch"]]
