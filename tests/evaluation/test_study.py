@@ -40,7 +40,12 @@ from braindecode_pars.evaluation.study_plan import (
     unusable,
     usable_encoders,
 )
-from braindecode_pars.evaluation.study_report import answer_of, judged, weighted
+from braindecode_pars.evaluation.study_report import (
+    answer_of,
+    decided_by_person,
+    judged,
+    weighted,
+)
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows.door import as_windows
 
@@ -425,10 +430,11 @@ class Fails(Slow):
 def test_a_method_that_fails_is_named_and_the_others_go_on(
     quick, untimed, undoubted, tmp_path, monkeypatch
 ):
-    """One in the second fold, and one whose pretraining fails."""
+    """One method, and the pretraining of another in the second fold."""
+    rates = iter([1e-4, -1.0])
 
     def broken(task, n_windows):
-        return PARSEmbedder(task, pretrain_lr=-1.0)
+        return PARSEmbedder(task, pretrain_lr=next(rates), verbose=0, **QUICK)
 
     monkeypatch.setattr(study_plan, "own_encoder", broken)
     given = {**quick, "n_train_subjects": [4]}
@@ -490,6 +496,23 @@ def test_people_are_decided_by_the_mean_of_their_windows(quick, untimed, undoubt
     assert right * 12 == pytest.approx(table["right"].iloc[0])
     assert "of 12 people are right" in found.answer
     assert (found.levels[["ci_low", "ci_high"]].stack().between(0, 1)).all()
+
+
+def test_a_person_has_the_class_with_the_highest_mean_probability():
+    """Of five windows, the first and three in all are wrong, but the right ones are sure."""
+    y, groups = np.repeat([0, 1], 5), np.repeat([3, 4], 5)
+    corpus = corpus_of(as_windows(np.zeros((10, 1, 8)), y, groups, sfreq=SFREQ))
+    right = np.tile([0.4, 0.4, 0.4, 0.9, 0.9], 2)
+    shares = np.where(y == 0, [right, 1 - right], [1 - right, right]).tolist()
+    result = dict(
+        key=dict(method="m", seed=0), subjects=groups.astype(str).tolist(), true=y.tolist()
+    )
+    result |= dict(predicted=(np.array(shares[1]) > 0.5).astype(int).tolist())
+    result |= dict(probabilities=dict(classes=[0, 1], columns=shares))
+    people, decided = decided_by_person([result], corpus)
+    assert decided["predicted"].tolist() == decided["true"].tolist() == ["0", "1"]
+    columns = ["right", "people", "balanced_accuracy", "auroc", "by_recording", "by_window"]
+    assert people[columns].iloc[0].tolist() == pytest.approx([2, 2, 1, 1, 1, 0.4])
 
 
 def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick, untimed):

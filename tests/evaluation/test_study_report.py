@@ -251,11 +251,14 @@ def test_where_each_person_has_one_class_the_page_tells_how_many_are_right(study
     assert page.count("<img") == 2
 
 
-def test_the_first_figure_has_the_own_pretraining_the_best_simple_method_and_scratch(
-    study, monkeypatch
-):
+def test_figures_have_what_was_pretrained_what_it_is_compared_with_and_scratch(study, monkeypatch):
     drawn = []
     monkeypatch.setattr(study_report, "_curve", lambda _, methods: drawn.append(methods))
     monkeypatch.setattr(study_report, "_image", lambda *_: None)
-    study_report._front(study, study.levels.groupby("method")["mean"].max())
+    means = study.levels.groupby("method")["mean"].max()
+    tests = study.tests[study.tests["n_train_subjects"] == 8]
+    study_report._front(study, means)
     assert drawn == [[PARS, "band power", "scratch"]]
+    plain, centred = (study_report._few(study, means, tests, [panel]) for panel in (False, True))
+    assert plain == [PARS, "untrained", "band power", "scratch"]
+    assert centred == [f"{name}{CENTRED}" for name in plain[:3]]
