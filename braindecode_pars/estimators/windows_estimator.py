@@ -50,6 +50,11 @@ def _text_or(text: str, rule: checks.Rule) -> checks.Rule:
     )
 
 
+def _or_none(text: str, *kinds: type) -> checks.Rule:
+    """Return a rule for an instance of one of the types, or None."""
+    return checks.optional(checks.instance(text, *kinds))
+
+
 def _are_positive(pair: Any) -> bool:
     are_numbers = all(isinstance(x, Real) and not isinstance(x, bool) for x in pair)
     return len(pair) == 2 and are_numbers and all(0 < float(x) < math.inf for x in pair)
@@ -65,25 +70,18 @@ RULES = {
     **dict.fromkeys(("C", "gradient_clip", "prior_strength"), checks.optional(checks.positive())),
     **dict.fromkeys(("continue_pretraining", "running", "rescale"), checks.boolean()),
     **dict.fromkeys(
-        ("callbacks", "pretrain_callbacks"),
-        checks.optional(checks.instance("a list of skorch callbacks", list)),
+        ("callbacks", "pretrain_callbacks"), _or_none("a list of skorch callbacks", list)
     ),
-    "pretext": checks.optional(
-        checks.instance("a pretext task, its name or its class", str, type, PretextTask)
-    ),
-    "pretext_params": checks.optional(checks.instance("a dict of arguments", dict)),
+    "pretext": _or_none("a pretext task, its name or its class", str, type, PretextTask),
+    "pretext_params": _or_none("a dict of arguments", dict),
     "network": checks.instance("the name or the class of a braindecode model", str, type),
-    "network_params": checks.optional(
-        checks.instance(
-            "a dict of arguments, or a function of the sampling rate", dict, FunctionType
-        )
+    "network_params": _or_none(
+        "a dict of arguments, or a function of the sampling rate", dict, FunctionType
     ),
-    "weights": checks.optional(checks.instance("a path, or the name of a model", str, os.PathLike)),
-    "input_format": checks.optional(checks.instance("an InputFormat", foundation.InputFormat)),
-    "preprocessing": checks.optional(
-        checks.instance("a Preprocessing, or a dict", preprocessing.Preprocessing, dict)
-    ),
-    "channels": checks.optional(checks.instance("a list of channel names", list, tuple)),
+    "weights": _or_none("a path, or the name of a model", str, os.PathLike),
+    "input_format": _or_none("an InputFormat", foundation.InputFormat),
+    "preprocessing": _or_none("a Preprocessing, or a dict", preprocessing.Preprocessing, dict),
+    "channels": _or_none("a list of channel names", list, tuple),
     "tokenizer": checks.choice(*TOKENIZERS),
     "head": checks.choice(AUTO, *parsnet.HEADS),
     "recenter": checks.optional(checks.choice(AUTO, "subject")),
@@ -107,7 +105,7 @@ RULES = {
         (Hashable, bool),
         lambda value: value is None or pd.isna(value) is not True,
     ),
-    "class_weight": _text_or("balanced", checks.optional(checks.instance("a dict", dict))),
+    "class_weight": _text_or("balanced", _or_none("a dict", dict)),
     "validation": _text_or(labels.SPLIT, checks.share()),
     "transformer": checks.Rule(
         "a transformer of windows, such as LogBandPower()",
@@ -132,7 +130,7 @@ RULES = {
         lambda value: not isinstance(value, (int, np.integer)) or 0 <= int(value) < 2**32,
     ),
     "verbose": checks.instance("an integer", int, bool, np.integer),
-    "checkpoint_dir": checks.optional(checks.instance("a path", str, os.PathLike)),
+    "checkpoint_dir": _or_none("a path", str, os.PathLike),
 }
 
 

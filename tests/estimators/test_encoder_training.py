@@ -89,19 +89,6 @@ def test_every_parameter_is_in_one_group_with_its_rate_and_decay(factor):
     }
 
 
-def test_a_lower_rate_of_the_encoder_moves_it_less():
-    """In the first step, AdamW moves every weight by about its learning rate."""
-    single = dict(finetune_epochs=1, finetune_batch_size=10, weight_decay=0, finetune_warmup=None)
-    for factor in (1.0, 0.1):
-        start, moved = states_of(encoder_lr_factor=factor, **single)
-        for name, rate in (
-            ("encoder.tokenizer.weight", 0.01 * factor),
-            ("final_layer.weight", 0.01),
-        ):
-            step = (moved[name] - start[name]).abs().max()
-            assert step.item() == pytest.approx(rate, rel=0.01), name
-
-
 def test_a_factor_of_zero_is_freeze_encoder():
     """The encoder has no gradient then, and clipping does not count one."""
     training = dict(gradient_clip=0.1)
@@ -254,12 +241,6 @@ def test_an_encoder_that_is_not_given_is_trained_as_the_head(n_subjects):
     everything = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
     people = n_subjects and [*range(n_subjects)]
     assert fine_tuning_of(PARSClassifier().get_params(), people) == everything
-
-
-@pytest.mark.parametrize("pretext", [None, "pars"])
-def test_the_defaults_without_a_given_encoder_are_all_weights(pretext):
-    stated = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    assert equal(states_of(pretext=pretext)[-1], states_of(pretext=pretext, **stated)[-1], "")
 
 
 @pytest.mark.parametrize(

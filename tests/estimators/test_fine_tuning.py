@@ -136,21 +136,6 @@ def test_the_gradient_is_no_longer_than_its_bound(kind):
     assert clipped[first] == pytest.approx(bound, rel=1e-5)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
-def test_label_smoothing_against_distributions_as_labels(weights):
-    """Each label gives a part of its probability to all classes in equal shares."""
-    clf = PARSClassifier(label_smoothing=0.3, finetune_batch_size=31, finetune_epochs=1, verbose=0)
-    net = net_of(clf, class_weights=weights)
-    with torch.no_grad():
-        log_p = net.module_(samples(TRAIN)).log_softmax(dim=1)
-    fine_tune(net, TRAIN, None)
-    weights = torch.ones(3) if weights is None else weights
-    labels = torch.as_tensor(TRAIN.y)
-    targets = 0.7 * torch.eye(3)[labels] + 0.3 / 3
-    expected = -(weights * targets * log_p).sum() / weights[labels].sum()
-    assert net.history[0, "train_loss"] == pytest.approx(expected.item(), rel=1e-5)
-
-
 class States(Callback):
     """Keep the weights after each epoch."""
 

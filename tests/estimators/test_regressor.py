@@ -7,7 +7,6 @@ from itertools import combinations
 
 import mne
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import r2_score
@@ -240,15 +239,6 @@ def test_parameters_that_are_refused(rhythm):
         regressor(**QUICK, loss="mae").fit(X, y)
     with pytest.raises(TypeError, match="class_weight"):
         regressor(class_weight="balanced")
-
-
-@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
-def test_durations_are_no_targets(unit):
-    """The number in a timedelta64 depends on its unit."""
-    X, times = np.zeros((4, 1, 200)), np.array([300, 500, 300, 500]).astype(f"timedelta64[{unit}]")
-    for y in (times, pd.Series(times), list(times), pd.Series(times).astype(object)):
-        with pytest.raises(ValueError, match=r"durations.*seconds"):
-            regressor(sfreq=100.0).fit(X, y)
 
 
 @pytest.mark.parametrize("age", [0.3, 23.7, 1e6 + 0.1])
