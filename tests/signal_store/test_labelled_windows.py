@@ -29,13 +29,6 @@ def test_windows_are_those_that_were_stored(nights, windows):
         assert given[name].tolist() == column.tolist()
 
 
-def test_int16_keeps_labels_and_nearly_the_samples(nights, tmp_path):
-    store = SignalStore.create(tmp_path / "store", nights, dtype="int16", verbose=0)
-    for (x, y, _), (x0, y0, _) in zip(store.labelled_windows(), nights, strict=True):
-        assert y == y0
-        np.testing.assert_allclose(x, x0, atol=np.ptp(x0) / 500)
-
-
 def test_the_recording_is_a_raw_of_mne(nights, windows):
     raw, expected = windows.datasets[1].raw, nights.datasets[1].raw
     assert not raw.preload

@@ -23,10 +23,10 @@ def windows(*montages, kinds="eeg", bads=()):
     values = {name: float(i) for i, name in enumerate(["C3", "C4", "Fz", "Oz", "EOG1", "STI"], 1)}
     parts = []
     for names in montages:
-        names = names.split()
+        names = names.split() if isinstance(names, str) else names
         kind = [kinds] * len(names) if isinstance(kinds, str) else kinds
         info = mne.create_info(names, 100.0, kind)
-        level = [values[name.strip(".").removeprefix("EEG-")] for name in names]
+        level = [values.get(name.strip("."), 1.0) for name in names]
         raw = mne.io.RawArray(np.outer(level, np.ones(600)), info, verbose="error")
         raw.info["bads"] = [name for name in names if name in bads]
         parts.append(windows_of(raw, [0, 1], subject=len(parts)))
@@ -145,26 +145,16 @@ def test_pretraining_draws_eeg_channels_only():
     np.testing.assert_allclose(sorted(drawn), sorted(expected), rtol=1e-3)
 
 
-def named(*names):
-    """One recording of two windows for each name of its only channel."""
-    parts = []
-    for name in names:
-        info = mne.create_info([name], 100.0, "eeg")
-        raw = mne.io.RawArray(np.ones((1, 600)), info, verbose="error")
-        parts.append(windows_of(raw, [0, 1], subject=len(parts)))
-    return as_windows(BaseConcatDataset(parts))
-
-
 def test_another_reference_is_another_signal():
     message = "C3-M2 .*C3-A1"
-    fitted = pick_for_fit(named("C3-A1")).chs_info
+    fitted = pick_for_fit(windows("C3-A1")).chs_info
     with pytest.warns(UserWarning, match=message):
-        pick_as_fitted(named("C3-M2"), fitted)
+        pick_as_fitted(windows("C3-M2"), fitted)
     with pytest.warns(UserWarning, match=message) as caught:
-        pick_for_fit(named("C3", "C3-A1", "C3-M2", "C3-AVG"))
+        pick_for_fit(windows("C3", "C3-A1", "C3-M2", "C3-AVG"))
     assert len(caught) == 1
     with pytest.warns(UserWarning, match=message):
-        pick_for_fit(named("C3-A1", "C3-M2"), ["C3"])
+        pick_for_fit(windows("C3-A1", "C3-M2"), ["C3"])
 
 
 def test_a_channel_of_the_ears_is_not_hidden_among_many(caplog):
@@ -181,7 +171,7 @@ def test_a_channel_of_the_ears_is_not_hidden_among_many(caplog):
 def test_the_same_or_an_unknown_reference_is_no_warning():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pick_for_fit(named("C3-A1", "EEG C3-A1", "C3"))
-        pick_for_fit(named("C3", "C3-M2"), ["C3"])
-        pick_as_fitted(named("C3-M2"), pick_for_fit(named("C3")).chs_info)
+        pick_for_fit(windows("C3-A1", ["EEG C3-A1"], "C3"))
+        pick_for_fit(windows("C3", "C3-M2"), ["C3"])
+        pick_as_fitted(windows("C3-M2"), pick_for_fit(windows("C3")).chs_info)
     assert caught == []
