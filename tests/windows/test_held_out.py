@@ -58,6 +58,8 @@ def test_nothing_is_held_out_of_too_few_windows():
         train, valid = hold_out(windows([0, 1, 2]), 0.2, seed=0)
     assert len(train) == 3
     assert valid is None
+    with pytest.warns(UserWarning, match="4 windows"):  # one for two classes
+        assert hold_out(windows([0, 0, 1, 1]), 0.2, seed=0)[1] is None
     assert hold_out(windows([0, 1]), 0, seed=0)[1] is None
 
 

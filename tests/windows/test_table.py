@@ -66,7 +66,7 @@ def test_the_tables_show_what_is_known(nights):
     np.testing.assert_array_equal(again[0], nights[30][0])
 
 
-@pytest.mark.parametrize("y", [["a", "bc"], [1.5, 2.0], [True, False], [1, "a"]])
+@pytest.mark.parametrize("y", [["a", "bc"], [1.5, 2.0], [True, False], [1, "a"], ["a", None]])
 def test_labels_keep_their_type(y):
     """Tables of pandas change text, and NumPy changes mixed labels; classes must not change."""
     given = np.array(y) if len({type(label) for label in y}) == 1 else np.array(y, object)
@@ -166,6 +166,7 @@ def test_montages_are_numbered_by_their_first_windows():
     assert joined.chs_info == []
     part = joined.take([2])
     assert [montage.names for montage in part.montages] == [["Fz"]]
+    assert part.montage_numbers.tolist() == [0]
     assert part.chs_info[0]["ch_name"] == "Fz"
     assert joined.take([]).chs_info is None
 
