@@ -62,13 +62,11 @@ def test_no_two_modules_share_a_name():
 
 #: Modules of pretext/ that several tasks share.
 SHARED = ("base", "grid", "pairwise")
-#: The tasks of one channel, on all channels.
-OF_OTHERS = "all_channels"
 
 
 def test_pretext_tasks_do_not_import_each_other():
     tasks = [name for name in MODULES if part_of(name) == "pretext" and name.count(".") == 2]
-    tasks = [name for name in tasks if name.rpartition(".")[2] not in (*SHARED, OF_OTHERS)]
+    tasks = [name for name in tasks if name.rpartition(".")[2] not in SHARED]
     assert len(tasks) >= 4
     for task in tasks:
         assert imports(task).isdisjoint(tasks)

@@ -1,4 +1,4 @@
-"""Classical features of EEG signals, and the task that predicts them from the encoder's output.
+"""Classical features of EEG signals, and tasks that predict them from the encoder's output.
 
 Trend, band powers, aperiodic exponent, alpha, Hjorth and shape: each is a function of normalised
 signals, shape (batch, n_times), and their sampling rate.
@@ -17,11 +17,15 @@ from torch import Tensor, nn
 
 from braindecode_pars._common import checks
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import register
+from braindecode_pars.models.space_time import SpaceTimeEncoder
+from braindecode_pars.pretext.base import AllChannelTask, register, weights_of
 from braindecode_pars.pretext.grid import GridTask, take
-from braindecode_pars.tokens import grid_patches
+from braindecode_pars.tokens import grid_patches, instance_norm
 
-__all__ = ["FEATURES", "SignalFeatures", "alpha", "aperiodic", "bands", "hjorth", "shape", "trend"]
+__all__ = [
+    *("FEATURES", "SignalFeatures", "SpaceTimeFeatures"),
+    *("alpha", "aperiodic", "bands", "hjorth", "shape", "trend"),
+]
 
 #: Lower and upper edges of the bands in Hz; a band has its lower edge, but not its upper one.
 BANDS = ((0.5, 4), (4, 8), (8, 10), (10, 13), (13, 20), (20, 30), (30, 45))
@@ -631,3 +635,72 @@ class SignalFeatures(GridTask):
         """
         errors = (prediction - target).square().split(list(self._sizes.values()), dim=-1)
         return {name: part.mean() for name, part in zip(self._sizes, errors, strict=True)}
+
+
+@register("features_space_time")
+class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
+    """Prediction of the classical features of each channel of a window.
+
+    The task is :class:`~braindecode_pars.pretext.SignalFeatures`, and each channel is encoded with
+    its neighbours.
+
+    Parameters
+    ----------
+    n_times, patch_size, sfreq, features
+        As in :class:`~braindecode_pars.pretext.SignalFeatures`. No patch is hidden.
+    encoder : SpaceTimeEncoder | None
+        Encoder to train in place. None builds one.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`~braindecode_pars.pretext.SignalFeatures`. Also for an encoder of single
+        channels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import SpaceTimeFeatures
+    >>> task = SpaceTimeFeatures(1000, 100, sfreq=100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
+    >>> prediction.shape
+    torch.Size([2, 19, 31])
+    """
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        sfreq: float | None = None,
+        encoder: SpaceTimeEncoder | None = None,
+        features: Iterable[str] | Mapping[str, Callable[[Tensor, float], Tensor]] | None = None,
+        **encoder_arguments: Any,
+    ):
+        given = dict(sfreq=sfreq, encoder=encoder, features=features, mask_ratio=0.0)
+        super().__init__(n_times, patch_size, **given, **encoder_arguments)  # type: ignore[arg-type]
+
+    def forward(
+        self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the predicted and the true features of all channels.
+
+        Parameters
+        ----------
+        x, positions, keep
+            As in :meth:`SpaceTimePARS.forward <braindecode_pars.pretext.SpaceTimePARS.forward>`.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n_chans, n_features)
+            Standardised features, times the :func:`weights_of
+            <braindecode_pars.pretext.base.weights_of>` the channels.
+        """
+        x, positions, keep = self.windows(x, positions, keep)
+        measured = self.measured(instance_norm(x).flatten(0, 1)).unflatten(0, keep.shape)
+        target = ((measured - self.mean) / self.scale).clamp(-self.LIMIT, self.LIMIT)
+        prediction = self.head(self.encoder.embed(x, positions, keep)).to(target.dtype)
+        weights = weights_of(keep)[..., None]
+        return prediction * weights, target * weights

@@ -11,9 +11,15 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.checks import check_parameters, instance, number, optional, positive
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task, register
+from braindecode_pars.pretext.base import (
+    PRETEXT_TASKS,
+    AllChannelTask,
+    PretextTask,
+    make_task,
+    register,
+)
 
-__all__ = ["Joint", "SeveralLengths", "WeightedSum"]
+__all__ = ["Joint", "SeveralLengths", "SpaceTimeJoint", "WeightedSum"]
 
 _WEIGHT = number("of 0 or more", lambda value: value >= 0)
 _RULES = dict(
@@ -258,6 +264,41 @@ class Joint(_WithParts):
         if not any(tasks.values()):
             raise ValueError(f"Joint needs a task with a weight above 0; got {dict(tasks)}.")
         return {name: float(weight) for name, weight in tasks.items() if weight > 0}
+
+
+@register("joint_space_time")
+class SpaceTimeJoint(AllChannelTask, Joint):
+    """A weighted sum of tasks on all channels of a window.
+
+    Parameters
+    ----------
+    n_times, patch_size, task_params, sfreq
+        As in :class:`~braindecode_pars.pretext.Joint`.
+    encoder : SpaceTimeEncoder | None
+        Encoder to train in place; all tasks share it. None builds one.
+    tasks : dict of str to float | None
+        Weights by the name of a task of all channels. None means spectra and features, with equal
+        weights.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`~braindecode_pars.pretext.Joint`. Also for an encoder of single channels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import SpaceTimeJoint
+    >>> weights = {"pars_space_time": 1.0, "spectral_space_time": 1.0}
+    >>> task = SpaceTimeJoint(1000, 100, tasks=weights, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 19, 1000))
+    >>> sorted(prediction)
+    ['pars_space_time', 'spectral_space_time']
+    """
+
+    default: ClassVar = {"features_space_time": 1.0, "spectral_space_time": 1.0}
 
 
 class SeveralLengths(_WithParts):

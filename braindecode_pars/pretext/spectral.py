@@ -1,4 +1,4 @@
-"""SpectralMAE: predict the power spectra of removed patches from the visible patches."""
+"""Predict the power spectra of removed patches from the visible ones, of one channel or all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.checks import integer
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import register
+from braindecode_pars.pretext.base import AllChannelTask, register, weights_of
 from braindecode_pars.pretext.grid import MaskedGridTask, take
-from braindecode_pars.tokens import LogPowerSpectrum
+from braindecode_pars.tokens import LogPowerSpectrum, grid_patches, instance_norm
 
-__all__ = ["SpectralMAE", "frequency_bands"]
+__all__ = ["SpaceTimeSpectralMAE", "SpectralMAE", "frequency_bands"]
 
 #: First frequency of each band, in cycles per patch: delta, theta, alpha, beta and gamma of patches
 #: of one second.
@@ -205,3 +205,72 @@ class SpectralMAE(MaskedGridTask):
             f"band_{first}_{last}": errors[..., first - 1 : last].mean()
             for first, last in self.bands
         }
+
+
+@register("spectral_space_time")
+class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
+    """Masked prediction of power spectra on all channels of a window.
+
+    Each channel loses patches of its own. The encoder has mask tokens in their places, since the
+    neighbours at the same moment may help to fill them in. Then all is as in
+    :class:`~braindecode_pars.pretext.SpectralMAE`.
+
+    Parameters
+    ----------
+    n_times, patch_size, mask_ratio
+        As in :class:`~braindecode_pars.pretext.SpectralMAE`.
+    encoder : SpaceTimeEncoder | None
+        Encoder to train in place. None builds one.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`~braindecode_pars.pretext.SpectralMAE`. Also for an encoder of single channels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import SpaceTimeSpectralMAE
+    >>> task = SpaceTimeSpectralMAE(1000, 100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
+    >>> prediction.shape
+    torch.Size([2, 19, 5, 50])
+    """
+
+    def forward(
+        self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the predicted and the true spectra of the removed patches.
+
+        Parameters
+        ----------
+        x, positions, keep
+            As in :meth:`SpaceTimePARS.forward <braindecode_pars.pretext.SpaceTimePARS.forward>`.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n_chans, n_masked, patch_size // 2)
+            As in :class:`~braindecode_pars.pretext.SpectralMAE`, times the :func:`weights_of
+            <braindecode_pars.pretext.base.weights_of>` the channels.
+        """
+        x, positions, keep = self.windows(x, positions, keep)
+        patches = grid_patches(instance_norm(x), self.patch_size)
+        removed = self.random_order(patches.flatten(0, 1))[:, : self.n_masked]
+        is_removed = torch.zeros(keep.numel(), self.n_patches, dtype=torch.bool, device=x.device)
+        is_removed = is_removed.scatter(1, removed, True).unflatten(0, keep.shape)
+
+        # Mask tokens, and the positions in time and space of all tokens.
+        tokens = self.encoder.tokens_of(patches, x, keep)  # (batch, n_chans, n_patches, embed_dim)
+        tokens = torch.where(is_removed[..., None], self.mask_token.to(tokens.dtype), tokens)
+        when, where = self.positions(tokens), self.encoder.places(positions.to(x.dtype), keep)
+        features = self.encoder(tokens + when + where[:, :, None].to(tokens.dtype), keep)
+
+        # Of each channel by itself: (batch * n_chans, n_masked, patch_size // 2).
+        predictions = self.head(self.decoder(features.flatten(0, 1) + when))
+        weights = self.scale * weights_of(keep).flatten()[:, None, None]
+        targets = self.spectra(patches.flatten(0, 1), keep.flatten())
+        results = (take(each, removed) * weights for each in (predictions, targets))
+        prediction, target = (each.unflatten(0, keep.shape) for each in results)
+        return prediction, target

@@ -119,7 +119,7 @@ def test_a_removed_patch_is_not_seen_and_its_neighbours_are(monkeypatch):
     order[1:] = order[1:].flip(1)  # channel 0 loses patches 0 to 4, the others 5 to 9
     monkeypatch.setattr(task, "random_order", lambda x: order)
     # Without the norm, whose mean has all samples.
-    monkeypatch.setattr("braindecode_pars.pretext.all_channels.instance_norm", lambda x: x)
+    monkeypatch.setattr("braindecode_pars.pretext.spectral.instance_norm", lambda x: x)
     monkeypatch.setattr(task.encoder.amplitude_code, "forward", lambda a: torch.zeros(1, 3, 16))
     prediction, _ = task(x, WHERE[None, :3])
     prediction[0, 0].sum().backward()
