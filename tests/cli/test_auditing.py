@@ -80,8 +80,3 @@ def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
     told = ["balanced accuracy", "subject", "channel", "subject, erased"]
     assert names[-6:] == [*told, "share of variance", "variance by subject"]
     assert "Measured" not in output
-
-
-def test_mistakes_are_one_sentence():
-    assert "needs the name or the folder" in run("--audit", code=2)
-    assert "is not the folder" in run("large", "--audit", code=1)

@@ -137,10 +137,8 @@ def test_without_a_name_it_lists_and_with_one_it_prints_the_card(shipped):
         assert "- Cite: Another (2000): Its archive." in card.output
 
 
-def test_an_unknown_and_a_damaged_encoder_are_one_line(shipped):
+def test_a_damaged_encoder_is_one_line(shipped):
     (shipped / "encoder.safetensors").write_bytes(b"version https://git-lfs")
-    for words, text in ((["large"], "large is not the folder"), ([], "is damaged")):
-        result = CliRunner().invoke(app, ["encoders", *words])
-        assert result.exit_code == 1
-        assert text in result.output
-        assert "Traceback" not in result.output
+    result = CliRunner().invoke(app, ["encoders"])
+    assert result.exit_code == 1
+    assert "is damaged" in result.output

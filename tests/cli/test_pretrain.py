@@ -158,21 +158,6 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, interrupted)
     assert "is already finished" in pretrain(store, "--out", out, *SMALL, "--resume")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--task", "parts"], "'droppos', 'features', 'features_space_time'"),
-        (["--set", "n_patches"], "KEY=VALUE"),
-        (["--set", "mask=1"], "'mask'"),
-        (["--exclude-subject", "S09"], "S09"),
-    ],
-)
-def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, options, message):
-    output = pretrain(store, "--out", tmp_path / "run", *SMALL, *options, code=1)
-    assert message in output
-    assert "Traceback" not in output
-
-
 def test_a_run_without_recordings_and_its_resumption(tmp_path, interrupted):
     out, small = tmp_path / "run", [*SMALL, "--task", "features", "--epochs", 2]
     interrupted("--synthetic", "--sfreq", 100, "--out", out, *small)
@@ -186,19 +171,6 @@ def test_a_run_without_recordings_and_its_resumption(tmp_path, interrupted):
     shown = runner.invoke(app, ["encoders", str(out)]).output
     assert "- Pretraining: no subjects" in shown
     assert "- Band: 0.5-45 Hz" in shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "--synthetic for signals without recordings"),
-        (["STORE", "--synthetic"], "--synthetic for signals without recordings"),
-        (["STORE", "--sfreq", 100], "--sfreq is for --synthetic"),
-    ],
-)
-def test_a_run_has_a_store_or_synthetic_signals(tmp_path, arguments, message):
-    output = pretrain(*arguments, "--out", tmp_path / "run", code=2)
-    assert message in " ".join(output.replace("│", " ").split())
 
 
 def test_help_has_the_defaults_of_both(tmp_path):

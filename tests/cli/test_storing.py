@@ -182,35 +182,3 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
     assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--dtype", "int8"], "dtype must be"),
-        (["--reference", "mastoids"], "reference must be"),
-        (["--jobs", 0], "n_jobs must be"),
-        (["--subject", r"S\d+"], "has 0 groups"),
-        (["--subject", r"(P\d+)"], "anna/night_raw.fif"),
-    ],
-)
-def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message):
-    code, output = invoke(tree, tmp_path / "store", *arguments)
-    assert code == 1
-    assert output.startswith("Error: ")
-    assert message in output
-    assert not (tmp_path / "store").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["store"], "got 1 folders"),
-        (["--recipe", "tueg=tueg", "a", "store"], "got 2 folders"),
-        (["a", "store", "--share", "tueg=1"], "--share needs --recipe"),
-    ],
-)
-def test_arguments_that_do_not_fit_together(arguments, message):
-    code, output = invoke(*arguments)
-    assert code == 2
-    assert message in output

@@ -1,0 +1,81 @@
+"""A mistake on the command line ends in one sentence, and nothing is written."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from support.small_runs import make_store
+from support.store_command import make_tree
+from typer.testing import CliRunner
+
+from braindecode_pars.cli import app
+
+#: Command line -> code of its end, and a part of the sentence.
+MISTAKES = {
+    "store store": (2, "got 1 folders"),
+    "store --recipe tueg=tueg tree out": (2, "got 2 folders"),
+    "store tree out --share tueg=1": (2, "--share needs --recipe"),
+    "store --recipe tueg=tueg out --labels --share tueg=1": (2, "--labels stores everyone"),
+    "store tree out --dtype int8": (1, "dtype must be"),
+    "store tree out --reference mastoids": (1, "reference must be"),
+    "store tree out --jobs 0": (1, "n_jobs must be"),
+    r"store tree out --subject S\\d+": (1, "has 0 groups"),
+    r"store tree out --subject (P\\d+)": (1, "anna/night_raw.fif"),
+    "plan": (2, "--n-windows and --sfreq"),
+    "plan store --n-windows 3": (2, "--n-windows"),
+    "plan --synthetic --n-windows 3 --sfreq 100": (2, "--synthetic"),
+    "plan absent": (1, "absent"),
+    "plan --n-windows 9 --sfreq -1": (1, "sfreq must be"),
+    "plan --n-windows 9": (1, "sfreq must be"),
+    "plan --n-windows 9 --sfreq 100 --task parts": (1, "Unknown pretext task 'parts'; known are"),
+    "pretrain --out out": (2, "--synthetic for signals without recordings"),
+    "pretrain store --synthetic --out out": (2, "--synthetic for signals without recordings"),
+    "pretrain store --sfreq 100 --out out": (2, "--sfreq is for --synthetic"),
+    "pretrain store --out out --task parts": (1, "'droppos', 'features', 'features_space_time'"),
+    "pretrain store --out out --set n_patches": (1, "KEY=VALUE"),
+    "pretrain store --out out --window-seconds 3 --set mask=1": (1, "'mask'"),
+    "pretrain store --out out --exclude-subject S09": (1, "S09"),
+    "fit tree --out out --method eegnet": (2, "scratch"),
+    "fit tree --out out --method pars --encoder small": (2, "leave it or --encoder out"),
+    "fit tree --out out --few-labels --method mae": (2, "--method is for training a network"),
+    "fit tree --out out --few-labels --seed 3": (
+        2,
+        "--seed is for training a network; leave it or",
+    ),
+    "fit tree --out out --set epochs=3": (1, "Setting of these methods 'epochs' is unknown"),
+    "fit tree --out out --encoder tiny": (1, "tiny is not the folder"),
+    "fit tree --out out --few-labels --set head=both": (1, "unexpected keyword argument 'head'"),
+    "fit tree --out out --few-labels --set C=-1": (1, "C must be a positive number"),
+    "predict nowhere tree --out out": (1, "nowhere is not the folder"),
+    "predict nowhere empty --out out": (1, "contains no recording"),
+    "predict nowhere tree --out out --labels labels.csv": (
+        2,
+        "--labels and --class are for --adapt",
+    ),
+    "encoders --audit": (2, "needs the name or the folder"),
+    "encoders large": (1, "large is not the folder"),
+    "encoders large --audit": (1, "large is not the folder"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folder")
+    make_tree(folder / "tree")
+    make_store(folder / "store")
+    (folder / "empty").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_one_sentence(folder, monkeypatch, line):
+    code, message = MISTAKES[line]
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    result = CliRunner().invoke(app, shlex.split(line))
+    text = " ".join(result.output.replace("│", " ").split())
+    assert (result.exit_code, message in text) == (code, True), text
+    assert code == 2 or "Error: " in text
+    assert "Traceback" not in text
+    assert sorted(folder.rglob("*")) == before
