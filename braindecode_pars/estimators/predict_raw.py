@@ -7,7 +7,7 @@ with a warning where it matters. Windows lie side by side or overlap, and never 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,7 +58,7 @@ def predict_raw(
             f"{checks.listed(channel_names.odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
-    findings = recording_findings(recording, clf, possible_names(given, raw)) | rescaled
+    findings = recording_findings(recording, clf, given) | rescaled
     # Predict. There is one row for each window of the grid.
     windows, numbers = windows_from(recording, starts, length), is_regressor(clf)
     with warnings.catch_warnings():
@@ -204,24 +204,8 @@ class Remark(NamedTuple):
     warning: str | None = None
 
 
-def possible_names(given: Any, raw: mne.io.BaseRaw) -> list:
-    """Return what may be the subject of a recording: by its file, and as MNE knows it.
-
-    Parameters
-    ----------
-    given : Raw | path
-        What the user has passed.
-    raw : Raw
-        The recording itself.
-    """
-    files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
-    named = [subjects.possible_subjects(Path(files[0]))] if files and files[0] else []
-    told = (raw.info["subject_info"] or {}).get("his_id")
-    return [name for name in (told, *chain(*named)) if name and name != "X"]  # X: EDF, anonymous
-
-
 def recording_findings(
-    recording: as_trained.Prepared, clf: Any, names: Sequence = ()
+    recording: as_trained.Prepared, clf: Any, given: Any = None
 ) -> dict[str, Any]:
     """Return what differs from the training recordings and makes predictions doubtful.
 
@@ -231,8 +215,8 @@ def recording_findings(
         A prepared recording.
     clf : fitted classifier
         Model that predicts it.
-    names : sequence
-        What may be the name of its subject.
+    given : Raw | path | None
+        What the user has passed: its path may name the subject.
 
     Returns
     -------
@@ -249,7 +233,7 @@ def recording_findings(
         _compare_preprocessing(recording),
         *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
         _compare_amplitudes(recording, clf),
-        _find_subject(names, clf),
+        _find_subject(recording, clf, given),
     ]
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
@@ -411,14 +395,19 @@ _MAY_BE_REFERENCE = (
 )
 
 
-def _find_subject(names: Sequence, clf: Any) -> Remark:
+def _find_subject(recording: as_trained.Prepared, clf: Any, given: Any) -> Remark:
     """Return the name by which the subject was in the training, if it is known to have been.
 
+    It is that in the file, as MNE knows it, or one in its path.
     People of a published corpus are numbered there, so that a name alone does not tell them.
     """
     card = getattr(clf, "encoder_card_", None)
     known = card.seen_subjects if card is not None else ()
     seen = subjects.SubjectKeys(name for name in known if not subjects.public_corpora([name]))
+    files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
+    named = [subjects.possible_subjects(Path(files[0]))] if files and files[0] else []
+    told = (recording.raw.info["subject_info"] or {}).get("his_id")
+    names = [name for name in (told, *chain(*named)) if name and name != "X"]  # EDF's anonymous
     name = next((str(name) for name in names if name in seen), None)
     return Remark(
         "subject_in_training",

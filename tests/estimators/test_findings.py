@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from braindecode_pars.estimators.predict_raw import (
-    possible_names,
     prepare_recording,
     recording_findings,
 )
@@ -118,7 +117,7 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
     recording = prepare_recording(raw, "night", clf)
     caught = pytest.warns(UserWarning, match=f"a subject called {found}:")
     with caught if found else nullcontext():
-        findings = recording_findings(recording, clf, possible_names(given, raw))
+        findings = recording_findings(recording, clf, given)
     assert findings.get("subject_in_training") == found
 
 
