@@ -144,6 +144,8 @@ def _part(
 
 def _items_of(X: Any, columns: dict[str, np.ndarray] | None = None) -> _Part:
     """Return the windows ``X[0]``, ``X[1]``, ..., of which nothing else is known."""
+    if isinstance(X, np.ndarray) and X.ndim != 3:
+        raise ValueError(f"X has shape {X.shape}; windows have (n_windows, n_chans, n_times).")
     return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **(columns or {})})
 
 
@@ -155,7 +157,7 @@ def _part_of(X: Any) -> _Part:
             labels = {} if X.y is None else {"label": X.y}
             return _Part(X.recordings.to_dict("records"), columns | labels, X.label_names)
         case np.ndarray() | torch.Tensor():
-            return _read_array(X)
+            return _items_of(plain_array(X))
         case mne.BaseEpochs():
             return _read_epochs(X)
         case EEGWindowsDataset() | WindowsDataset():
@@ -178,13 +180,6 @@ def _part_of(X: Any) -> _Part:
         "list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, n_times) or a "
         "SignalStore's windows(n_times)."
     )
-
-
-def _read_array(X: np.ndarray | torch.Tensor) -> _Part:
-    if X.ndim != 3:
-        shape = tuple(X.shape)
-        raise ValueError(f"X has shape {shape}; windows have (n_windows, n_chans, n_times).")
-    return _items_of(plain_array(X))
 
 
 def _read_epochs(X: mne.BaseEpochs) -> _Part:

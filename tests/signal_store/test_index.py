@@ -27,23 +27,20 @@ def test_a_written_index_is_read_back(tmp_path, n):
     assert len(json.loads((tmp_path / INDEX).read_text())["recordings"]) == n
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_an_edit_raises(tmp_path):
+    index_of(3).write(tmp_path)
+    file = tmp_path / INDEX
+    text = file.read_text()
+    for before, after in (
         ('"subject": 1', '"subject": 2'),
         ("0.1", "0.2"),
         ('"complete": true', '"complete": 1'),
         ('"checksum": "ab"', '"checksum": "ac"'),
-    ],
-)
-def test_an_edit_raises(tmp_path, before, after):
-    index_of(3).write(tmp_path)
-    file = tmp_path / INDEX
-    text = file.read_text()
-    assert before in text
-    file.write_text(text.replace(before, after, 1))
-    with pytest.raises(ValueError, match=r"store\.json"):
-        Index.read(tmp_path)
+    ):
+        assert before in text
+        file.write_text(text.replace(before, after, 1))
+        with pytest.raises(ValueError, match=r"store\.json"):
+            Index.read(tmp_path)
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -61,8 +58,5 @@ def test_another_version_or_format_raises(tmp_path, version):
         file.write_text(damaged)
         with pytest.raises(ValueError, match=r"store\.json"):
             Index.read(tmp_path)
-
-
-def test_a_folder_without_an_index_is_not_a_store(tmp_path):
     with pytest.raises(FileNotFoundError):
         Index.read(tmp_path / "nowhere")

@@ -135,17 +135,11 @@ def test_recordings_of_a_dataset(recordings):
 
 
 def test_descriptions_become_plain_values(make_raw):
-    described = dict(
-        subject=np.int64(3), when=pd.Timestamp("2020-01-01"), age=np.nan, sex=None, bmi=21.5
-    )
+    when = pd.Timestamp("2020-01-01")
+    described = dict(subject=np.int64(3), when=when, age=np.nan, sex=None, bmi=21.5)
     (source,) = find_sources(RawDataset(make_raw(0), described), None)
-    assert source.description == {
-        "subject": 3,
-        "when": "2020-01-01 00:00:00",
-        "age": None,
-        "sex": None,
-        "bmi": 21.5,
-    }
+    plain = dict(subject=3, when="2020-01-01 00:00:00", age=None, sex=None, bmi=21.5)
+    assert source.description == plain
     assert type(source.description["subject"]) is int
 
 
