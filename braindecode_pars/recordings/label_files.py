@@ -21,8 +21,7 @@ import mne
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars._common.subjects import normalized, subject_key, without_ending
+from braindecode_pars._common import checks, subjects
 from braindecode_pars.recordings import cutting, loading, readers, search
 
 log = logging.getLogger(__name__)
@@ -118,8 +117,8 @@ def labels_of_files(
     if key is None or column not in table:
         missing = repr(column) if key else "'file', 'subject' or 'participant_id'"
         raise ValueError(
-            f"{where} has no column {missing}; it has {listed(list(map(repr, table)))}. Pass the "
-            "column of the labels as label_column, such as label_column='diagnosis'."
+            f"{where} has no column {missing}; it has {checks.listed([*map(repr, table)])}. Pass "
+            "the column of the labels as label_column, such as label_column='diagnosis'."
         )
     texts = ["" if pd.isna(value) else loading.label_text(value) for value in table[column]]
     if key == "file":
@@ -281,8 +280,8 @@ def _labels_of_each(
     known: dict[str, list[Path]] = {}
     for file in files:
         path = file.relative_to(root)
-        names = (normalized(path.as_posix()), normalized(path.name))
-        for name in {*names, *map(without_ending, names)}:
+        names = (subjects.normalized(path.as_posix()), subjects.normalized(path.name))
+        for name in {*names, *map(subjects.without_ending, names)}:
             known.setdefault(name, []).append(file)
     named = []
     for given in table["file"]:
@@ -306,7 +305,8 @@ def _labels_of_each(
     of_file = dict(list(rows.groupby("file", sort=False)))
     if without := [file.relative_to(root).as_posix() for file in files if file not in of_file]:
         raise ValueError(
-            f"{where} has no row of {listed(without, most=5)}; an empty label leaves a file out."
+            f"{where} has no row of {checks.listed(without, most=5)}; an empty label leaves a file "
+            "out."
         )
     return [_labelled(file, of_file[file], where) for file in files]
 
@@ -342,21 +342,21 @@ def _labels_of_subjects(
     """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
     label_of: dict[str, str] = {}
     for subject, label in zip(table["subject"], table["label"], strict=True):
-        before = label_of.setdefault(subject_key(subject), label)
+        before = label_of.setdefault(subjects.subject_key(subject), label)
         if before != label:
             raise ValueError(
                 f"{where} gives the subject {subject} the labels {before!r} and {label!r}; a "
                 "label for each recording needs a column 'file'."
             )
-    subjects = [subject_of(file) for file in files]
-    absent = [s for s in dict.fromkeys(subjects) if subject_key(s) not in label_of]
+    people = [subject_of(file) for file in files]
+    absent = [s for s in dict.fromkeys(people) if subjects.subject_key(s) not in label_of]
     if absent:
         raise ValueError(
-            f"{where} has no row of the subject {listed(list(map(str, absent)))}; it has "
-            f"{listed([*map(str, table['subject'])], most=5)}. Add a row, with an empty label to "
-            "leave the subject out, or pass subject= if this is no subject."
+            f"{where} has no row of the subject {checks.listed([*map(str, absent)])}; it has "
+            f"{checks.listed([*map(str, table['subject'])], most=5)}. Add a row, with an empty "
+            "label to leave the subject out, or pass subject= if this is no subject."
         )
-    labels = [label_of[subject_key(subject)] for subject in subjects]
+    labels = [label_of[subjects.subject_key(subject)] for subject in people]
     return [
         LabelledFile(file, {}, ((None, 0.0, label),) if label else ())
         for file, label in zip(files, labels, strict=True)
@@ -454,10 +454,10 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     if len(long) == 1 and len(durations) > 1:
         others = {name: max(own) for name, own in durations.items() if name not in long}
         told = [f"{name!r} ({lasts:g} s)" for name, lasts in sorted(others.items())]
-        warn_user(
+        checks.warn_user(
             f"The only label is {next(iter(long))!r}: no other annotation is as long as a window "
-            f"of {seconds:g} s. If {listed(told, most=5)} are labels, pass window_seconds, or "
-            "labels= with their names."
+            f"of {seconds:g} s. If {checks.listed(told, most=5)} are labels, pass window_seconds, "
+            "or labels= with their names."
         )
     instant = {name for name, own in durations.items() if 0 in own}
     if not long and not instant:
@@ -513,7 +513,7 @@ def labels_within(
     texts = found.description.tolist()
     found = found[[text in classes for text in texts]]
     if not len(found):
-        has = listed(sorted(set(texts)), most=5)
+        has = checks.listed(sorted(set(texts)), most=5)
         has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
         cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
         return found
@@ -533,7 +533,7 @@ def labels_within(
     at, of = found.onset[order][is_mark[order]], np.array(names)[order][is_mark[order]]
     # Shorter windows are trials, whose length the user has chosen.
     if seconds == SECONDS and ((np.diff(at) < seconds / 2) & (of[1:] != of[:-1])).any():
-        warn_user(
+        checks.warn_user(
             f"Windows of {seconds:g} s after labels without a duration share more than half of "
             "their samples with those of another class; pass a shorter window_seconds."
         )

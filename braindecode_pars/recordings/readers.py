@@ -22,8 +22,7 @@ import pandas as pd
 import wfdb
 from scipy.signal import resample_poly
 
-from braindecode_pars._common import channel_names, checks
-from braindecode_pars._common.subjects import normalized
+from braindecode_pars._common import channel_names, checks, subjects
 from braindecode_pars.recordings import cutting, loading, preparation, search
 
 #: Endings that MNE and wfdb do not read in upper case.
@@ -606,9 +605,9 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
             f"{file} has the channel {doubled[0]!r} twice, with another type or status."
         )
     # Those that only the table has matter if they may be others of the file, or would be used.
-    found = facts.reindex([normalized(name) for name in ch_names]).set_axis(ch_names)
-    unlisted = [name for name in ch_names if normalized(name) not in facts.index]
-    absent = facts[~facts.index.isin([*map(normalized, ch_names)])]
+    found = facts.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
+    unlisted = [name for name in ch_names if subjects.normalized(name) not in facts.index]
+    absent = facts[~facts.index.isin([*map(subjects.normalized, ch_names)])]
     if not unlisted:
         absent = absent[absent["type"].isin(["EEG"]) | (absent["status"] == "BAD")]
     why = f"of channels.tsv that name no channel: {checks.listed(list(absent.index), 5)}"

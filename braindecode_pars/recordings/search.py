@@ -16,13 +16,7 @@ from typing import Any
 
 import mne
 
-from braindecode_pars._common import checks
-from braindecode_pars._common.subjects import (
-    known_subject_of_path,
-    normalized,
-    subject_of_path,
-    without_ending,
-)
+from braindecode_pars._common import checks, subjects
 
 #: Endings of the names of recordings that are read, in lower case.
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
@@ -318,7 +312,7 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     ValueError
         When a folder has two that state the same number of things.
     """
-    stem = re.sub(r"_(i?eeg|meg)$", "", without_ending(recording.name))
+    stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
     entities = {part for part in stem.split("_") if "-" in part}
     if os.path.lexists(table) or not stem.startswith("sub-"):
@@ -396,7 +390,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     'S001'
     """
     if subject is None:
-        return subject_of_path
+        return subjects.subject_of_path
     if callable(subject):
         return subject
     if not isinstance(subject, str):
@@ -412,7 +406,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         )
 
     def find(file: PurePath) -> str:
-        found = expression.search(normalized(file.as_posix()))
+        found = expression.search(subjects.normalized(file.as_posix()))
         if found is None or not found[1]:
             raise ValueError(f"The pattern {subject!r} finds no subject in {file}.")
         return found[1]
@@ -449,7 +443,11 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     """
     paths = [*paths]
     _check_data_sets(paths)
-    guesses = {path: subject_of_path(path) for path in paths if known_subject_of_path(path) is None}
+    guesses = {
+        path: subjects.subject_of_path(path)
+        for path in paths
+        if subjects.known_subject_of_path(path) is None
+    }
     below = {path.as_posix(): name for path, name in guesses.items() if len(path.parts) > 1}
     folders = sorted(set(below.values()))
     if len(folders) <= _FEW_SUBJECTS and len(below) >= _MANY_RECORDINGS:
@@ -483,7 +481,7 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
     """Check that no folder of BIDS, such as sub-01, is in two data sets."""
     of_bids: dict[str, tuple[str, PurePath]] = {}
     for path in paths:
-        if found := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", normalized(path.as_posix())):
+        if found := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", subjects.normalized(path.as_posix())):
             above, first = of_bids.setdefault(found[2], (found[1], path))
             if above != found[1]:
                 raise ValueError(
