@@ -156,15 +156,6 @@ def test_the_readme_is_short():
     assert max(map(len, lines)) <= 120
 
 
-def test_the_questions_name_what_braindecode_has():
-    from braindecode import models
-
-    page = (GUIDE / "faq.rst").read_text(encoding="utf-8")
-    assert "braindecode 1.8 has LaBraM, BIOT, EEGPT, CBraMod" in page
-    for model in (models.Labram, models.BIOT, models.EEGPT, models.CBraMod):
-        assert "pre-trained weights available on the Hugging Face Hub" in model.__doc__
-
-
 def test_the_start_page_leads_with_the_question_and_has_four_roads():
     """Each road is a page that can be read in one go."""
     page = ROOT / "docs" / "index.rst"
