@@ -1,4 +1,4 @@
-"""Creation of a store: volts become stored numbers. A kill or a full disk loses no recording.
+"""Creation of a store. A kill or a full disk loses no recording.
 
 Recordings are read, prepared and encoded in parallel; results keep the order of the recordings.
 """
@@ -27,7 +27,6 @@ from braindecode_pars._common import checks, files, training
 from braindecode_pars.recordings import cutting, loading, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
-    DTYPES,
     SAMPLES,
     WINDOWS,
     Index,
@@ -43,6 +42,7 @@ from braindecode_pars.signal_store.sources import (
     Source,
     StoredForm,
     corpora_of,
+    encode,
     find_sources,
 )
 from braindecode_pars.windows import amplitudes
@@ -365,135 +365,7 @@ def _not_stored(
     return [source for source in sources if source.name not in stored]
 
 
-# Encoding ----------------------------------------------------------------------------------------
-
-#: Largest number in int16; -32768 is not used, so that the range is symmetric.
-_LARGEST = 32767
-
-#: Steps of int16 in a standard deviation of the signal, at least. A range that gives fewer is cut.
-_STEPS = 20
-#: The usual range of a channel may be this many times as wide before anything is cut off.
-_MARGIN = 10
-#: Spread and usual range are measured in blocks of samples; fewer blocks say nothing about them.
-_BLOCK, _FEW_BLOCKS = 128, 16
-
-
-def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.ndarray, ...]:
-    """Encode each channel as ``value = offset + scale * stored``.
-
-    With int16, the stored numbers span the range of the channel, and the error of a value is at
-    most half of ``scale``. With float32, the stored numbers are the values.
-
-    One artefact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
-    step were larger than a twentieth of the usual standard deviation, the range is therefore cut,
-    and samples outside are clipped; :func:`_robust_range` describes the rule.
-
-    Parameters
-    ----------
-    signals : ndarray of float64, shape (n_chans, n_times)
-        Signals in volts.
-    ch_names : list of str
-        Names of the channels, for the error message.
-    dtype : "int16" | "float32"
-        Type of the stored numbers.
-
-    Returns
-    -------
-    stored : ndarray, shape (n_chans, n_times)
-        Numbers to store, in ``dtype``.
-    scale, offset : ndarray of float32, shape (n_chans,)
-        Scale and offset of each channel. The scale of a constant channel is 0.
-    n_clipped : ndarray of int, shape (n_chans,)
-        Number of samples that lay outside the range of the type and were moved to its ends.
-    coarse : ndarray of bool, shape (n_chans,)
-        Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
-
-    Raises
-    ------
-    SkippedError
-        When a channel contains NaN or infinite samples, or samples too large for single precision.
-        The message names the channels.
-    """
-    # The sum overflows to inf if the values do not fit into single precision.
-    low, high = signals.min(axis=1), signals.max(axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
-    if bad.any():
-        names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
-        raise SkippedError(f"channel {checks.listed(names, 5)} contains NaN or infinite samples.")
-    n_chans = len(signals)
-    stored = np.empty(signals.shape, DTYPES[dtype])
-    scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
-    n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
-    # Channel by channel, because a whole night in float64 takes much memory.
-    for channel, values in enumerate(signals):
-        if dtype == "float32":
-            stored[channel] = values
-            continue
-        least, most = float(low[channel]), float(high[channel])
-        if least == most:
-            scale[channel], offset[channel] = 0.0, least
-        else:
-            least, most, spread = _robust_range(values, least, most)
-            # The offset is rounded, so the range is measured from the rounded offset.
-            offset[channel] = middle = float(np.float32(least + (most - least) / 2))
-            scale[channel] = max(most - middle, middle - least) / _LARGEST
-            coarse[channel] = most - least > 1.001 * _widest(spread)  # not by rounding
-        numbers = np.rint((values - float(offset[channel])) / (float(scale[channel]) or 1.0))
-        n_clipped[channel] = (np.abs(numbers) > _LARGEST).sum()
-        stored[channel] = numbers.clip(-_LARGEST, _LARGEST)
-    return stored, scale, offset, n_clipped, coarse
-
-
-def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
-    """Return the range of a channel that int16 represents, and the channel's usual spread.
-
-    The spread is the median standard deviation of blocks of the signal, without blocks that are
-    flat, such as those of a saturated amplifier. The full range is kept while its 65,534 steps are
-    smaller than a twentieth of the spread, as in every usual recording. Otherwise it is cut to the
-    range with steps of that size, or to ten times the range of all but the 5 % lowest and highest
-    blocks, whichever is wider. The slow drift of an amplifier without a filter is not cut off.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_times,)
-        Signal of the channel.
-    low, high : float
-        Smallest and largest value.
-
-    Returns
-    -------
-    low, high : float
-        Ends of the range.
-    spread : float
-        Usual standard deviation; infinite if the signal is flat but for some blocks. A signal of
-        few blocks is not cut, and its spread is estimated by its median deviation.
-    """
-    n_blocks = len(values) // _BLOCK
-    if n_blocks < _FEW_BLOCKS:  # the standard deviation, estimated by the median deviation
-        deviation = np.median(np.abs(values - np.median(values)))
-        return low, high, 1.4826 * float(deviation) or np.inf
-    blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
-    # The standard deviation of a flat block is the rounding error of its mean.
-    spreads = blocks.std(axis=1)
-    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
-    if alive.sum() < _FEW_BLOCKS:
-        return low, high, np.inf
-    blocks, spread = blocks[alive], float(np.median(spreads[alive]))
-    if high - low <= _widest(spread):
-        return low, high, spread
-    # Cut the range around the usual values.
-    usual_low = np.quantile(blocks.min(axis=1), 0.05, method="higher")
-    usual_high = np.quantile(blocks.max(axis=1), 0.95, method="lower")
-    middle = usual_low + (usual_high - usual_low) / 2
-    half = max(_widest(spread), _MARGIN * (usual_high - usual_low)) / 2
-    return max(low, middle - half), min(high, middle + half), spread
-
-
-def _widest(spread: float) -> float:
-    """Return the widest range whose steps are small enough for a signal of this spread."""
-    return 2 * _LARGEST * spread / _STEPS
-
+# Reading and encoding -----------------------------------------------------------------------------
 
 #: Number of samples of the parts whose amplitude is checked.
 _CROP = 3000

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from braindecode_pars.signal_store.index import DTYPES, SampleFile
-from braindecode_pars.signal_store.sources import SkippedError
-from braindecode_pars.signal_store.writing import encode
+from braindecode_pars.signal_store.sources import SkippedError, encode
 
 #: Multiples of 1e-6; the range of float64 is much wider than that of EEG.
 MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda i: np.float32(i / 1e6))
