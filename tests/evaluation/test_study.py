@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
 from support.study_folders import one_odd_recording, two_layouts, two_references
 
 from braindecode_pars import FewLabelsClassifier, PARSEmbedder, datasets
@@ -523,6 +524,42 @@ def test_a_simple_method_that_is_nearly_perfect_is_controlled(quick, untimed):
     assert {"slow", "phase", "amplitude", "order"} <= set(rows["control"])
     assert rows["gain"].between(0.4, 0.5).all()  # over chance level, in the draws of the controls
     assert any("band power outperforms chance level" in text for text in found.doubts)
+
+
+def test_a_group_whose_controls_fail_does_not_take_those_of_others(monkeypatch, tmp_path):
+    """The others run again without it, and the doubts name the reason."""
+    groups = {  # what a gain is over: the methods
+        against: [Method(name, DummyClassifier(), "simple"), Method(against, None, "untrained")]
+        for against, name in (("untrained", "PARS"), ("chance level", "band power"))
+    }
+    calls = []
+
+    def controls(estimators, *_, **__):
+        calls.append([*estimators])
+        if "PARS" in estimators:
+            raise folds.FoldError.of("a fold", ValueError("too few windows"), "PARS")
+        return pd.DataFrame(dict(method=[*estimators], value=0.75))
+
+    for name, found in dict(
+        controls=controls,
+        control_gains=lambda scores, against: scores.assign(against=against),
+        _options=lambda *_: {},
+        _with_own=lambda planned, method, k: method.estimator,
+    ).items():
+        monkeypatch.setattr(MODULE, name, found)
+    check = SimpleNamespace(by_subject=False, classes=["a", "b"])
+    runs = pd.DataFrame({"draws": {"PARS": 2, "band power": 2}})
+    planned = SimpleNamespace(runs=runs, folds=[], folder=tmp_path, windows_ds=None, check=check)
+    [gains], told = MODULE._controlled(planned, groups, False, 4, 0, [])
+    assert calls == [
+        ["PARS", "untrained", "band power", "chance level"],
+        ["band power", "chance level"],
+    ]
+    assert gains.to_numpy().tolist() == [
+        ["band power", 0.75, "chance level"],
+        ["chance level", 0.5, "chance level"],  # what guesses give, whatever their draws say
+    ]
+    assert told == ["The controls of gains over untrained failed: ValueError: too few windows."]
 
 
 def test_the_doubts_say_how_much_of_the_features_is_the_person(quick, untimed, undoubted):
