@@ -1,7 +1,5 @@
 """From one EEG channel to tokens: normalise, cut into patches, embed, encode positions."""
 
-from __future__ import annotations
-
 import math
 
 import torch

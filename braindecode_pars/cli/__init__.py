@@ -3,8 +3,6 @@
 Each command imports torch and other slow packages only when it runs, so that ``--help`` is fast.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

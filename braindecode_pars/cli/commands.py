@@ -5,8 +5,6 @@ others are imported when they are first used. The options of a run are those of 
 ``pretrain``, those of reading recordings are of ``study`` and of ``fit``.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from pathlib import Path

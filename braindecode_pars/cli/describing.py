@@ -1,7 +1,5 @@
 """Behind ``store``, ``plan`` and ``encoders``: what is stored, what a run takes, and cards."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``braindecode-pars evaluate PROTOCOL``: scores of the paper's protocols, tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any

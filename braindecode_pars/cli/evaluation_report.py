@@ -4,8 +4,6 @@ Settings come from the paper and from options, data from :func:`datasets.load
 <braindecode_pars.datasets.load>`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Behind ``fit`` and ``study``: what can be done with own labelled recordings."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -6,8 +6,6 @@ The samples are in the package: :func:`sleep` and :func:`mental_arithmetic` need
 :class:`SyntheticSignals` has no recordings at all.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial

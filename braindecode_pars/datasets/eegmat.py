@@ -15,8 +15,6 @@ in the package: the folder ``sample_data`` has its samples, and ``README.md`` th
 origin. ``docs/experiments/make_sample.py`` made them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

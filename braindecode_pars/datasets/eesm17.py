@@ -18,8 +18,6 @@ and stage codes follow the public readers of the corpus. The paper fine-tunes wi
 noise on random channels: :class:`~braindecode_pars.estimators.ChannelNoise`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -5,8 +5,6 @@ BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; o
 table of all files or of all subjects.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress

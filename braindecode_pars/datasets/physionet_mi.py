@@ -13,8 +13,6 @@ classes. A score above chance level alone is therefore not evidence of motor ima
 ``tmin=1`` leaves this second out.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable

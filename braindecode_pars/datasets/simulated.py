@@ -14,8 +14,6 @@ impossible to classify. It is not a model of the brain. It simulates:
   record an artefact or a flat signal.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import mne

@@ -5,8 +5,6 @@ signals; there is nothing of a brain in them. A signal is noise with a random sp
 with frequency.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real

@@ -1,7 +1,5 @@
 """Common code for the Temple University corpora: names, channels, preparation and splits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -8,8 +8,6 @@ every file in its constructor, fails at the first damaged file, and writes a fil
 next to each recording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@ Files are read with MNE. :class:`braindecode.datasets.TUH` is not used because i
 file in its constructor, fails at the first damaged file, and cannot exclude subjects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path

@@ -6,8 +6,6 @@ which defines neither the overlap that makes a window a seizure window, nor the 
 ``dev``. Files are read with MNE; braindecode has no reader for this corpus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ of Rechtschaffen and Kales are N3; the annotations of each recording keep their 
 indeterminate windows (codes 6 and more) are left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -19,8 +19,6 @@ to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe impl
 description in appendix A.3.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

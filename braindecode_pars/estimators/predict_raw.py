@@ -4,8 +4,6 @@ The recording is prepared as those of the training. What is found on the way is 
 with a warning where it matters. Windows lie side by side or overlap, and never contain a gap.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from itertools import chain

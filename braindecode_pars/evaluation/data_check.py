@@ -4,8 +4,6 @@ A score means little where the classes differ in something that is not brain act
 amplifier, the time of the recording, or a file that is there twice.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

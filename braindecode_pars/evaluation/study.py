@@ -1,7 +1,5 @@
 """Does pretraining help on these recordings? Look at them, plan, run, doubt, and answer."""
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

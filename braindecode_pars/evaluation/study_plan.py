@@ -1,7 +1,5 @@
 """Plan of a study: its methods, numbers of labelled people, draws, and how long they take here."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time

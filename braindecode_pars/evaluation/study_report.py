@@ -3,8 +3,6 @@
 Sentences and tables of the page are in the template ``study_report.html``. Figures are made here.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence

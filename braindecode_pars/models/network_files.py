@@ -1,7 +1,5 @@
 """PARSNet as a folder: one model file without pickle, and a readable copy of its description."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from pathlib import Path

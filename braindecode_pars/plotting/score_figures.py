@@ -3,8 +3,6 @@
 Most draw the table that protocols return; its rows are selected, checked and averaged here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

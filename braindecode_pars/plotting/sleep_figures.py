@@ -1,7 +1,5 @@
 """Figures of a night: hypnogram and hypnodensity, and both as a page to scroll along its time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path

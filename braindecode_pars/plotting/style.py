@@ -1,7 +1,5 @@
 """What all figures share: colours and other styles, classes, axes, legends, files and pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast

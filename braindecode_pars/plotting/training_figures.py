@@ -1,7 +1,5 @@
 """Figures of a training: losses, shifts of patches, what features hold, and confused classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

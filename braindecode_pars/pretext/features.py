@@ -4,8 +4,6 @@ Trend, band powers, aperiodic exponent, alpha, Hjorth and shape: each is a funct
 signals, shape (batch, n_times), and their sampling rate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Tasks on a grid of patches: their base classes, and the tasks MAE, MP3 and DropPos."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

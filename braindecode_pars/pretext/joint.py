@@ -1,7 +1,5 @@
 """Several pretext tasks train one encoder: at the same time, or on crops of several lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast

@@ -1,7 +1,5 @@
 """The two decoders of PARS: they predict a number for each ordered pair of patches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

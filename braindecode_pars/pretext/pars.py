@@ -1,7 +1,5 @@
 """PARS: predict the time shift between pairs of randomly placed patches (section 2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

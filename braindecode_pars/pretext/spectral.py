@@ -1,7 +1,5 @@
 """Predict the power spectra of removed patches from the visible ones, of one channel or all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ another annotation that begins with "BAD". What is left out is counted. Windows 
 their classes in the way of braindecode.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A method compares the channels of a window, and an average is over all of them. 
 once, for all recordings: the electrodes of the scalp that all share.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 

@@ -6,8 +6,6 @@ annotations with the names of their classes, of which
 :func:`~braindecode_pars.recordings.cutting.event_windows` cuts windows.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import warnings

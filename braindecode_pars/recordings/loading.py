@@ -3,8 +3,6 @@
 Subjects are chosen by name, and split at random but reproducibly, or as a file lists them.
 """
 
-from __future__ import annotations
-
 import codecs
 import logging
 import os

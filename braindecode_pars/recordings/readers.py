@@ -5,8 +5,6 @@ table ``_channels.tsv`` has types of channels and which are bad, ``_events.tsv``
 labels are in ``label_files``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

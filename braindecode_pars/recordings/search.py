@@ -3,8 +3,6 @@
 Files that cannot be read are listed with the reason. Names that do not tell subjects are an error.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re

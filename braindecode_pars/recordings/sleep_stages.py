@@ -1,7 +1,5 @@
 """Names of sleep stages in common spellings, and what they are by today's rules (AASM)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

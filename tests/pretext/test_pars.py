@@ -134,6 +134,13 @@ def test_masked_patches_differ_between_examples():
     assert len(masked.unique(dim=0)) > 20  # of C(10, 8) = 45
 
 
+def test_the_chance_loss_of_three_starts_by_hand():
+    """The squared difference of two of 0, 1, 2 is 4 / 3 on average; half of the pairs are equal."""
+    task = PARS(4, 2, n_patches=4, position_mask_ratio=0.5, **SIZES)
+    assert task.n_masked == 2
+    assert task.chance_loss() == pytest.approx(4 / 3 / 4**2 / 2)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{}, dict(sampling="grid"), dict(overlap=False, n_patches=20), dict(n_times=800, n_patches=5)],
