@@ -213,7 +213,7 @@ def test_it_learns_where_and_when():
 
     optimizer = torch.optim.AdamW(task.parameters(), lr=5e-3)
     where, losses = WHERE.expand(8, -1, -1), []
-    for _ in range(150):
+    for _ in range(110):
         prediction, target = task(batch(), where)
         loss = task.criterion()(prediction, target)
         optimizer.zero_grad()
