@@ -310,8 +310,9 @@ class PARS(PretextTask):
 class RelativeShiftLoss(nn.Module):
     """Mean over the axes of the squared error of shifts, each relative to its chance.
 
-    The chance of an axis is the mean squared shift of the batch, the loss of a guess of zero. Pairs
-    of unknown shift (NaN) do not count, nor does an axis without any shift.
+    The chance of an axis is the mean squared shift of the batch, the loss of a guess of zero. Each
+    micro-batch, and each of several processes, has its own. Pairs of unknown shift (NaN) do not
+    count, nor does an axis without any shift.
     """
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
