@@ -7,16 +7,13 @@ import os
 import signal
 import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 import lazy_loader
 
-# These are imported when they are used, so that ``main`` handles Ctrl-C from the first moment.
-__getattr__, __dir__, _ = lazy_loader.attach(
-    __name__,
-    submodules=["describing", "evaluation_report", "fitting", "predicting"],
-    submod_attrs={"commands": ["app"]},
-)
+# ``app`` is imported when it is used, so that ``main`` handles Ctrl-C from the first moment.
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"commands": ["app"]})
 __all__ = ["main"]
 
 
@@ -36,10 +33,12 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
     warnings.formatwarning = _plain
-    __getattr__("app")(prog_name="braindecode-pars")
+    from braindecode_pars.cli.commands import app
+
+    app(prog_name="braindecode-pars")
 
 
-def leave(number: int, frame: Any) -> None:
+def leave(number: int, frame: FrameType | None) -> None:
     """End the process at once after Ctrl-C during the imports, whatever a package makes of it.
 
     A KeyboardInterrupt in an import is no safe way to end: extension modules turn it into an

@@ -1,8 +1,7 @@
 """The commands of ``braindecode-pars`` with their options; what they do is in the modules beside.
 
-Nothing slow is imported before a command runs, so that ``--help`` is fast: ``cli.fitting`` and the
-others are imported when they are first used. The options of a run are those of ``plan`` and of
-``pretrain``, those of reading recordings are of ``study`` and of ``fit``.
+Nothing slow is imported before a command runs, so that ``--help`` is fast. The options of a run are
+those of ``plan`` and of ``pretrain``; those of reading recordings are of ``study`` and of ``fit``.
 """
 
 import logging
@@ -12,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from braindecode_pars import cli, runs
+from braindecode_pars import runs
 from braindecode_pars._common.checks import names_file
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.terminal import (
@@ -225,8 +224,10 @@ def study(
     """
     kept = f"What is finished is kept in {out}; run the same command to go on."
     with report_failures(kept):
+        from braindecode_pars.cli import fitting
+
         encoders = dict(pairs(encoder, "--encoder", "NAME=FOLDER"))
-        cli.fitting.study_folder(
+        fitting.study_folder(
             folder, out, reading_of(given), encoders, task, draws, plan_only=plan_only
         )
 
@@ -314,13 +315,15 @@ def store(
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
     kept = f"Finished recordings are kept in {path}; run the same command to resume."
     with report_failures(kept):
+        from braindecode_pars.cli import describing
+
         source: Any = folders[0]
         settings = values(given.pop("settings", None), "--set")
         if recipe:
             corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = cli.describing.find_corpora(corpora, exclude or [], settings, labels=labels)
+            source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
         shares = values(share, "--share") or None
-        cli.describing.make_store(source, path, shares=shares, **given)
+        describing.make_store(source, path, shares=shares, **given)
 
 
 @with_options(_OF_RUNS, run_config, _DEFAULTS)
@@ -356,8 +359,10 @@ def plan(
             "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
         )
     with report_failures():
-        size = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
-        cli.describing.show_plan(run_config(given), corpus, **size)
+        from braindecode_pars.cli import describing
+
+        size: dict[str, Any] = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
+        describing.show_plan(run_config(given), corpus, **size)
 
 
 @with_options(_OF_RUNS, run_config, _DEFAULTS)
@@ -399,8 +404,10 @@ def pretrain(
     if sfreq is not None and not synthetic:
         raise typer.BadParameter("--sfreq is for --synthetic; a store has its own sampling rate.")
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
+        from braindecode_pars.cli import describing
+
         config = run_config(given)
-        data = cli.describing.synthetic_signals(sfreq) if store is None else store
+        data = describing.synthetic_signals(sfreq) if store is None else store
         runs.pretrain(data, out, config, resume=resume)
 
 
@@ -456,10 +463,12 @@ def fit(
     if not few_labels and method not in METHODS and not names_file(method):
         raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
     with report_failures("Nothing was written."):
+        from braindecode_pars.cli import fitting
+
         chosen = {name: given.pop(name) for name in _OF_TRAINING if name in given}
         chosen |= values(chosen.pop("settings", None), "--set")
         reading = reading_of(given)
-        cli.fitting.fit_folder(folder, out, encoder, method, reading, chosen, overwrite=overwrite)
+        fitting.fit_folder(folder, out, encoder, method, reading, chosen, overwrite=overwrite)
 
 
 @documented
@@ -522,10 +531,12 @@ def predict(
         raise typer.BadParameter("--labels and --class are for --adapt.")
     kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):
+        from braindecode_pars.cli import predicting
+
         named = _class_of_each_label(classes)
         given = dict(labels=labels, column=label_column, classes=named) if adapt else None
         options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
-        n_failed = cli.predicting.predict_recordings(
+        n_failed = predicting.predict_recordings(
             model, recordings, out, device=device, overwrite=overwrite, adapt=given, **options
         )
     if n_failed:
@@ -561,8 +572,10 @@ def reproduce(
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
     with report_failures(f"What is finished is kept in {out}; run the same command to resume."):
+        from braindecode_pars.cli import evaluation_report
+
         given = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
-        cli.evaluation_report.show_reproduction(dataset, out, given)
+        evaluation_report.show_reproduction(dataset, out, given)
 
 
 @documented
@@ -581,12 +594,14 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     if audit and name is None:
         raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
     with report_failures():
+        from braindecode_pars.cli import describing
+
         if name is None:
-            cli.describing.show_encoders()
+            describing.show_encoders()
         elif audit:
-            cli.describing.show_audit(name)
+            describing.show_audit(name)
         else:
-            cli.describing.show_card(name)
+            describing.show_card(name)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
