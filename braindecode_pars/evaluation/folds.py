@@ -244,7 +244,7 @@ def _read_finished(
         if file is not None and file.exists():
             try:
                 result = files.read_checked(file)
-                if result["key"] != files.as_read(folds[i].key) or "access" not in result:
+                if result["key"] != files.as_read(folds[i].key):
                     raise ValueError(f"{file} has the result of another fold.")
                 results[i] = scored(folds[i], result, metrics)
             except ValueError as error:
@@ -533,7 +533,7 @@ def _estimators_in(fitted: Any) -> Iterator[Any]:
     inner += [part for _, part in getattr(fitted, "transformer_list", [])]
     inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
     inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    one = ("best_estimator_", "estimator_", "transformer_")
+    one = ("best_estimator_", "estimator_", "final_estimator_", "transformer_", "classifier_")
     inner += [getattr(fitted, name, None) for name in one]
     inner += list(getattr(fitted, "estimators_", []))
     for part in inner:

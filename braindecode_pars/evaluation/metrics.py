@@ -412,8 +412,7 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     summary["score"] = summary["mean"].map("{:.3f}".format) + spread
     rows = ["dataset", "n_train_subjects", "method"]
     rows += [name for name in _access(summary) if {*summary[name]} - {tables.Access.NONE}]
-    # aggfunc="first" keeps text; each cell has one score.
-    table = summary.pivot_table("score", rows, "metric", aggfunc="first", sort=False)
+    table = summary.set_index([*rows, "metric"])["score"].unstack("metric", sort=False)
     if sizes := scores.attrs.get("encoder_parameters"):
         numbers = [sizes.get(row[0], {}).get(row[2]) for row in table.index]
         texts = ["-" if number is None else f"{number:,}" for number in numbers]

@@ -366,7 +366,6 @@ class LabelledWindows(Splitter):
         name = "n_windows" if self.minutes is None else "minutes"
         amounts = _as_list(getattr(self, name))
         check_list(name, amounts, _AMOUNTS[name])
-        everyone = np.setdiff1d(np.arange(len(corpus.groups)), unused)
         for subject in self._tested(corpus):
             of_subject = corpus.in_time(subject)
             own = of_subject[corpus.labeled[of_subject]]
@@ -388,12 +387,14 @@ class LabelledWindows(Splitter):
                     f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave "
                     "the subject out of test_subjects."
                 )
-            others = np.setdiff1d(everyone, of_subject)
+            available = np.setdiff1d(np.arange(len(corpus.groups)), of_subject)
+            others = np.setdiff1d(available, unused)
             n = len(corpus.subjects_of(others[corpus.labeled[others]]))
             for amount in amounts:
                 labelled = own[before <= amount]
                 train = np.union1d(others, labelled)
-                yield Round(train, np.sort(test), others, n, None, {name: amount}, len(labelled))
+                columns = {name: amount}
+                yield Round(train, np.sort(test), available, n, None, columns, len(labelled))
 
 
 class WithinSubject(Splitter):
@@ -431,8 +432,13 @@ class WithinSubject(Splitter):
         self.test_subjects = test_subjects
 
     def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+        if len(unused):
+            raise ValueError(
+                "WithinSubject trains on one subject, and validation='split' validates on others; "
+                "pass a share of the windows, such as validation=0.2."
+            )
         for subject in self._tested(corpus, least=1):
-            of_subject = np.setdiff1d(corpus.in_time(subject), unused, assume_unique=True)
+            of_subject = corpus.in_time(subject)
             own = of_subject[corpus.labeled[of_subject]]
             if self.n_blocks is None:
                 recordings = corpus.spans[0][own]
@@ -487,7 +493,7 @@ def make_folds(
         training window is neither "train" nor "valid".
     """
     folds: list[Fold] = []
-    pretrain: dict[tuple, np.ndarray] = {}
+    pretrain: dict[bytes, np.ndarray] = {}
     fixed = {name for name, estimator in estimators.items() if validates_by_split(estimator)}
     reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
     unused = valid = _NONE
@@ -500,11 +506,10 @@ def make_folds(
             labelled = each.available[corpus.labeled[each.available]]
             splits, people = corpus.splits[labelled], corpus.groups[labelled]
             valid = labelled[labels.are_validation(splits, people, len(labelled))]
-        tested_on = corpus.subjects_of(each.test)
         # Without subjects of split "test", which a cv may train on.
         pretrained_on = np.setdiff1d(each.available, [*unused, *reserved])
-        earlier = pretrain.get(tuple(tested_on), _NONE)
-        pretrain[tuple(tested_on)] = np.union1d(earlier, pretrained_on)
+        tested = each.test.tobytes()
+        pretrain[tested] = np.union1d(pretrain.get(tested, _NONE), pretrained_on)
         folds += [
             Fold(
                 protocol=protocol,
@@ -515,7 +520,7 @@ def make_folds(
                 estimator=estimator,
                 train=each.train,
                 test=each.test,
-                test_subjects=tested_on,
+                test_subjects=corpus.subjects_of(each.test),
                 valid=valid if method in fixed else _NONE,
                 pooled=splitter.pooled,
                 access=tables.Access.LABELLED if each.n_labelled else tables.Access.NONE,
@@ -524,5 +529,5 @@ def make_folds(
             for seed in (seeds if each.seed is None else [each.seed])
             for method, estimator in estimators.items()
         ]
-    # Folds with the same test subjects may pretrain on the windows of all.
-    return [replace(fold, pretrain=pretrain[tuple(fold.test_subjects)]) for fold in folds]
+    # Folds with the same test windows may pretrain on the windows of all.
+    return [replace(fold, pretrain=pretrain[fold.test.tobytes()]) for fold in folds]

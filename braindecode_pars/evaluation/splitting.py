@@ -141,7 +141,7 @@ class Corpus:
 
     @cached_property
     def spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Recording, first sample and end of each window; 0 where they are unknown."""
+        """Recording, first sample and end of each window; the last two are equal where unknown."""
         if isinstance(self.X, table.Windows):
             return tuple(self.X.table[["recording", "start", "stop"]].to_numpy().T)
         return (np.zeros(len(self.groups), dtype=int),) * 3

@@ -220,7 +220,7 @@ _BYTES = 2
 
 _RULES = dict(
     n_windows=checks.integer(1),
-    n_chans=checks.optional(checks.integer(1)),
+    n_chans=checks.integer(1),
     sfreq=checks.positive(),
     window_seconds=checks.positive(),
 )

@@ -323,19 +323,21 @@ def begun_task(
     checks.check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
     taken: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}
     config = replace(config, patch_seconds=encoder.patch_size / sfreq, **taken)
-    task = build_task(config, sfreq, encoder.config.get(KIND, "patch"))
+    task = build_task(config, sfreq, encoder.config)
     task.encoder.load_state_dict(encoder.state_dict())
     return config, task, card
 
 
-def build_task(config: RunConfig, sfreq: float, kind: str | None = None) -> base.PretextTask:
-    """Return the untrained task of a run; the kind of its encoder is that of the task or given."""
-    kind = kind or base.encoder_kind_of(config.task)
+def build_task(
+    config: RunConfig, sfreq: float, encoder: dict[str, Any] | None = None
+) -> base.PretextTask:
+    """Return the untrained task of a run; its encoder has the arguments given, or the run's."""
+    arguments: dict[str, Any] = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
+    arguments["patch_size"] = round(config.patch_seconds * sfreq)
+    arguments[KIND] = base.encoder_kind_of(config.task)
     with computing.seeded(config.seed):
-        sizes = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
-        patch_size = round(config.patch_seconds * sfreq)
-        encoder = build_encoder(kind, patch_size=patch_size, **sizes)
-        given: Any = dict(encoder=encoder, task_params=dict(config.task_params), sfreq=sfreq)
+        new = build_encoder(**(encoder or arguments))
+        given: Any = dict(encoder=new, task_params=dict(config.task_params), sfreq=sfreq)
         tasks = [base.make_task(config.task, n_times=n, **given) for n in config.in_samples(sfreq)]
         return tasks[0] if len(tasks) == 1 else joint.SeveralLengths(tasks)
 

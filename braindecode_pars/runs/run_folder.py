@@ -24,8 +24,7 @@ _MAY_DIFFER = ("device", "num_workers")
 #: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
 KEPT = 2
 
-#: Attributes of a checkpoint that are in the header of its file. Earlier versions also wrote random
-#: states, which nothing needs.
+#: Attributes of a checkpoint that are in the header of its file.
 _METADATA = ("step", "history", "run_id")
 
 

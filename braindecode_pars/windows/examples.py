@@ -85,6 +85,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         Length of a crop in samples. None means the length of the first window; with several
         corpora, the shortest of these lengths. A SignalStore or SyntheticSignals alone needs a
         number.
+
     Attributes
     ----------
     n_times : int

@@ -26,6 +26,7 @@ from braindecode_pars import (
 )
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.datasets import SyntheticSignals
+from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
     FoldError,
     LogBandPower,
@@ -234,6 +235,9 @@ def test_seen_test_subjects_of_all_encoders_are_found():
     pipe = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
     assert seen_before(pipe, people(3, 2, 9)) == {"subjects": ["3", "2"], "unknown": True}
     assert seen_before(DummyClassifier(), people(1)) == {"subjects": [], "unknown": False}
+    smoothed = HMMSmoothing(DummyClassifier())
+    smoothed.classifier_ = encoder([1])
+    assert seen_before(smoothed, people(1, 2))["subjects"] == ["1"]
 
 
 def test_each_method_gets_one_warning():

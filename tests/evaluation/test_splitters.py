@@ -262,6 +262,9 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     shown = score_table(scores)
     assert shown.index.names[2:] == ["method", "access", "n_windows"]
     assert len(shown) == 4
+    others = LeaveOneSubjectOut()
+    others = evaluate({"guess": methods["probe"]}, nights, others, metrics=["kappa"], verbose=0)
+    assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
     plain = score_table(scores[scores["access"] == "none"])
     assert plain.index.names[2:] == ["method", "n_windows"]
     tests = paired_tests(scores, "balanced_accuracy")
@@ -375,6 +378,18 @@ def test_validation_subjects_without_labels_are_not_trained_on(nights):
     splitter = LabelledSubjects(test_subjects=[3])
     (fold,) = folds_of(corpus, splitter, PARSClassifier(validation="split"))
     assert corpus.subjects_of(np.union1d(fold.train, fold.valid)) == [1, 2]
+    for fold in folds_of(
+        corpus, LabelledWindows(1, test_subjects=[3]), PARSClassifier(validation="split")
+    ):
+        assert corpus.subjects_of(fold.train) == [1, 3]
+        assert corpus.subjects_of(fold.valid) == [2]
+    with pytest.raises(ValueError, match=r"validation=0\.2"):
+        folds_of(corpus, WithinSubject(2), PARSClassifier(validation="split"))
+
+
+def test_a_pretraining_within_a_subject_does_not_see_the_test_block(nights):
+    for fold in folds_of(Corpus.of(nights, "nights", -1), WithinSubject(2)):
+        assert set(fold.pretrain.tolist()) == set(fold.train.tolist())
 
 
 def test_only_labelled_windows_are_tested(nights):

@@ -36,6 +36,16 @@ def test_a_store_with_another_reference_than_the_encoder_is_a_warning(store, tin
     assert load_encoder(out).card.preprocessing.reference == "as recorded"
 
 
+def test_a_run_continues_with_the_activation_of_its_encoder(store, tiny, tmp_path):
+    card = EncoderCard(sfreq=100.0)
+    encoder = save_encoder(PatchEncoder(50, activation=nn.ReLU, **tiny), card, tmp_path / "encoder")
+    config = small_config(encoder=str(encoder), epochs=1, steps_per_epoch=1, lr=1e-20)
+    out = pretrain(store, tmp_path / "run", config, verbose=0)
+    patches = torch.randn(2, 4, 50)
+    given, found = (load_encoder(e).encoder for e in (encoder, out))
+    torch.testing.assert_close(*(e(e.tokenize(patches)) for e in (given, found)))
+
+
 def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, caplog, capsys):
     caplog.set_level("INFO")
     out = pretrain(store.path, tmp_path / "run", small_config(task_params={"n_patches": 5}))
