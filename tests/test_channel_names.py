@@ -10,10 +10,12 @@ from braindecode_pars._common.channel_names import (
     channel_keys,
     differing_references,
     electrode_name,
+    electrode_pair,
     is_eeg,
     is_eog,
     is_other_kind,
     match_channels,
+    why_no_electrode,
 )
 from braindecode_pars.datasets import eesm17
 from braindecode_pars.models import template_montage
@@ -99,13 +101,25 @@ def test_channels_are_matched_by_electrode():
     assert match_channels(["C3", "O1"], ["C3-M1", "C3", "O1-M2"]) == [1, 2]
 
 
+@pytest.mark.parametrize("name", ["EEG C3-CLE", "C3-A1A2", "c3-Vref", "C3-A1-A2", "EEG A2-CLE"])
+def test_any_reference_but_another_electrode_is_one(name):
+    assert electrode_name(name) == electrode_pair(name)[0].replace("M2", "A2")
+    assert differing_references([name, name.replace("-", "-x")]) is not None
+
+
+@pytest.mark.parametrize("name", ["T3-P3", "T8-P8-0", "F7-T1", "A2-C3"])
+def test_pairs_of_electrodes_keep_their_names(name):
+    assert electrode_name(name) == name
+    assert why_no_electrode({"ch_name": name}) == "a pair of electrodes"
+
+
 @pytest.mark.parametrize(
     ("channels", "expected"),
     [
         (["C3", "EEG C3-A1", "C3-M2"], ("EEG C3-A1", "C3-M2")),
         (["C3-AVG", "C3-M2"], ("C3-AVG", "C3-M2")),
         (["C3-M2", "EEG c3-m2", "C3"], None),
-        (["C3-CAR", "C3-AVG"], None),
+        (["C3-CAR", "C3-AVG", "C3-AVE"], None),
         (["C3-P3", "C3-P3"], None),
     ],
 )

@@ -15,10 +15,14 @@ _BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_
 #: Kinds that are no signal, or an unknown one.
 _NO_SIGNAL = {FIFF.FIFFV_MISC_CH, FIFF.FIFFV_STIM_CH}
 
+#: References after a name that is no electrode of the 10-05 system. After one it may be any other.
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
 
+#: Electrodes in pairs with those of the scalp: temporal, sphenoidal and nasopharyngeal ones.
+_BESIDE_SCALP = {"T1", "T2", "SP1", "SP2", "PG1", "PG2"}
+
 #: Names of the same reference: average of all channels, and linked ears.
-_SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
+_SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "AVE": "AVG", "LER": "LE"}
 
 #: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system; the earlobes
 #: and the mastoids, which sleep laboratories do not distinguish.
@@ -396,7 +400,7 @@ def why_no_electrode(ch: Mapping[str, Any]) -> str:
     first, second = electrode_pair(ch["ch_name"])
     if first not in (*_scalp(), *_EARS):
         return UNKNOWN
-    if second in _scalp():
+    if second and "-" in electrode_name(ch["ch_name"]):
         return PAIR
     of_ears = "ear to ear" if second in _EARS else EAR
     return of_ears if first in _EARS else ""
@@ -408,11 +412,16 @@ def _scalp() -> set[str]:
 
 
 def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
-    """Split the name of a channel; a name without a known reference is returned whole."""
+    """Split the name of a channel; one without a reference, or of a pair, is returned whole."""
     name = _bare_name(channel)
     electrode, _, reference = name.partition("-")
-    # With another electrode after the dash the channel is bipolar and keeps its name.
-    return (electrode, reference) if reference in _REFERENCES else (name, None)
+    # MNE numbers the second of two equal names, as in T8-P8-1.
+    first, *others = (_one_name(part) for part in name.split("-"))
+    is_pair = any(one in _scalp() or one in _BESIDE_SCALP for one in others)
+    is_known = first in _scalp() or first in _EARS
+    if reference in _REFERENCES or (reference and is_known and not is_pair):
+        return electrode, reference
+    return name, None
 
 
 def _bare_name(channel: str) -> str:

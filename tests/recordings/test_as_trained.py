@@ -83,6 +83,7 @@ def test_formula_of_a_reference():
         ("C3", "as recorded", ["C3", "C4"], "C3"),
         ("C3", "average", ["C3", "C4", "Fpz-Cz"], "C3 - mean of C3, C4"),
         ("C3-REF", "average", ["C3-REF", "C4-REF"], "C3-REF - mean of C3-REF, C4-REF"),
+        ("C3-CLE", "average", ["C3-CLE", "C4-CLE", "O1"], "C3-CLE - mean of C3-CLE, C4-CLE"),
         ("C3", "average", ["C3", "C4", "A2-A1", "C4-M2"], "C3 - mean of C3, C4"),
         ("C3", "M1, M2", ["C3", "A1", "A2"], "C3 - mean of A1, A2"),
         ("C3", "M2", ["C3", "EEG M2"], "C3 - mean of EEG M2"),
