@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from braindecode_pars._common.channel_names import (
     other_system,
 )
 from braindecode_pars._common.checks import check_positive, instance, listed, warn_user
+from braindecode_pars.recordings import cutting
 from braindecode_pars.recordings.preprocessing import AS_RECORDED, AVERAGE, CHANGED, Preprocessing
 
 #: Channels that all corpora of Temple University have.
@@ -229,9 +231,26 @@ def filter_and_resample(
     if mains is not None and mains < nyquist:
         steps.append(("notch_filter", dict(freqs=mains)))
     for name, kwargs in steps:
-        getattr(raw, name)(**kwargs, verbose="error")
+        with _gaps_marked(raw) as gap:
+            skip = {} if name == "resample" else dict(skip_by_annotation=gap)
+            getattr(raw, name)(**kwargs, **skip, verbose="error")
     remember_steps(raw, steps)
     return raw
+
+
+@contextmanager
+def _gaps_marked(raw: mne.io.BaseRaw) -> Iterator[str]:
+    """Mark gaps by one text inside; MNE takes the duration of some for that of missing samples."""
+    gap, notes, start = "braindecode_pars gap", raw.annotations, 0
+    for first, stop in [*cutting.continuous_stretches(raw), (raw.n_times, 0)]:
+        if first > 0 and start < raw.n_times:
+            duration = (first - start) / raw.info["sfreq"]
+            notes.append(start / raw.info["sfreq"] + raw.first_time, duration, gap)
+        start = stop
+    try:
+        yield gap
+    finally:
+        notes.delete(np.flatnonzero(notes.description == gap))
 
 
 def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io.BaseRaw:

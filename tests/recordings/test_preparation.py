@@ -6,6 +6,8 @@ import mne
 import numpy as np
 import pytest
 
+from braindecode_pars.recordings.as_trained import prepare_as_trained
+from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preparation import (
     check_filters,
     drop_other_signals,
@@ -14,6 +16,7 @@ from braindecode_pars.recordings.preparation import (
     recorded,
     set_reference,
 )
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 
 def recording(signals, sfreq=250.0, names=None):
@@ -46,6 +49,25 @@ def test_frequencies_above_the_band_are_removed():
     t = np.arange(60 * 500) / 500
     raw = filter_and_resample(recording(np.sin(2 * np.pi * 96 * t), 500.0))
     assert amplitude(raw.get_data()[0], 96.0, 200.0) < 0.01
+
+
+@pytest.mark.parametrize(("first_samp", "duration"), [(0, 0.0), (70, 0.5)])
+@pytest.mark.parametrize("text", ["EDGE boundary", "boundary", "New Segment/", "BAD boundary"])
+def test_filters_end_at_gaps_as_in_a_prediction(text, first_samp, duration):
+    rng, info = np.random.default_rng(0), mne.create_info(["C3", "C4"], 200.0, "eeg")
+    signals = rng.normal(size=(2, 6000)) + 100 * (np.arange(6000) > 3000)
+    raw = mne.io.RawArray(signals, info, first_samp, verbose="error")
+    marks = [0, 15.005, 15.005], [0, duration, 3], [text, text, "N2"]
+    raw.set_annotations(mne.Annotations(*marks))
+    found = prepare_as_trained(
+        raw, "", Preprocessing(band=(0.5, 40), notch=(60.0,)), 200.0, info["chs"]
+    )
+    before = raw.annotations.copy()
+    filter_and_resample(raw, low=0.5, high=40)
+    assert raw.annotations == before
+    for start, stop in continuous_stretches(raw):
+        expected = raw.get_data(start=start, stop=stop)
+        np.testing.assert_allclose(found.signals[:, start:stop], expected, atol=1e-5)
 
 
 def test_the_recording_tells_its_preparation():
