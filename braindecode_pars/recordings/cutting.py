@@ -365,14 +365,18 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     >>> continuous_stretches(mne.concatenate_raws(parts, verbose="error"))
     [(0, 500), (500, 800)]
     """
-    sfreq = raw.info["sfreq"]
+
+    def sample(seconds: float) -> int:
+        # EEGLAB has a gap half a sample before the first one after it.
+        return int(np.floor(seconds * raw.info["sfreq"] + 0.5 + 1e-6))
+
     gaps = []
     for annotation in raw.annotations:
         if kind_of_text(annotation["description"]) == "gap":
             onset = annotation["onset"] - raw.first_time
             is_filled = _BAD.match(annotation["description"].strip())
             missing = annotation["duration"] if is_filled else 0.0
-            gaps.append((round(onset * sfreq), round((onset + missing) * sfreq)))
+            gaps.append((sample(onset), sample(onset + missing)))
     stretches, position, end = [], 0, int(raw.n_times)
     for start, stop in [*sorted(gaps), (end, end)]:
         if start > position:

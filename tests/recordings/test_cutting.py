@@ -135,6 +135,12 @@ def test_pauses_within_a_recording_are_cut_out(first_samp):
     assert continuous_stretches(raw) == split_at_gaps(raw) == []
 
 
+@pytest.mark.parametrize("first", [37, 500, 501])
+def test_a_gap_of_eeglab_is_half_a_sample_before_the_next(first):
+    raw = ramp().set_annotations(mne.Annotations((first - 0.5) / 100, 0.5, "boundary"))
+    assert continuous_stretches(raw) == [(0, first), (first, 1000)]
+
+
 def test_concatenated_recordings_are_split():
     parts = [ramp(n) for n in (400, 100, 300)]
     joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
