@@ -567,7 +567,8 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Set types, bad channels and bad times of a recording as the tables of BIDS say."""
     if table := search.table_beside(file, "channels"):
         facts = _facts_of_channels(table, raw.ch_names)
-        mark_as_other(raw, facts.index[facts["type"].notna() & (facts["type"] != "EEG")])
+        raw.set_channel_types(_brain_signals(raw, file, facts["type"]), on_unit_change="ignore")
+        mark_as_other(raw, facts.index[facts["type"].notna() & ~facts["type"].isin(_BRAIN)])
         own = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
     table = search.table_beside(file, "events")
@@ -579,6 +580,25 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         notes.append(bad.onset, bad.duration, bad.description)
         raw.set_annotations(notes, verbose="error")
     return raw
+
+
+#: Types of BIDS that are signals of the brain.
+_BRAIN = ("EEG", "ECOG", "SEEG", "DBS")
+
+
+def _brain_signals(raw: mne.io.BaseRaw, file: Path, types: pd.Series) -> dict[str, str]:
+    """Return the types of channels that a table calls signals of the brain, and that may be."""
+    types = types[types.isin(_BRAIN)].str.lower()
+    types = types[
+        [kind != "eeg" or not channel_names.is_other_kind(n) for n, kind in types.items()]
+    ]
+    read = {ch["ch_name"] for ch in raw.info["chs"] if channel_names.is_eeg_by_type(ch)}
+    if file.suffix.lower() in (".edf", ".bdf") and not read.issuperset(types.index):
+        # The units of those that were not taken for EEG are not checked yet.
+        signals, _ = edf_signals(file)
+        volts = signals["label"][signals["unit"].isin(_EDF_VOLTS) & signals["is_scaled"]]
+        types = types[types.index.isin([*read, *volts])]
+    return types.to_dict()
 
 
 def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
@@ -607,7 +627,7 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     unlisted = [name for name in ch_names if subjects.normalized(name) not in facts.index]
     absent = facts[~facts.index.isin([*map(subjects.normalized, ch_names)])]
     if not unlisted:
-        absent = absent[absent["type"].isin(["EEG"]) | (absent["status"] == "BAD")]
+        absent = absent[absent["type"].isin(_BRAIN) | (absent["status"] == "BAD")]
     why = f"of channels.tsv that name no channel: {checks.listed(list(absent.index), 5)}"
     why += f" (the file has {checks.listed(unlisted, 5)})" if unlisted else ""
     cutting.omit("rows", why, len(absent), len(facts))

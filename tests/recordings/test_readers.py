@@ -5,6 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
+from support.edf_files import write_edf_records
 from support.small_estimators import classifier
 
 from braindecode_pars import as_sklearn
@@ -237,6 +238,20 @@ def test_channels_of_one_name(tmp_path):
     raw, _ = open_recording(file)
     assert raw.info["bads"] == ["X-0"]
     assert raw.get_channel_types() == ["eeg", "eeg", "misc"]
+
+
+def test_the_table_may_call_a_signal_eeg(tmp_path):
+    """Where labels of others begin with "EEG"; but no ECG, and nothing in percent."""
+    labels, units = ["EEG Cz", "C4", "LAT", "ECG", "X1"], ["uV"] * 4 + ["%"]
+    file = write_edf_records(
+        tmp_path / "a.edf", np.eye(5, 100, dtype=int), [0.0], labels=labels, units=units
+    )
+    types = zip(labels, ["EEG", "EEG", "SEEG", "EEG", "EEG"], strict=True)
+    rows = [f"{label}\t{kind}" for label, kind in types]
+    (tmp_path / "a_channels.tsv").write_text("\n".join(["name\ttype", *rows]))
+    raw = read_with_tables(file)
+    assert raw.get_channel_types() == ["eeg", "eeg", "seeg", "misc", "misc"]
+    np.testing.assert_allclose(raw.get_data()[1, :2], [0, 1e-6], atol=1e-9)
 
 
 def test_a_raw_that_was_changed_is_used_as_it_is(tmp_path):
