@@ -379,12 +379,15 @@ def _first_look(
     """Return the channels and the reference of all recordings, by their headers."""
     infos, peaks, every = {}, [], -(-len(chosen) // first_look.N_LOOKED_AT)
     for i, recording in enumerate(chosen):
+        is_looked_at = i % every == 0
+        # Without its signals, a WFDB record is zeros.
+        preload = is_looked_at and recording.file.suffix.lower() == ".hea"
         # What is wrong with a recording is said when it is read.
         with suppress(Exception), cutting.collected_omissions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if (raw := _labelled(recording, preload=False, **labels)) is not None:
+            if (raw := _labelled(recording, preload=preload, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
-                peaks += [] if i % every else [first_look.mains_peaks(raw)]
+                peaks += [first_look.mains_peaks(raw)] if is_looked_at else []
     if not infos:
         return [], reference
     if filters["mains"] is not None:

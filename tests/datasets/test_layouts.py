@@ -6,6 +6,7 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
+import wfdb
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -228,3 +229,10 @@ def test_mains_of_another_frequency_are_a_warning(tmp_path):
     message = r"peak at 50 Hz in 4 of 4 .*, and none at 60 Hz.* pass mains=50 \(--mains 50\)"
     with pytest.warns(UserWarning, match=message):
         load(tmp_path / "wrong", raws, mains=60.0, **keep)
+    how = write(tmp_path / "wfdb", raws, ["a", "b"] * 2) | keep
+    for file, made in zip(sorted((tmp_path / "wfdb").iterdir()), raws, strict=True):
+        about = dict(fs=200, units=["V"] * 3, sig_name=made.ch_names, fmt=["16"] * 3)
+        wfdb.wrsamp(file.stem, p_signal=made.get_data().T, write_dir=str(file.parent), **about)
+        file.unlink()
+    with pytest.warns(UserWarning, match=message):
+        folder.load(tmp_path / "wfdb", window_seconds=5, **how | dict(mains=60.0))
