@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from braindecode_pars._common import checks, files, tables
+from braindecode_pars._common import checks, files, subjects, tables
 from braindecode_pars.recordings.sleep_stages import STAGES_IN_ORDER, UNSCORED, stage_of
 
 
@@ -58,8 +58,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     labels: list[str | None] = []
     for label in frame["label"].tolist():
-        is_whole = isinstance(label, float) and label.is_integer() and str(label) not in classes
-        labels.append(None if pd.isna(label) else str(int(label) if is_whole else label))
+        text = str(label if str(label) in classes else subjects.whole(label))
+        labels.append(None if pd.isna(label) else text)
     return frame.assign(label=pd.Series(labels, dtype=object))
 
 

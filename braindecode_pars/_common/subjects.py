@@ -49,6 +49,11 @@ def normalized(subject: Any) -> Any:
     return unicodedata.normalize("NFC", subject) if isinstance(subject, str) else subject
 
 
+def whole(value: Any) -> Any:
+    """Return a whole float, as pandas has in a column with missing values, as an int."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def without_ending(file: str) -> str:
     """Return the name or path of a recording without its ending, such as .edf or .fif.gz.
 
@@ -99,9 +104,7 @@ def in_corpus(corpus: str | None, subject: Any) -> Any:
     """
     if corpus is None or _parts(subject)[0] == normalized(corpus).casefold():
         return subject
-    if isinstance(subject, float) and subject.is_integer():  # in a column with missing values
-        subject = int(subject)
-    return f"{corpus}:{normalized(subject)}"
+    return f"{corpus}:{normalized(whole(subject))}"
 
 
 class SubjectKeys:

@@ -260,7 +260,8 @@ def classes_of_labels(
         return {label: label for label in labels}
     _check_ordered("classes", classes)
     names = classes.values() if isinstance(classes, Mapping) else classes
-    chosen = {str(label): str(name) for label, name in zip(classes, names, strict=True)}
+    texts = map(loading.label_text, classes), map(loading.label_text, names)
+    chosen = dict(zip(*texts, strict=True))
     absent = [label for label in chosen if label not in labels]
     if absent or not chosen:
         raise ValueError(
@@ -379,7 +380,7 @@ def annotations_of(
             (0.0, raw.duration, label) if onset is None else (onset, duration, label)
             for onset, duration, label in stretches
         ]
-        return mne.Annotations(*zip(*rows, strict=True))
+        return mne.Annotations(*(zip(*rows, strict=True) if rows else [[]] * 3))
     if table := search.table_beside(file, "events"):
         return loading.events_in(table)
     notes, start = raw.annotations, raw.first_time

@@ -20,7 +20,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import checks, tables, training
-from braindecode_pars._common.subjects import in_corpus, normalized, subject_key
+from braindecode_pars._common.subjects import in_corpus, normalized, subject_key, whole
 from braindecode_pars.recordings import cutting, search
 
 log = logging.getLogger(__name__)
@@ -526,8 +526,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 
 
 def label_text(value: Any) -> str:
-    """Return a label as text, in one Unicode form and without blanks around it."""
-    return normalized(str(value)).strip()
+    """Return a label as text, in one Unicode form, and without blanks around it or ".0"."""
+    return normalized(str(whole(value))).strip()
 
 
 def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:

@@ -86,6 +86,14 @@ def test_a_data_frame_with_numbers():
     table = pd.DataFrame({"file": ["a", "b"], "label": [1, 2], "subject": [7, 7]})
     labels = labels_of_files(table, ROOT, FILES)
     assert [(one.subject, one.stretches[0][2]) for one in labels] == [(7, "1"), (7, "2")]
+    # pandas has floats where one is missing.
+    labels = labels_of_files(table.assign(label=[1.0, np.nan]), ROOT, FILES)
+    assert [one.stretches for one in labels] == [((None, 0.0, "1"),), ()]
+    assert classes_of_labels(["1", "2"], {1.0: "rest", 2.0: 7.0}) == {"1": "rest", "2": "7"}
+
+
+def test_a_recording_without_a_label_has_no_annotations():
+    assert not len(annotations_of(FILES[0], RAW, ()))
 
 
 def test_both_unicode_forms_of_a_file_are_one(tmp_path):
