@@ -131,6 +131,7 @@ def test_pauses_within_a_recording_are_cut_out(first_samp):
     first, second = split_at_gaps(raw)
     assert first.get_data()[0, [0, -1]].tolist() == [50, 299]
     assert second.get_data()[0, [0, -1]].tolist() == [450, 949]
+    assert second.first_samp == first_samp + 450
     raw.set_annotations(mne.Annotations([0], [10], "BAD_ACQ_SKIP"))
     assert continuous_stretches(raw) == split_at_gaps(raw) == []
 
