@@ -245,9 +245,12 @@ def _show_study(found: Any, out: Path) -> None:
     _show_left_out(found.plan)
     show("\n".join([f"\n{found.answer}", *found.doubts]))
     show(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
-    if found.about.get("model"):
+    if model := found.about.get("model"):
+        own, chance = found.levels[found.levels["method"] == model], 1 / len(found.check.classes)
+        is_above = (own["p_holm"] < study_report.LEVEL) & (own["mean"] > chance)
+        caveat = "" if is_above.any() else ", which is not above chance level here"
         show(
-            f"{found.about['model']}, trained on all labelled people, predicts others:\n"
+            f"{model}{caveat}, trained on all labelled people, predicts others:\n"
             f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
             "--out predictions"
         )

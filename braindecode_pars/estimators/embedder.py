@@ -310,7 +310,8 @@ def begin(estimator: Any, windows: Windows) -> EncoderStart:
             assumed = f"the encoder's {card.sfreq:g} Hz is assumed"
         checks.warn_user(
             f"The sampling rate of these windows is unknown; {assumed}. Pass sfreq= (in Hz) to "
-            f"{type(estimator).__name__}, or fit on the X of as_sklearn."
+            f"{type(estimator).__name__}, or fit on the X of as_sklearn, which also knows channels "
+            "and subjects. (scikit-learn turns a windows dataset into a list without them.)"
         )
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = windows_estimator.preprocessing_of(estimator, windows)

@@ -251,7 +251,7 @@ def _match_good(
 ) -> tuple[list[list[int | None]], str]:
     """Match the channels of each montage by electrode; a bad channel is no match.
 
-    Returns also a sentence about channels that are missing. The log names those that are not used.
+    Returns also a sentence about channels that are missing.
     """
     montages, found = windows.montages, []
     for montage in montages:
@@ -261,7 +261,7 @@ def _match_good(
     pairs = [*zip(montages, found, strict=True)]
     extra = [name for m, own in pairs for i, name in enumerate(m.names) if i not in own]
     if extra:
-        log.info("%s not used.", _channels(extra))
+        log.debug("%s not used.", _channels(extra))
     missing = [name for own in found for name, p in zip(wanted, own, strict=True) if p is None]
     if not missing:
         return found, ""

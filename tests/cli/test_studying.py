@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from support import study_folders
 from typer.testing import CliRunner
 
+from braindecode_pars.cli import fitting
 from braindecode_pars.cli.commands import app
 from braindecode_pars.evaluation import study_plan
 
@@ -41,6 +43,21 @@ def test_a_study_without_an_answer_ends_with_the_reason(tmp_path, make, reason):
     assert reason in json.loads((out / "study.json").read_text())["answer"]
     assert reason in (out / "report.html").read_text()
     assert not (out / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("p", "mean", "warned"), [(0.01, 0.8, False), (0.2, 0.8, True), (0.01, 0.2, True)]
+)
+def test_a_model_that_is_not_above_chance_level_is_said_to_be_none(
+    p, mean, warned, capsys, tmp_path
+):
+    found = SimpleNamespace(
+        scores=[], people=None, answer="", doubts=[], report=str, about={"model": "few labels"}
+    )
+    found.levels = pd.DataFrame([dict(method="few labels", p_holm=p, mean=mean)])
+    found.check, found.plan = SimpleNamespace(classes="ab"), pd.DataFrame({"left_out": []})
+    fitting._show_study(found, tmp_path)
+    assert ("few labels, which is not above chance level" in capsys.readouterr().out) == warned
 
 
 def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def test_wrong_lists_of_channels(channels, error, message):
 
 def test_a_fitted_model_gets_its_channels(caplog):
     fitted = pick_for_fit(windows("C3 C4")).chs_info
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         picked = pick_as_fitted(windows("Fz C4. C3", "C3 C4"), fitted)
     assert levels(picked) == [[1, 2], [1, 2]]
     assert "Channel Fz is not used" in caplog.text
@@ -162,7 +162,7 @@ def test_a_channel_of_the_ears_is_not_hidden_among_many(caplog):
     raw = mne.io.RawArray(
         np.ones((21, 600)), mne.create_info([*names, "A2-A1"], 100.0, "eeg"), verbose="error"
     )
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         pick_for_fit(as_windows(BaseConcatDataset([windows_of(raw, [0, 1])])), names[:2])
     assert "A2-A1, E2, E3" in caplog.text
     assert "9 more are not used" in caplog.text
