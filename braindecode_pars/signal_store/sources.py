@@ -1,7 +1,7 @@
 """Recordings to be stored: from a dataset or a folder; how they are prepared and encoded."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
@@ -64,39 +64,9 @@ class StoredForm:
         found = channel_names.match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
 
-    def recorded(
-        self, raw: mne.io.BaseRaw, steps: Sequence[Any], ch_names: Sequence[str], sfreq: float
-    ) -> Preprocessing:
-        """Return the preprocessing of a recording after :meth:`apply`.
-
-        Parameters
-        ----------
-        raw : Raw
-            Continuous recording, before this preparation.
-        steps : sequence
-            Steps that braindecode has recorded for it.
-        ch_names : sequence of str
-            Names of the stored channels.
-        sfreq : float
-            Sampling rate in Hz after the preparation.
-        """
-        own: list[tuple[str, dict[str, Any]]] = []
-        if self.sfreq is not None:
-            own.append(("resample", dict(sfreq=sfreq)))
-        edges = dict(l_freq=self.low, h_freq=self.high)
-        given = {name: edge for name, edge in edges.items() if edge is not None}
-        if given:  # an edge that is not given is as the recording has it
-            own.append(("filter", given))
-        if self.mains is not None:
-            own.append(("notch_filter", dict(freqs=self.mains)))
-        if self.reference is not None:
-            # By name: a recording to predict may have further channels.
-            missing = self.missing(ch_names)
-            named = [name for name in self.channels or () if name not in missing]
-            own.append(("set_eeg_reference", dict(ref_channels=named or self.reference)))
-        return preparation.recorded(raw.info, [*steps, *own], sfreq=sfreq)
-
-    def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
+    def apply(
+        self, raw: mne.io.BaseRaw, steps: Iterable[Any] = ()
+    ) -> tuple[np.ndarray, list[str], float, Preprocessing]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.
 
         EEG channels are recognised by type and name, as in the estimators. Those that are marked as
@@ -106,6 +76,8 @@ class StoredForm:
         ----------
         raw : Raw
             Continuous recording.
+        steps : iterable
+            Steps that braindecode has recorded for it.
 
         Returns
         -------
@@ -115,6 +87,8 @@ class StoredForm:
             Names of the channels.
         sfreq : float
             Sampling rate in Hz.
+        preprocessing : Preprocessing
+            What was done with them, by these steps and here.
 
         Raises
         ------
@@ -138,26 +112,37 @@ class StoredForm:
                 f"it has no EEG channel{wanted}, only {checks.listed(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
-        if self.reference == "average" and len(names) == 1:
-            raise ValueError(f"its only EEG channel, {names[0]}, is zero against the average.")
-        signals = raw.get_data(names, verbose="error")
-        sfreq = float(raw.info["sfreq"])
-        # Filter and resample a copy. Signals that are not finite are rejected later by encode.
-        filtered = (self.low, self.high, self.mains) != (None, None, None)
-        finite = bool(np.isfinite(signals).all())
-        if finite and (filtered or self.sfreq not in (None, sfreq)):
-            picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
-            raw = mne.io.RawArray(signals, picked, verbose="error")
-            sfreq = self.sfreq or sfreq
-            preparation.filter_and_resample(
-                raw, sfreq=sfreq, low=self.low, high=self.high, mains=self.mains
-            )
-            signals = raw.get_data()
-        if self.reference == "average" and finite:
-            signals = signals - signals.mean(axis=0)
-        if signals.shape[1] == 0:
+        if raw.n_times == 0:
             raise ValueError("it has no samples.")
-        return signals, names, sfreq
+        signals = raw.get_data(names, verbose="error")
+        picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
+        prepared = mne.io.RawArray(signals, picked, verbose="error")
+        # MNE would neither filter "misc" nor put electrodes of several types into one average.
+        prepared.set_channel_types(dict.fromkeys(names, "eeg"), verbose="error")
+        before, own = prepared.info.copy(), []
+        # Filter, resample and reference. Signals that are not finite are rejected later by encode.
+        if np.isfinite(signals).all():
+            rate = self.sfreq or raw.info["sfreq"]
+            edges = dict(low=self.low, high=self.high, mains=self.mains)
+            if rate != raw.info["sfreq"] or any(edges.values()):
+                preparation.filter_and_resample(prepared, sfreq=rate, **edges)
+            if self.reference is not None:
+                preparation.set_reference(prepared, self.reference)
+            own = preparation.remembered_steps(prepared.info)
+            own = own[len(preparation.remembered_steps(before)) :]
+            if own:
+                signals = prepared.get_data()
+        # An edge that is not given is as the recording has it, and a rate is that of the store.
+        own = [(name, {k: v for k, v in has.items() if v is not None}) for name, has in own]
+        if self.sfreq is not None:
+            own.append(("resample", dict(sfreq=self.sfreq)))
+        if self.reference is not None and self.channels is not None:
+            # By name: a recording to predict may have further channels.
+            missing = self.missing(names)
+            named = [name for name in self.channels if name not in missing]
+            own.append(("set_eeg_reference", dict(ref_channels=named)))
+        sfreq = float(prepared.info["sfreq"])
+        return signals, names, sfreq, preparation.recorded(before, [*steps, *own], sfreq=sfreq)
 
 
 class SkippedError(ValueError):

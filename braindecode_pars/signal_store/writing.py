@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from braindecode_pars._common import checks, files, training
-from braindecode_pars.recordings import cutting, loading, recipe, search
+from braindecode_pars.recordings import cutting, loading, preprocessing, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
     SAMPLES,
@@ -298,6 +298,9 @@ def _store(
     _warn_of_problems(problems)
     if len(far := amplitudes.far_from_others(pd.Series(levels, dtype=float))):
         checks.warn_user(amplitudes.other_units_text(far.tolist(), len(levels)))
+    told = preprocessing.agreed([recording.prepared for recording in index.recordings])
+    stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
+    preprocessing.warn_of_average(told.reference, [*stored])
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
@@ -490,7 +493,7 @@ def _encoded(
     preparation: StoredForm,
     dtype: str,
 ) -> Encoded:
-    signals, ch_names, sfreq = preparation.apply(piece)
+    signals, ch_names, sfreq, prepared = preparation.apply(piece, source.steps)
     stored, scale, offset, n_clipped, coarse = encode(signals, ch_names, dtype)
     n_times = signals.shape[1]
     clipped = {ch: int(n) for ch, n in zip(ch_names, n_clipped, strict=True) if n}
@@ -514,7 +517,7 @@ def _encoded(
         source=source.state,
         clipped=clipped,
         positions=positions,
-        preprocessing=preparation.recorded(piece, source.steps, ch_names, sfreq).known(),
+        preprocessing=prepared.known(),
     )
     # The amplitude of parts of the recording, at equal distances
     length = min(_CROP, n_times)

@@ -26,7 +26,7 @@ def test_all_formats_in_a_folder_are_read(written):
     sources = find_sources(root, None)
     assert [source.name for source in sources] == list(expected)
     for source in sources:
-        signals, ch_names, sfreq = StoredForm().apply(source.open()[0])
+        signals, ch_names, sfreq, _ = StoredForm().apply(source.open()[0])
         assert sfreq == 100
         assert len(ch_names) == len(expected[source.name])
         # EDF rounds to 65,536 steps, WFDB to fewer.
@@ -129,7 +129,7 @@ def test_recordings_of_a_dataset(recordings):
     assert first.description == {"subject": 1, "age": 30}
     assert last.open()[0] is recordings.datasets[-1].raw
     assert last.label == "recording-3 (subject 1)"
-    signals, ch_names, _ = StoredForm().apply(recordings.datasets[2].raw)
+    signals, ch_names, *_ = StoredForm().apply(recordings.datasets[2].raw)
     assert ch_names == ["Fz", "Cz", "Pz", "O1"]  # O2 is marked as bad
     np.testing.assert_array_equal(signals, recordings.datasets[2].raw.get_data()[:4])
 
@@ -196,17 +196,17 @@ def amplitudes(signals: np.ndarray, *frequencies: float) -> np.ndarray:
 
 def test_filters_and_resampling_are_optional():
     raw = wave(250, 1, 10, 50, 90)
-    signals, _, sfreq = StoredForm().apply(raw)
+    signals, _, sfreq, _ = StoredForm().apply(raw)
     np.testing.assert_array_equal(signals, raw.get_data())
-    signals, _, sfreq = StoredForm(sfreq=200, low=5, high=70, mains=50).apply(raw)
+    signals, _, sfreq, _ = StoredForm(sfreq=200, low=5, high=70, mains=50).apply(raw)
     assert sfreq == 200
     assert signals.shape == (1, 4000)
     kept = amplitudes(signals, 1, 10, 50, 90)
     np.testing.assert_allclose(kept, [0, 1e-5, 0, 0], atol=4e-7)
-    signals, _, sfreq = StoredForm(high=30).apply(raw)
+    signals, _, sfreq, _ = StoredForm(high=30).apply(raw)
     assert sfreq == 250
     np.testing.assert_allclose(amplitudes(signals, 1, 10, 90), [1e-5, 1e-5, 0], atol=4e-7)
-    signals, _, sfreq = StoredForm(sfreq=100).apply(raw)
+    signals, _, sfreq, _ = StoredForm(sfreq=100).apply(raw)
     assert signals.shape == (1, 2000)
     assert raw.info["sfreq"] == 250  # the given recording is unchanged
     assert amplitudes(raw.get_data(), 90)[0] == pytest.approx(1e-5)
@@ -214,7 +214,7 @@ def test_filters_and_resampling_are_optional():
 
 def test_only_requested_channels_are_kept(make_raw):
     raw = make_raw(0, 3, names=["C3", "ECG", "C4"], kinds=["eeg", "ecg", "eeg"])
-    _, ch_names, _ = StoredForm(channels=["C4", "ECG", "Pz"]).apply(raw)
+    _, ch_names, *_ = StoredForm(channels=["C4", "ECG", "Pz"]).apply(raw)
     assert ch_names == ["C4"]
     assert StoredForm(channels=["C4", "ECG", "Pz"]).missing(ch_names) == ("ECG", "Pz")
     named = make_raw(0, 3, names=["EEG C3-REF", "T7", "Fc5."])  # matched as in the estimators
@@ -230,13 +230,13 @@ def test_only_requested_channels_are_kept(make_raw):
 def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
     raw = make_raw(0, 4, names=["C3", "ECG", "C4", "Pz"], kinds=["eeg", "ecg", "eeg", "eeg"])
     before = raw.get_data()
-    signals, ch_names, _ = StoredForm(channels=["C3", "C4"], reference="average").apply(raw)
+    signals, ch_names, *_ = StoredForm(channels=["C3", "C4"], reference="average").apply(raw)
     assert ch_names == ["C3", "C4"]
     expected = before[[0, 2]] - (before[0] + before[2]) / 2
     np.testing.assert_allclose(signals, expected, atol=1e-12)
     np.testing.assert_array_equal(raw.get_data(), before)  # the given recording is unchanged
     # The order of filter and reference does not matter: both are linear.
-    filtered, _, _ = StoredForm(low=1, high=20, reference="average").apply(raw)
+    filtered, *_ = StoredForm(low=1, high=20, reference="average").apply(raw)
     plain = raw.copy().pick("eeg").filter(1, 20, verbose="error").get_data()
     np.testing.assert_allclose(filtered, plain - plain.mean(axis=0), atol=1e-12)
     with pytest.raises(ValueError, match="C3"):  # it would be zero everywhere
@@ -246,16 +246,30 @@ def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
             StoredForm(reference=wrong)
 
 
-def test_the_preparation_is_recorded():
+def test_the_preparation_is_recorded(make_raw):
     steps = [{"fn": "rescale", "kwargs": {"scalings": 1.0}}]
-    raw = wave(200.0, 5.0).filter(0.5, None, verbose="error")
+    raw = make_raw(0, 5, sfreq=200.0, names=["C3", "C4", "O1", "Oz", "ECG"], kinds="eeg")
+    raw.filter(0.5, None, verbose="error")
     preparation = StoredForm(sfreq=128.0, high=30.0, mains=20.0, reference="average")
-    found = preparation.recorded(raw, steps, raw.ch_names, 128.0)
-    assert found == Preprocessing(
+    # The average is over the stored channels only, without the ECG.
+    assert preparation.apply(raw, steps)[-1] == Preprocessing(
         128.0, (0.5, 30.0), (20.0,), "average", 1.0, amplifier=(0.5, None)
     )
+    steps = [{"fn": "set_eeg_reference", "kwargs": {"ref_channels": ["O1"]}}]  # comes first
+    assert preparation.apply(raw, steps)[-1].reference == "average"
     expected = Preprocessing(200.0, (0.5, None), reference="as recorded", amplifier=(0.5, None))
-    assert StoredForm().recorded(raw, [], raw.ch_names, 200.0) == expected
+    assert StoredForm().apply(raw)[-1] == expected
+
+
+def test_channels_without_a_type_and_of_several_types_are_prepared_alike(make_raw):
+    names = ["C3", "C4", "O1", "O2"]
+    form = StoredForm(low=1.0, high=20.0, reference="average")
+    of_eeg, untyped, mixed = (
+        form.apply(make_raw(0, 4, names=names, kinds=kinds))[0]
+        for kinds in ("eeg", "misc", ["eeg", "eeg", "seeg", "seeg"])
+    )
+    np.testing.assert_array_equal(untyped, of_eeg)
+    np.testing.assert_array_equal(mixed, of_eeg)
 
 
 def test_a_store_knows_its_preprocessing(tmp_path, make_raw):
@@ -275,3 +289,6 @@ def test_a_store_knows_its_preprocessing(tmp_path, make_raw):
     chosen = dict(channels=["C3", "C4"], reference="average", verbose=0)
     store = SignalStore.create(tmp_path / "chosen", given, **chosen)
     assert store.preprocessing.reference == "C3, C4"
+    given = of_raws([make_raw(0, 5, names=["C3", "C4", "A1", "TERMISTORE", "O1"])])
+    with pytest.warns(UserWarning, match=r"average .* 5 channels.*: TERMISTORE"):
+        SignalStore.create(tmp_path / "odd", given, reference="average", verbose=0)
