@@ -238,8 +238,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         tokenizer: str = "spectral",
         encoder_kind: str = "patch",
     ):
-        given = {name: value for name, value in locals().items() if name in RULES}
-        checks.check_parameters(given, RULES, type(self).__name__)
+        checks.check_parameters(locals(), RULES, type(self).__name__)
         loaded = None if encoder is None else network_files.read_encoder(type(self), encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.sfreq if sfreq is None else sfreq

@@ -182,13 +182,9 @@ class SpaceTimeEncoder(PatchEncoder):
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         positions = positions_of(None, x) if positions is None else positions
         x = x.masked_fill(~keep[..., None], 0.0)  # missing channels may contain NaN
-        normed = instance_norm(x).to(self.norm.weight.dtype)
-        tokens = self.tokens_of(grid_patches(normed, self.patch_size), x, keep)
-        # In at least float32: bfloat16 cannot represent large positions.
-        dtype = torch.promote_types(tokens.dtype, torch.float32)
-        times = torch.arange(tokens.shape[2], device=x.device, dtype=dtype)
-        when = sinusoidal_positions(times, self.embed_dim)
-        where = self.places(positions.to(dtype), keep)[:, :, None]
+        patches, when = _patches_and_times(self, x)
+        tokens = self.tokens_of(patches, x, keep)
+        where = self.places(positions.to(when.dtype), keep)[:, :, None]
         features = self.features_at(tokens + (when + where).to(tokens.dtype), layer, keep)
         return features.mean(dim=2).masked_fill(~keep[..., None], 0.0)
 
@@ -196,6 +192,16 @@ class SpaceTimeEncoder(PatchEncoder):
 def build_encoder(encoder_kind: str = "patch", **config: Any) -> PatchEncoder:
     """Return a new encoder from its ``config``."""
     return SpaceTimeEncoder(**config) if encoder_kind == SPACE_TIME else PatchEncoder(**config)
+
+
+def _patches_and_times(encoder: PatchEncoder, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the patches of signals, (..., n_patches, patch_size), and the codes of their times."""
+    normed = instance_norm(x).to(encoder.norm.weight.dtype)
+    patches = grid_patches(normed, encoder.patch_size)
+    # In at least float32: bfloat16 cannot represent large positions.
+    dtype = torch.promote_types(patches.dtype, torch.float32)
+    times = torch.arange(patches.shape[-2], device=x.device, dtype=dtype)
+    return patches, sinusoidal_positions(times, encoder.embed_dim)
 
 
 def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
@@ -233,15 +239,9 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     >>> embed_signals(encoder, torch.randn(8, 3000)).shape
     torch.Size([8, 32])
     """
-    # Patches to tokens: (batch, n_times) -> (batch, n_patches, embed_dim).
-    normed = instance_norm(x).to(encoder.norm.weight.dtype)
-    tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
-
-    # Add positions, computed in at least float32: bfloat16 cannot represent large positions.
-    dtype = torch.promote_types(tokens.dtype, torch.float32)
-    times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
-    positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
-    return encoder.features_at(tokens + positions, layer).mean(dim=1)  # (batch, embed_dim)
+    patches, when = _patches_and_times(encoder, x)
+    tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
+    return encoder.features_at(tokens + when.to(tokens.dtype), layer).mean(dim=1)
 
 
 def embed_channels(
