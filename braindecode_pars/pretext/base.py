@@ -228,16 +228,10 @@ class PretextTask(nn.Module):
             raise ValueError(
                 f"The encoder has patches of {encoder.patch_size} samples, the task {patch_size}."
             )
-        wanted = space_time.SpaceTimeEncoder
-        if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, wanted):
-            raise ValueError(
-                f"{type(self).__name__} compares channels, and trains a SpaceTimeEncoder; a "
-                f"{type(encoder).__name__} sees one channel. Use a task of single channels for it."
-            )
+        PretextTask.use_encoder(self, encoder)  # a subclass may replace that of its parts, too
         # Python's own integers, for code that writes them to JSON.
         self.n_times = int(n_times)
         self.patch_size = int(patch_size)
-        self.encoder = encoder
         #: Name of the task in progress bars and overviews.
         self.shown_name = type(self).__name__
 
@@ -340,7 +334,18 @@ class PretextTask(nn.Module):
         ----------
         encoder : PatchEncoder
             Encoder with the same patch size and token size as the current one.
+
+        Raises
+        ------
+        ValueError
+            For an encoder of single channels, when the task compares channels.
         """
+        wanted = space_time.SpaceTimeEncoder
+        if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, wanted):
+            raise ValueError(
+                f"{type(self).__name__} compares channels, and trains a SpaceTimeEncoder; a "
+                f"{type(encoder).__name__} sees one channel. Use a task of single channels for it."
+            )
         self.encoder = encoder
 
 

@@ -64,15 +64,104 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
     return (starts[:, :, None] - starts[:, None]).float() / n_times
 
 
-def _decoder(kind: str, encoder: PatchEncoder, n_outputs: int = 1) -> nn.Module:
-    if kind == "mlp":
-        return PairwiseMLPDecoder(encoder.embed_dim, n_outputs=n_outputs)
-    num_heads = encoder.config["num_heads"]
-    return CrossAttentionDecoder(encoder.embed_dim, num_heads, n_outputs=n_outputs)
+class _Shifts(PretextTask):
+    """What PARS and its variants share: places of patches, the mask token and the decoder."""
+
+    def _build(
+        self,
+        n_patches: int | None,
+        position_mask_ratio: float,
+        overlap: bool,
+        decoder: str,
+        sampling: str = "random",
+        min_gap: int = 0,
+        n_outputs: int = 1,
+    ) -> None:
+        self.sampling = sampling
+        self.overlap = bool(overlap)
+        self.min_gap = int(min_gap)
+        self.position_mask_ratio = position_mask_ratio
+        n_patches = self._number_of_patches(n_patches)
+
+        # Number of patches that lose their position
+        n_masked = round(float(position_mask_ratio) * n_patches)
+        if n_masked < 2:
+            raise ValueError(
+                f"PARS needs two masked patches, but position_mask_ratio={position_mask_ratio} of "
+                f"{n_patches} masks {n_masked}; use more or shorter patches, or a higher ratio."
+            )
+        self.n_patches = n_patches
+        self.n_masked = n_masked
+
+        # Layers besides the encoder.
+        embed_dim = self.encoder.embed_dim
+        self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
+        if decoder == "mlp":
+            self.decoder: nn.Module = PairwiseMLPDecoder(embed_dim, n_outputs=n_outputs)
+        else:
+            num_heads = self.encoder.config["num_heads"]
+            self.decoder = CrossAttentionDecoder(embed_dim, num_heads, n_outputs=n_outputs)
+
+        # One draw raises the error for patches that do not fit, before training begins.
+        self.sample_starts(1)
+
+    def _number_of_patches(self, given: int | None) -> int:
+        """Return the number of patches, the given one or the default, after checks of places."""
+        n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
+        if gap and self.overlap and self.sampling != "grid":
+            raise ValueError(f"min_gap={gap} needs overlap=False or sampling='grid'.")
+        if n_times == patch_size:
+            raise ValueError(
+                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
+                "longer windows or a shorter patch."
+            )
+        most = (n_times + gap) // (patch_size + gap)  # without overlap
+        if self.sampling == "grid":
+            if given not in (None, most):
+                raise ValueError(
+                    f"The grid has {most} patches; n_patches={given} needs sampling='random'."
+                )
+            return most
+        if given is not None:
+            return int(given)
+        # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between.
+        length = n_times / patch_size
+        return round(4 / 3 * length) if self.overlap else min(round(2 / 3 * length), most)
+
+    def sample_starts(
+        self,
+        batch_size: int,
+        *,
+        device: torch.device | str | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Draw the first samples of the patches of a batch.
+
+        Parameters
+        ----------
+        batch_size : int
+            Number of signals.
+        device, generator
+            As in :func:`~braindecode_pars.tokens.random_starts`.
+
+        Returns
+        -------
+        Tensor of int64, shape (batch_size, n_patches)
+            First sample of each patch, in random order. The first ``n_masked`` patches lose their
+            position; because of the random order they are a random choice.
+        """
+        size = (batch_size, self.n_patches, self.n_times, self.patch_size)
+        options: dict[str, Any] = dict(device=device, generator=generator)
+        if self.sampling == "grid":
+            grid = torch.arange(self.n_patches, device=device) * (self.patch_size + self.min_gap)
+            return shuffled(grid.expand(batch_size, -1), generator=generator)
+        if self.overlap:
+            return random_starts(*size, **options)
+        return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
 
 
 @register("pars")
-class PARS(PretextTask):
+class PARS(_Shifts):
     """Pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
     The task cuts patches at random places of one channel. Most patches get a learnable mask token
@@ -164,84 +253,8 @@ class PARS(PretextTask):
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         checks.check_parameters(locals(), _RULES, type(self).__name__)
-        self.sampling = sampling
-        self.overlap = bool(overlap)
-        self.min_gap = int(min_gap)
-        self.position_mask_ratio = position_mask_ratio
         self.detrend = detrend
-        n_patches = self._number_of_patches(n_patches)
-
-        # Number of patches that lose their position
-        n_masked = round(float(position_mask_ratio) * n_patches)
-        if n_masked < 2:
-            raise ValueError(
-                f"PARS needs two masked patches, but position_mask_ratio={position_mask_ratio} of "
-                f"{n_patches} masks {n_masked}; use more or shorter patches, or a higher ratio."
-            )
-        self.n_patches = n_patches
-        self.n_masked = n_masked
-
-        # Layers besides the encoder.
-        embed_dim = self.encoder.embed_dim
-        self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
-        self.decoder = _decoder(decoder, self.encoder)
-
-        # One draw raises the error for patches that do not fit, before training begins.
-        self.sample_starts(1)
-
-    def _number_of_patches(self, given: int | None) -> int:
-        """Return the number of patches, the given one or the default, after checks of places."""
-        n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
-        if gap and self.overlap and self.sampling != "grid":
-            raise ValueError(f"min_gap={gap} needs overlap=False or sampling='grid'.")
-        if n_times == patch_size:
-            raise ValueError(
-                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
-                "longer windows or a shorter patch."
-            )
-        most = (n_times + gap) // (patch_size + gap)  # without overlap
-        if self.sampling == "grid":
-            if given not in (None, most):
-                raise ValueError(
-                    f"The grid has {most} patches; n_patches={given} needs sampling='random'."
-                )
-            return most
-        if given is not None:
-            return int(given)
-        # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between.
-        length = n_times / patch_size
-        return round(4 / 3 * length) if self.overlap else min(round(2 / 3 * length), most)
-
-    def sample_starts(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Draw the first samples of the patches of a batch.
-
-        Parameters
-        ----------
-        batch_size : int
-            Number of signals.
-        device, generator
-            As in :func:`~braindecode_pars.tokens.random_starts`.
-
-        Returns
-        -------
-        Tensor of int64, shape (batch_size, n_patches)
-            First sample of each patch, in random order. The first ``n_masked`` patches lose their
-            position; because of the random order they are a random choice.
-        """
-        size = (batch_size, self.n_patches, self.n_times, self.patch_size)
-        options: dict[str, Any] = dict(device=device, generator=generator)
-        if self.sampling == "grid":
-            grid = torch.arange(self.n_patches, device=device) * (self.patch_size + self.min_gap)
-            return shuffled(grid.expand(batch_size, -1), generator=generator)
-        if self.overlap:
-            return random_starts(*size, **options)
-        return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
+        self._build(n_patches, position_mask_ratio, overlap, decoder, sampling, min_gap)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
         """Return the predicted shifts between the first ``n_masked`` patches.
@@ -336,7 +349,7 @@ N_QUERIES = 32
 
 
 @register("pars_space_time")
-class SpaceTimePARS(AllChannelTask, PARS):
+class SpaceTimePARS(AllChannelTask, _Shifts):
     r"""PARS over the head: relative shifts in space and time between pairs of tokens.
 
     A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
@@ -393,7 +406,7 @@ class SpaceTimePARS(AllChannelTask, PARS):
     (torch.Size([2, 40, 40, 4]), torch.Size([2, 40, 40, 4]))
     """
 
-    criterion = RelativeShiftLoss  # type: ignore[assignment]
+    criterion = RelativeShiftLoss
 
     def __init__(
         self,
@@ -408,14 +421,13 @@ class SpaceTimePARS(AllChannelTask, PARS):
         decoder: str = "cross_attention",
         **encoder_arguments: Any,
     ):
-        given: Any = dict(n_patches=n_patches, overlap=overlap, decoder=decoder)
-        given |= dict(position_mask_ratio=position_mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, encoder=encoder, **given)
-        _RULES["axes"].check("axes", axes, type(self).__name__)
+        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
+        checks.check_parameters(locals(), _RULES, type(self).__name__)
         self.axes = axes
         names = {"time": ("t",), "space": ("x", "y", "z"), "space_time": ("x", "y", "z", "t")}
         self.axis_names = names[axes]
-        self.decoder = _decoder(decoder, self.encoder, len(self.axis_names))
+        n_axes = len(self.axis_names)
+        self._build(n_patches, position_mask_ratio, overlap, decoder, n_outputs=n_axes)
 
     def hidden_electrodes(self, keep: Tensor) -> Tensor:
         """Draw the channels that lose their electrode: (batch, n_chans) -> the same, bool.
@@ -462,7 +474,7 @@ class SpaceTimePARS(AllChannelTask, PARS):
         where = encoder.places(seen, keep)
         return encoder(tokens + (when + where[:, :, None]).to(tokens.dtype), keep)
 
-    def predict_shifts(  # type: ignore[override]
+    def predict_shifts(
         self, features: Tensor, keep: Tensor, channels: Tensor, patches: Tensor
     ) -> Tensor:
         """Return the predicted shifts between some tokens.

@@ -172,6 +172,8 @@ def test_they_train_an_encoder_of_all_channels(name):
     assert task.encoder is encoder
     with pytest.raises(ValueError, match=r"compares channels.*PatchEncoder sees one channel"):
         make_task(f"{name}_space_time", encoder=PatchEncoder(PATCH, **SIZES), **given)
+    with pytest.raises(ValueError, match="PatchEncoder sees one channel"):
+        make_task(task, encoder=PatchEncoder(PATCH, **SIZES), **given)
     with pytest.raises(ValueError, match="n_chans, 400"):
         task(torch.randn(2, N_TIMES))
 

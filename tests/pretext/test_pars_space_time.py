@@ -213,7 +213,7 @@ def test_it_learns_where_and_when():
 
     optimizer = torch.optim.AdamW(task.parameters(), lr=5e-3)
     where, losses = WHERE.expand(8, -1, -1), []
-    for _ in range(110):
+    for _ in range(160):
         prediction, target = task(batch(), where)
         loss = task.criterion()(prediction, target)
         optimizer.zero_grad()
@@ -227,3 +227,9 @@ def test_axes_are_named():
     assert new_task(axes="space").axis_names == ("x", "y", "z")
     with pytest.raises(ValueError, match="axes"):
         new_task(axes="head")
+
+
+@pytest.mark.parametrize("given", [dict(sampling="grid"), dict(min_gap=1), dict(detrend=True)])
+def test_places_are_random(given):
+    with pytest.raises(TypeError, match=next(iter(given))):
+        new_task(**given)
