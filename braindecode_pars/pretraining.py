@@ -220,7 +220,7 @@ def signals_of(examples: Any) -> torch.Tensor:
 def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
     """Return the number of epochs of a pretraining on so many windows, where none is given."""
     n_steps = math.ceil(n_windows / settings.batch_size)
-    return training.default_epochs(EPOCHS, STEPS, n_steps, "Pretraining")
+    return training.default_epochs(EPOCHS, STEPS, n_steps)
 
 
 class RelativeLoss(skorch.callbacks.Callback):

@@ -19,6 +19,8 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks, tables
 
+log = logging.getLogger(__name__)
+
 _SCHEDULE_RULES = dict(
     warmup=checks.share(),
     start=checks.number("in [0, 1]", lambda value: 0 <= value <= 1),
@@ -218,8 +220,10 @@ class ProgressLine(skorch.callbacks.Callback):
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
+            total = net.max_epochs * steps
+            log.info("%s: %d steps in %d epochs.", self.description, total, net.max_epochs)
             self.bar_ = ProgressBar(
-                total=net.max_epochs * steps,
+                total=total,
                 initial=self.first_epoch * steps,
                 desc=self.description,
                 unit=" steps",
@@ -242,9 +246,6 @@ class ProgressLine(skorch.callbacks.Callback):
                 self.bar_.set_postfix_str(f"{self.bar_.postfix}, restored epoch={epoch}")
             self.bar_.close()
         self.bar_ = None  # a bar cannot be pickled
-
-
-log = logging.getLogger(__name__)
 
 
 #: Entry in the rows of a history: whether the state of this epoch was restored.
@@ -388,7 +389,7 @@ def steps_in_epoch(net: skorch.NeuralNet, dataset: Dataset) -> int:
     return len(loader if hasattr(loader, "__len__") else loader.loader)
 
 
-def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int, phase: str) -> int:
+def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int) -> int:
     """Return the number of epochs of a training for which none is given.
 
     What a training learns depends on its steps. A fixed number of epochs is enough only where an
@@ -400,18 +401,14 @@ def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int, phase
         Fewest epochs and fewest steps. There are as many epochs as both take.
     steps_per_epoch : int
         Number of steps in an epoch.
-    phase : str
-        Name of the training, for the log.
 
     Examples
     --------
     >>> from braindecode_pars._common.training import default_epochs
-    >>> default_epochs(50, 600, 1, "Pretraining"), default_epochs(50, 600, 100, "Pretraining")
+    >>> default_epochs(50, 600, 1), default_epochs(50, 600, 100)
     (600, 50)
     """
-    epochs = max(at_least, math.ceil(fewest_steps / max(1, steps_per_epoch)))
-    log.info("%s: %d steps in %d epochs.", phase, epochs * steps_per_epoch, epochs)
-    return epochs
+    return max(at_least, math.ceil(fewest_steps / max(1, steps_per_epoch)))
 
 
 #: Parameter groups for skorch's ``optimizer__param_groups``. The weights of linear layers decay;

@@ -1,4 +1,4 @@
-"""Fine-tuning on labelled windows, shared by all classifiers and the regressor.
+"""Fine-tuning of a network on labelled windows: of PARSClassifier, PARSRegressor and a baseline.
 
 The encoder is frozen, thawed later, or trained at a lower rate. The losses have weights, in a batch
 and exactly over an epoch. What fine-tuning has not learned is warned of.
@@ -47,7 +47,7 @@ def fine_tuning_net(
     *,
     seed: int = 0,
     class_weights: Tensor | None = None,
-    further: Sequence[tuple[str, skorch.callbacks.Callback]] = (),
+    frozen: Sequence[str] = ("encoder.*",),
 ) -> skorch.NeuralNet:
     """Build and initialise a net with the parameters of an estimator.
 
@@ -64,26 +64,24 @@ def fine_tuning_net(
         Seed of the augmentation.
     class_weights : Tensor, shape (n_classes,) | None
         Class weights of the cross-entropy of a net that is not trained.
-    further : list of (str, Callback)
-        Callbacks beside those of the parameters.
+    frozen : sequence of str
+        Patterns of the names of the parameters that ``freeze_encoder`` and ``head_epochs`` freeze.
 
     Returns
     -------
     FineTuningNet | RegressionNet
-        An initialised net, not yet trained. The estimator has ``fine_tuning_`` then, if it has an
-        encoder.
+        An initialised net, not yet trained. The estimator has ``fine_tuning_`` then.
     """
     params = dict(vars(estimator))
     # torch refuses numbers of NumPy.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
     if train is not None and epochs is None:
         n_steps = math.ceil(len(train) / batch_size)
-        epochs = training.default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning")
-    if "encoder" in params:
-        if not hasattr(estimator, "fine_tuning_"):
-            people = None if train is None else cards.unique_subjects(train.people)
-            estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
-        params |= estimator.fine_tuning_
+        epochs = training.default_epochs(EPOCHS, STEPS, n_steps)
+    if not hasattr(estimator, "fine_tuning_"):
+        people = None if train is None else cards.unique_subjects(train.people)
+        estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
+    params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
@@ -108,7 +106,7 @@ def fine_tuning_net(
         iterator_valid=examples.WindowLoader,
         train_split=None,
         max_epochs=epochs or EPOCHS,
-        callbacks=[*further, *_callbacks(params, restore_best=valid is not None)],
+        callbacks=_callbacks(params, frozen, restore_best=valid is not None),
         callbacks__print_log=None,
         device=computing.find_device(params["device"]),
         precision=params.get("precision", "float32"),
@@ -155,16 +153,16 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
         net.train_split = None  # a pickle of the net has no validation windows
 
 
-def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
+def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: bool) -> list:
     callbacks: list = []
     if "encoder" in params:
         callbacks.append(("encoder_dropout", EncoderDropout(float(params["drop_prob"]))))
-        n_frozen = frozen_epochs(params)
-        if n_frozen > 0:
-            callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(_ENCODER)))
-        if 0 < n_frozen < math.inf:
-            unfreezer = skorch.callbacks.Unfreezer(_ENCODER, at=int(n_frozen) + 1)
-            callbacks.append(("unfreeze_encoder", unfreezer))
+    n_frozen = frozen_epochs(params)
+    if n_frozen > 0:
+        callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(frozen)))
+    if 0 < n_frozen < math.inf:
+        unfreezer = skorch.callbacks.Unfreezer(frozen, at=int(n_frozen) + 1)
+        callbacks.append(("unfreeze_encoder", unfreezer))
     if params["finetune_warmup"] is not None:
         schedule = training.WarmupCosine(float(params["finetune_warmup"]))
         callbacks.append(("finetune_warmup", schedule))
@@ -185,8 +183,6 @@ def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
     return callbacks
 
 
-_ENCODER = "encoder.*"
-
 #: With this number of labelled people or more, a given encoder is trained, see
 #: docs/results/development.rst.
 MANY_PEOPLE = 24
@@ -200,12 +196,13 @@ def fine_tuning_of(
     A new encoder, pretrained in the same fit or not at all, is trained with the head. Fine-tuning
     distorts the features of a given one before the head can use them (Kumar et al. 2022), the more
     so the fewer people are labelled. If a learning rate or a number of epochs of the encoder is
-    given, "auto" does not freeze it.
+    given, "auto" does not freeze it. Published weights of another network are frozen, or trained
+    at its learning rate, whoever is labelled.
 
     Parameters
     ----------
     params : mapping of str to Any
-        Parameters of a :class:`~braindecode_pars.PARSClassifier`.
+        Parameters of an estimator, as of :func:`fine_tuning_net`.
     people : list | None
         Those whose labelled windows are trained on; None when they are unknown, which counts as
         few.
@@ -227,12 +224,15 @@ def fine_tuning_of(
     {'freeze_encoder': False, 'head_epochs': 0, 'encoder_lr_factor': 1.0}
     """
     chosen: dict[str, Any] = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    if params["encoder"] is not None:
+    if params.get("weights") is not None:
+        chosen["freeze_encoder"] = True
+    elif params.get("encoder") is not None:
         is_frozen = people is None or len(people) < MANY_PEOPLE
         chosen = dict(
             freeze_encoder=is_frozen, head_epochs=epochs // 3, encoder_lr_factor=(0.01, 0.1)
         )
-    given = {name: params[name] for name in chosen if params[name] != windows_estimator.AUTO}
+    auto = windows_estimator.AUTO
+    given = {name: params[name] for name in chosen if params.get(name, auto) != auto}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
     return chosen | given

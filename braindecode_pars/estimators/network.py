@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ import torch
 from braindecode.models.base import EEGModuleMixin
 from einops import EinopsError
 from sklearn.utils.validation import check_is_fitted
-from skorch.callbacks import Unfreezer
 
 from braindecode_pars._common import computing, settings
 from braindecode_pars.estimators import (
@@ -91,6 +90,8 @@ verbose
         Losses, one row per epoch.
     load_report_ : LoadReport
         Tensors that were loaded, and those that were not. Only present with ``weights``.
+    fine_tuning_ : dict
+        ``freeze_encoder`` and ``head_epochs`` as they were in the fit, and ``encoder_lr_factor=1``.
     encoder_card_ : EncoderCard
         Says that the subjects of the pretraining are unknown. Only present with ``weights``.
     sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
@@ -175,12 +176,6 @@ verbose
 
     history_ = property(windows_estimator.fitted_history)
 
-    @property
-    def _head_epochs(self) -> int:
-        """Epochs after which frozen weights are trained too; 0 when they never are."""
-        always = self.freeze_encoder != windows_estimator.AUTO and self.freeze_encoder
-        return 0 if always or self.head_epochs == windows_estimator.AUTO else int(self.head_epochs)
-
     def _given_card(self) -> cards.EncoderCard | None:
         """Card of the weights, whose subjects are unknown; None without weights.
 
@@ -209,11 +204,8 @@ verbose
             module = self._network(signal, {}, root_mean_square(train))
         else:
             module = self._build_pretrained(train)
-        frozen, seed = [f"network.{name}" for name in module.frozen], seeds.augmentation
-        at = self._head_epochs + 1
-        further = [("unfreeze_encoder", Unfreezer(frozen, at=at))] if self._head_epochs else []
         self.net_ = fine_tuning.fine_tuning_net(
-            self, module, train, valid, seed=seed, further=further
+            self, module, train, valid, seed=seeds.augmentation, frozen=module.loaded
         )
         return train, valid
 
@@ -237,11 +229,11 @@ verbose
         """
         with windows_estimator.without_training(self) as (clf, seeds):
             train, _ = clf._begin(X, y, groups, seeds=seeds)
-            if clf._head_epochs:  # counted as if all epochs trained all weights
-                clf.net_.module_.freeze(clf.net_.module_.frozen, False)
-            module = clf.net_.module_
-            trained = sum(p.numel() for p in module.parameters() if p.requires_grad)
-            return embedder.TrainingCost(trained, 0, fine_tuning.n_steps(clf.net_, train))
+            net, module = clf.net_, clf.net_.module_
+            trained = {name: p.numel() for name, p in module.named_parameters() if p.requires_grad}
+            if fine_tuning.frozen_epochs(clf.fine_tuning_) >= net.max_epochs:
+                trained |= dict.fromkeys(module.loaded, 0)
+            return embedder.TrainingCost(sum(trained.values()), 0, fine_tuning.n_steps(net, train))
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
         """Return the network with the weights of the file, for windows like those of ``fit``."""
@@ -263,9 +255,8 @@ verbose
                 "windows is unknown.",
                 *(network.__name__, self.weights, self.load_report_, prepare, wanted.corpus),
             )
-        if self.freeze_encoder or self._head_epochs:
-            own = {name for name, p in module.network.named_parameters() if p.requires_grad}
-            module.freeze(name for name in self.load_report_.loaded if name in own)
+        own = {name for name, p in module.network.named_parameters() if p.requires_grad}
+        module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in own]
         return module
 
     def _network(self, signal: dict, defaults: dict, *prepared: Any) -> ScaledNetwork:
@@ -342,19 +333,13 @@ class ScaledNetwork(torch.nn.Module):
         self.register_buffer("scale", torch.tensor(scale))
         self.prepare = prepare
         self._takes_names = "ch_names" in inspect.signature(self.network.forward).parameters
-        self.frozen: tuple[str, ...] = ()
-
-    def freeze(self, names: Iterable[str], frozen: bool = True) -> None:
-        """Stop the training of some parameters of the network, and the dropout of their layers."""
-        self.frozen = tuple(names)
-        for name in self.frozen:
-            self.network.get_parameter(name).requires_grad_(not frozen)
+        #: Parameters that have published weights
+        self.loaded: list[str] = []
 
     def train(self, mode: bool = True) -> ScaledNetwork:
         """Set the mode of training; frozen layers stay in evaluation mode."""
         super().train(mode)
-        still = self.frozen and not self.network.get_parameter(self.frozen[0]).requires_grad
-        if mode and still:
+        if mode and self.loaded and not self.get_parameter(self.loaded[0]).requires_grad:
             self.network.eval()
             self.network.get_submodule(foundation.HEAD).train()
         return self

@@ -481,7 +481,7 @@ def _seconds_of(
     if method.trains:
         steps = math.ceil(len(drawn) / estimator.finetune_batch_size)
         epochs = estimator.finetune_epochs or training.default_epochs(
-            fine_tuning.EPOCHS, fine_tuning.STEPS, steps, ""
+            fine_tuning.EPOCHS, fine_tuning.STEPS, steps
         )
         return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     own = 0.0

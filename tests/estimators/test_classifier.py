@@ -274,10 +274,12 @@ def test_minus_one_is_a_class_if_the_user_says_so(nights):
     assert every.score(nights, y) == (every.predict(nights) == y).mean()
 
 
-def test_verbose_shows_one_progress_bar_per_phase_and_zero_prints_nothing(nights, capfd):
+def test_verbose_shows_one_progress_bar_per_phase_and_zero_prints_nothing(nights, capfd, caplog):
+    caplog.set_level("INFO", "braindecode_pars")
     classifier().fit(nights).predict(nights)
-    assert capfd.readouterr() == ("", "")
+    assert (*capfd.readouterr(), caplog.text) == ("", "", "")
     classifier(verbose=1).fit(nights)
+    assert "fine-tuning: 3 steps in 1 epochs." in caplog.text
     out, err = capfd.readouterr()
     assert out == ""
     bars = [line for line in err.replace("\r", "\n").splitlines() if "100%" in line]

@@ -106,10 +106,13 @@ def test_an_encoder_of_another_rate_is_named_before_sizes_are_compared(nights):
             estimator.n_encoder_parameters(nights)
 
 
-def test_nothing_is_changed_or_written(nights, tmp_path):
-    clf = classifier(checkpoint_dir=tmp_path / "encoder", callbacks=None)
+def test_nothing_is_changed_or_written(nights, tmp_path, caplog):
+    caplog.set_level("INFO", "braindecode_pars")
+    epochs = dict(pretrain_epochs=None, finetune_epochs=None)
+    clf = classifier(checkpoint_dir=tmp_path / "encoder", callbacks=None, **epochs)
     before, state = clf.get_params(), torch.get_rng_state()
     clf.training_cost(nights)
+    assert caplog.text == ""
     assert clf.get_params() == before
     assert torch.equal(torch.get_rng_state(), state)
     assert not hasattr(clf, "net_")

@@ -186,7 +186,10 @@ def test_what_is_trained(tmp_path):
     assert module.network.final_layer.training
     assert not any(part.training for part in module.network.encoder.modules())
 
+    # Without an epoch of the last layer alone, everything is trained.
+    none = classifier("CBraMod", file, head_epochs=0, **fit).fit(windows)
     everything = classifier("CBraMod", file, freeze_encoder=False, **fit).fit(windows)
+    assert changed(none, model) == changed(everything, model)
     by_design = {"patch_embedding.mask_encoding"}  # not a trained parameter of CBraMod
     assert changed(everything, model) == set(everything.load_report_.loaded) - by_design
     assert all(part.training for part in everything.net_.module_.train().network.modules())
@@ -204,9 +207,10 @@ def test_the_cost_is_that_of_what_is_trained(tmp_path):
     file = save(published("CBraMod").state_dict(), tmp_path)
     windows = recording()
     frozen = classifier("CBraMod", file).training_cost(windows)
-    late = classifier("CBraMod", file, head_epochs=1).training_cost(windows)
+    late = classifier("CBraMod", file, head_epochs=1, finetune_epochs=2).training_cost(windows)
+    never = classifier("CBraMod", file, head_epochs=1).training_cost(windows)
     whole = classifier("CBraMod", file, freeze_encoder=False).training_cost(windows)
-    assert frozen.parameters == 2 * (19 * 4 * 200 + 1)
+    assert frozen.parameters == never.parameters == 2 * (19 * 4 * 200 + 1)
     assert late.parameters == whole.parameters > 5e5
 
 

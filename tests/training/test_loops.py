@@ -287,7 +287,7 @@ def few_steps(monkeypatch):
     [(1, 600), (2, 300), (7, 86), (11, 55), (12, 50), (13, 50), (10_000, 50)],
 )
 def test_fifty_epochs_or_as_many_more_as_600_steps_take(steps_per_epoch, expected):
-    assert default_epochs(50, 600, steps_per_epoch, "Pretraining") == expected
+    assert default_epochs(50, 600, steps_per_epoch) == expected
     assert expected * steps_per_epoch >= 600
 
 
