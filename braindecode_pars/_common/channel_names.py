@@ -35,26 +35,30 @@ _NOT_ON_SCALP = {*_EARS, "A1", "A2"}
 #: channels.
 _EOG_WORDS = r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]"
 
-#: Words in labels of signals that are not EEG: in polysomnography, EDF+, and the files of common
-#: amplifiers. ``ERG`` is missing: an electroretinogram, but also an electrode of EESM17.
+#: Words in labels of signals that are not EEG: in polysomnography, also in Italian and German, in
+#: EDF+, and in the files of common amplifiers. ``ERG`` is missing: an electroretinogram, but also
+#: an electrode of EESM17.
 _OTHER_WORDS = (
     _EOG_WORDS,
     # ECG and EMG also within a word, as in ChinEMG or ECGII
     r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",
     r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?|[LR]AT(?!\d)|PLM[a-z]*",
+    r"Milo|Deltoid[a-z]*|[DS]x1-[DS]x2|Kinn|Beine?",
     # respiration
-    r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Cannula|Nasal",
-    r"Tho(?:r[a-z]*)?|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
+    r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Th?erm[a-z]*|Can{1,2}ula|Nasal",
+    r"Air|EPMS|Leak|Flusso|Addom[a-z]*|Atmung|Schnarch[a-z]*|Druck",
+    r"Th?or[a-z]*|Tho|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
     # other fields, oxygen and pulse
-    r"MCG|MEG|[a-z]*(?:Pulse|Trig)[a-z]*",
-    r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
+    r"MCG|MEG|[a-z]*(?:Puls|Trig)[a-z]*|PTT",
+    r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|Stat|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
     # environment, movement and skin
-    r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",
-    r"GSR|EDA|Battery",
+    r"Temp(?:erature)?|Light|Licht|Lux|Sound|Audio|Mic|Mikro|Lage",
+    r"Pos(?:i[tz]ione?)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",
+    r"GSR|EDA|Batt(?:ery)?",
     # events
     r"STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
     # other inputs of the amplifier
-    r"AUX|DIN|DC\d+|EXG\d+|VNS",
+    r"AUX|DIN|DC\d+|EXG\d+|VNS|^[-.]+\d*$",
 )
 _EOG, _OTHER = (
     re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
