@@ -718,7 +718,7 @@ def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
 
     Otherwise its channels and times may be others by now: what the tables say beyond is a warning.
     """
-    header = file.with_suffix({".eeg": ".vhdr", ".fdt": ".set"}.get(file.suffix, file.suffix))
+    header = search.signal_files(file)[0]
     if not search.tables_beside(header):
         return raw
     if not raw.preload:

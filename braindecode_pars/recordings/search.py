@@ -29,8 +29,8 @@ _MADE_OF_RECORDINGS = re.compile(
     r"[-_](epo|ave|eve|annot|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$",
     re.IGNORECASE,
 )
-#: Files with the signals of a recording, by the ending of its header.
-_SIGNALS = {".vhdr": (".eeg",), ".set": (".fdt",), ".hea": (".dat", ".mat")}
+#: Files with the signals and markers of a recording, by the ending of its header.
+_SIGNALS = {".vhdr": (".eeg", ".vmrk"), ".set": (".fdt",), ".hea": (".dat", ".mat")}
 #: Tables of BIDS beside a recording that are read.
 _TABLES = ("events", "channels")
 #: Folders of a BIDS data set that repeat its recordings.
@@ -263,11 +263,24 @@ def why_unreadable(file: Path) -> str | None:
             for mark, command in _POINTERS.items():
                 if mark in start[:200]:
                     return f"its content is not here; download it first ({command})."
-    for ending in _SIGNALS.get(file.suffix, ()):
-        signals = file.with_suffix(ending)
-        if os.path.lexists(signals) and (problem := why_unreadable(signals)):
-            return f"its signals are in {signals.name}, and {problem}"
+    header, *parts = signal_files(file)
+    for part in parts if file == header else ():
+        if problem := why_unreadable(part):
+            return f"its signals are in {part.name}, and {problem}"
     return None
+
+
+def signal_files(file: Path) -> list[Path]:
+    """Return the files that MNE reads as one recording, the header first, given one of them."""
+    for header, others in _SIGNALS.items():
+        if file.suffix in (header, *others):
+            parts = [file.with_suffix(ending) for ending in (header, *others)]
+            if header == ".hea" and parts[0].is_file():  # WFDB: each line names a file
+                lines = parts[0].read_text(errors="replace").splitlines()[1:]
+                named = [line.split()[0] for line in lines if line.strip() and line[0] != "#"]
+                parts += [file.with_name(Path(name).name) for name in named]
+            return [part for part in dict.fromkeys(parts) if os.path.lexists(part)] or [file]
+    return [file]
 
 
 def files_beside(recording: Path) -> list[Path]:
@@ -289,7 +302,7 @@ def files_beside(recording: Path) -> list[Path]:
     if recording.stem.endswith("_eeg"):
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
-    found.update(tables_beside(recording))
+    found.update(signal_files(recording), tables_beside(recording))
     return sorted(file for file in found if file.exists())  # skips dead links
 
 

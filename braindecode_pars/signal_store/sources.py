@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,6 @@ ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
     f"({', '.join(search.ENDINGS)}), or one or several ContinuousCorpus or LabelledCorpus"
 )
-
-#: Files with the samples of a recording, by the ending of the file that is read.
-_PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt"), ".vhdr": (".vhdr", ".eeg")}
 
 
 @dataclass(frozen=True)
@@ -381,7 +377,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
                 _state_of(
                     search.files_beside(recording.file)  # new labels are another recording, too
                     if isinstance(corpus, recipe.LabelledCorpus)
-                    else _parts_of(recording.file)
+                    else search.signal_files(recording.file)
                 ),
                 recording.file,
                 search.why_unreadable(recording.file),
@@ -479,7 +475,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         description, state = {}, {}
         if problem is None:
             description = {"subject": subjects.normalized(files.plain(subject(path)))}
-            state = _state_of([*_parts_of(file), *search.tables_beside(file)])
+            state = _state_of([*search.signal_files(file), *search.tables_beside(file)])
         sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:
         raise FileNotFoundError(f"{root} has no file that ends with {', '.join(search.ENDINGS)}.")
@@ -489,17 +485,9 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     return sources
 
 
-def _parts_of(file: Path) -> list[Path]:
-    """Return a file with the other files of its signals."""
-    # The samples of a WFDB record are in other files with the same stem.
-    if file.suffix == ".hea":
-        return list(file.parent.glob(f"{escape(file.stem)}.*"))
-    return [file.with_suffix(ending) for ending in _PARTS.get(file.suffix, (file.suffix,))]
-
-
-def _state_of(files: list[Path]) -> dict[str, int]:
+def _state_of(parts: list[Path]) -> dict[str, int]:
     """Return size and modification time of some files."""
-    states = [each.stat() for each in files if each.exists()]  # skips dead links
+    states = [part.stat() for part in parts if part.exists()]  # skips dead links
     return dict(
         bytes=sum(state.st_size for state in states),
         mtime_ns=max((state.st_mtime_ns for state in states), default=0),

@@ -14,6 +14,7 @@ from braindecode_pars.recordings.search import (
     find_named,
     is_recording,
     list_files,
+    signal_files,
     subject_finder,
     table_beside,
     why_unreadable,
@@ -128,6 +129,17 @@ def test_annotations_belong_to_a_recording(tmp_path, name, beside):
     files = [touch(tmp_path / each) for each in (name, beside)]
     touch(tmp_path / "s2.csv_bi")
     assert files_beside(tmp_path / name) == sorted(files)
+
+
+def test_the_files_of_a_recording_are_found_from_its_header_and_its_signals(tmp_path):
+    """A store notices by them that markers, or signals of another name, have changed."""
+    of_vhdr = [touch(tmp_path / f"a{ending}") for ending in (".vhdr", ".eeg", ".vmrk")]
+    assert [signal_files(file) for file in of_vhdr] == [of_vhdr] * 3
+    of_hea = [tmp_path / "b.hea", touch(tmp_path / "b.dat"), touch(tmp_path / "other.d1")]
+    of_hea[0].write_text("b 2 100\nb.dat 16\nother.d1 16\n# a comment\n")
+    touch(tmp_path / "b.atr")
+    assert signal_files(of_hea[0]) == of_hea
+    assert signal_files(touch(tmp_path / "c.eeg")) == [tmp_path / "c.eeg"]
 
 
 ROOT = PurePosixPath("data")
