@@ -103,10 +103,10 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
             parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
             lines = {tables.RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
             for i, (name, part) in enumerate(parts.items()):
-                lines[name] = (
-                    part,
-                    dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1),
-                )
+                look = dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1)
+                if len(methods) == 1:  # otherwise colours tell methods apart
+                    look["color"] = style.series_style(i + 1)["color"]
+                lines[name] = part, look
         elif "valid_loss" in rows and rows["valid_loss"].notna().any():
             lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
         rows = rows.dropna(subset=list(lines), how="all")
@@ -116,12 +116,14 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         if relative:
             style.draw_chance(ax, 1)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
-        ylabel = "training loss relative to chance" if relative else "loss"
+        ylabel = "loss" if len(lines) > 1 else "training loss"
+        ylabel = "training loss relative to chance" if relative else ylabel
         ax.set(title=str(phase), xlabel="epoch", ylabel=ylabel)
         ax.xaxis.get_major_locator().set_params(integer=True)
         handles, labels = ax.get_legend_handles_labels()
         if named := dict(zip(labels, handles, strict=True)):  # once for all runs of a method
-            ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **place)
+            where = place or dict(loc="lower left" if relative else "best")
+            ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **where)
         style.remove_frame(ax)
     return panels
 
@@ -138,13 +140,12 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
             ax.plot(
                 scored["epoch"],
                 scored[column],
-                color=look["color"],
                 alpha=0.9 if len(runs) == 1 else 0.6,
                 marker=look["marker"] if column == tables.RELATIVE else "",  # differs in grey print
                 markevery=max(1, len(scored) // 6),
                 markersize=4,
                 label=", ".join(filter(None, texts)),
-                **line,
+                **{"color": look["color"], **line},
             )
 
 
