@@ -104,9 +104,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
             lines = {tables.RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
             for i, (name, part) in enumerate(parts.items()):
                 look = dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1)
-                if len(methods) == 1:  # otherwise colours tell methods apart
-                    look["color"] = style.series_style(i + 1)["color"]
-                lines[name] = part, look
+                own = dict(color=style.series_style(i + 1)["color"])
+                # With several methods, colours tell these apart.
+                lines[name] = part, look | (own if len(methods) == 1 else {})
         elif "valid_loss" in rows and rows["valid_loss"].notna().any():
             lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
         rows = rows.dropna(subset=list(lines), how="all")
