@@ -5,6 +5,7 @@ what the outputs of the network mean. ``embedder`` pretrains, ``fine_tuning`` fi
 """
 
 import logging
+import re
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
@@ -660,6 +661,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         y : array-like, shape (n_windows,) | None
             Targets, in any unit. NaN marks windows without one, which are used for pretraining
             only. None uses the labels of the dataset, unless they are codes of named classes.
+            Codes of classes whose names are numbers, such as ages, are refused; those numbers are
+            ``np.array([*map(float, X.label_names)])[y]`` after ``X, y, _ = as_sklearn(windows)``.
 
         Returns
         -------
@@ -807,10 +810,14 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     found = set() if windows.y is None else {*windows.y.tolist()}
     named = (windows.label_names or {}).items()
     names = [name for name, code in named if code in found and name != str(code)]
-    if y is None and names:
+    # Codes of other names may be an order, such as that of depths of sleep.
+    are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", name) for name in names)
+    if names and (y is None or are_numbers):
+        values = ", y = np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...)"
         raise ValueError(
             f"The labels of these windows are codes of classes ({checks.listed(names)}), not "
-            "quantities; pass y, one number for each window. PARSClassifier takes classes."
+            f"quantities; pass y, one number for each window{values if are_numbers else ''}. "
+            "PARSClassifier takes classes."
         )
     return labels.targets_of(windows)
 

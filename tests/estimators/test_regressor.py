@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import re
 from itertools import combinations
 
 import mne
 import numpy as np
 import pytest
+from braindecode.datasets import BaseConcatDataset
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_val_score
@@ -16,6 +19,7 @@ from support.small_estimators import FAST, same_weights
 
 from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.windows.door import as_windows
 
 
@@ -73,6 +77,19 @@ def test_codes_of_classes_are_refused_and_numbers_of_a_dataset_are_taken(fitted,
     assert same_weights(regressor().fit(numbers).net_.module_, fitted.net_.module_)
     predicted = fitted.predict(nights)
     assert fitted.score(numbers) == r2_score(depth + 0.5, predicted)
+
+
+def test_codes_of_numbers_are_refused_and_the_error_says_how_to_get_the_numbers(nights):
+    parts = [
+        name_classes(copy.copy(part), ["17", "19", "22.5", "3", "31"]) for part in nights.datasets
+    ]
+    X, y, _ = as_sklearn(BaseConcatDataset(parts))
+    with pytest.raises(ValueError, match=r"codes of classes \(17.* y = ") as refused:
+        regressor().fit(X[:40], y[:40])
+    (code,) = re.findall(r"y = (.*\[y\])", str(refused.value))
+    ages = eval(code, dict(np=np, X=X, y=y))
+    assert {*zip(y, ages, strict=True)} <= {(0, 17), (1, 19), (2, 22.5), (3, 3), (4, 31)}
+    assert regressor().fit(X, ages).target_mean_ > 5
 
 
 def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):
