@@ -17,7 +17,6 @@ from typing import Any
 
 import mne
 
-from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, subject_key
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings import loading, preparation, recipe
@@ -127,11 +126,6 @@ def leave_out(
     TypeError
         When ``exclude`` is a path instead of a list, or contains a subject outside a list.
 
-    Warns
-    -----
-    UserWarning
-        When subjects in a list have no recording. The message names them.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -144,21 +138,11 @@ def leave_out(
     ['aaaaaaaa']
     """
     recordings = list(recordings)
-    present = SubjectKeys(recording.person for recording in recordings)
     folders, lists = recipe.folders_and_lists(exclude)
     sources = [(str(folder), temple.subjects_in(Path(folder))) for folder in folders]
     sources += [("a list in exclude", set(subjects)) for subjects in lists]
     for source, subjects in sources:
         _check_naming(recordings, subjects, source)
-    for listed_subjects in lists:
-        # Subjects without a recording may be typing errors.
-        by_key = {subject_key(subject): subject for subject in listed_subjects}
-        absent = sorted(str(subject) for subject in by_key.values() if subject not in present)
-        if absent:
-            warn_user(
-                f"{len(absent)} of {len(by_key)} subjects in a list in exclude have no recording: "
-                f"{listed(absent)}. Check their spelling, or they are trained on."
-            )
     # Compared by key: a table may contain the subject 00000254 as the number 254.
     keys = SubjectKeys(subject for _, subjects in sources for subject in subjects)
     excluded = [recording for recording in recordings if recording.person in keys]
@@ -178,7 +162,8 @@ def _check_naming(recordings: list[loading.Recording], subjects: set[str], sourc
             f"{source} has subjects such as {', '.join(map(str, excluded.values()))}, but the "
             f"recordings have subjects such as {', '.join(recorded.values())}. Some subjects "
             "would not be excluded. Subjects were renamed from numbers to letters in 2022; use "
-            "versions of the corpora with the same names."
+            "versions of the corpora with the same names; name the corpus of other subjects, as in "
+            "physionet_mi:7."
         )
 
 

@@ -116,7 +116,7 @@ class Recipe:
         subjects : iterable | None
             Subjects to read. None reads every subject in the folder that has labels.
         exclude : sequence
-            Excluded subjects, for a corpus that contains those of others, as in
+            Lists of subjects to leave out, in any spelling; for TUEG also folders, as in
             :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`. A subject in
             both ``subjects`` and ``exclude`` is excluded.
         n_jobs, on_error, verbose
@@ -140,12 +140,14 @@ class Recipe:
         ValueError
             When a recording is damaged or lacks a channel or labels; the message names the file.
             When a setting is invalid, the labels of a requested subject are not published, every
-            subject is excluded, or the corpus shares no subjects with others to exclude.
+            subject is excluded, or ``exclude`` has a folder for a corpus that shares no subjects
+            with others.
 
         Warns
         -----
         UserWarning
-            When the corpus has subjects of others, and none is excluded.
+            When the corpus has subjects of others, and none is excluded. When subjects in
+            ``exclude`` have no recording.
 
         Examples
         --------
@@ -154,21 +156,23 @@ class Recipe:
         """
         finding, cutting = self._divided(self.cut or self.prepare, settings)
         found = self.recordings(path, subjects, **finding)
-        if self.leave_out is not None:
-            # Before any file is opened
-            kept, excluded = self.leave_out(found, exclude)
-            if not exclude:
-                warn_user(self.overlap)
-            elif verbose:
-                counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
-                log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
-            if not kept:
-                raise ValueError(
-                    f"exclude removes all of {count_subjects(found)}; none is left to read."
-                )
-            found = kept
-        elif exclude:
-            raise ValueError(f"{self.card['name']} shares no subjects with others to exclude.")
+        # Before any file is opened
+        kept, excluded, absent = self._excluding(found, exclude)
+        if absent:
+            warn_user(
+                f"{len(absent)} subjects in exclude have no recording: {listed([*absent])}. Check "
+                "their spelling, or they are trained on."
+            )
+        if self.overlap and not exclude:
+            warn_user(self.overlap)
+        elif exclude and verbose:
+            counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
+            log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
+        if not kept:
+            raise ValueError(
+                f"exclude removes all of {count_subjects(found)}; none is left to read."
+            )
+        found = kept
         if self.cut is not None:
             found = self._with_labels(found, are_requested=subjects is not None)
         read = self.cut or partial(_unlabelled_windows, self.prepare)
@@ -230,27 +234,13 @@ class Recipe:
         """
         finding, preparing = self._divided(self.prepare, settings)
         found = self.recordings(path, **finding)
-        held_out = [r for r in found if r.description.get("split") in HELD_OUT]
-        kept = [r for r in found if r.description.get("split") not in HELD_OUT]
+        kept, excluded, absent = self._excluding(found, exclude)
+        held_out, kept, excluded = (
+            [r for r in part if (r.description.get("split") in HELD_OUT) == is_held_out]
+            for part, is_held_out in ((found, True), (kept, False), (excluded, False))
+        )
         if self.overlap and not exclude:
             warn_user(self.overlap)
-
-        # Folders of other corpora, for recipes whose corpus has the subjects of others.
-        folders, lists = folders_and_lists(exclude)
-        excluded: list[Recording] = []
-        if folders and self.leave_out is None:
-            raise ValueError(
-                f"exclude has the folder {folders[0]}, but {self.card['name']} shares no "
-                "subjects with other corpora; pass a list of its subjects."
-            )
-        if folders and self.leave_out is not None:
-            kept, excluded = self.leave_out(kept, folders)
-
-        # Lists of subjects, of which some may be in other corpora only.
-        people = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
-        keys, present = SubjectKeys(people), SubjectKeys(recording.person for recording in found)
-        excluded += [r for r in kept if r.person in keys]
-        kept = [r for r in kept if r.person not in keys]
         if not kept:
             raise ValueError(
                 f"{path} has recordings of {count_subjects(found)} of {self.card['name']}, but "
@@ -264,7 +254,7 @@ class Recipe:
             dict(corpus=self.card["name"], version=self.card["version"], **settings),
             held_out=tuple(held_out),
             excluded=tuple(excluded),
-            absent=tuple(str(name) for name in people if name not in present),
+            absent=absent,
             n_published=self.card.get("subjects"),
         )
 
@@ -318,6 +308,27 @@ class Recipe:
             n_published=self.card.get("subjects"),
             classes=classes,
         )
+
+    def _excluding(
+        self, found: list[Recording], exclude: Sequence[str | PathLike | Iterable]
+    ) -> tuple[list[Recording], list[Recording], tuple[str, ...]]:
+        """Return kept and excluded recordings, and the people in lists who have none."""
+        folders, lists = folders_and_lists(exclude)
+        if folders and self.leave_out is None:
+            raise ValueError(
+                f"exclude has the folder {folders[0]}, but {self.card['name']} shares no "
+                "subjects with other corpora; pass a list of its subjects."
+            )
+        people = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
+        present = SubjectKeys(recording.person for recording in found)
+        absent = tuple(str(name) for name in people if name not in present)
+        if self.leave_out is not None:
+            return *self.leave_out(found, exclude), absent
+        keys = SubjectKeys(people)
+        kept, excluded = (
+            [r for r in found if (r.person in keys) == is_excluded] for is_excluded in (False, True)
+        )
+        return kept, excluded, absent
 
     def _divided(
         self, read: Callable[..., Any], settings: Mapping[str, Any]
