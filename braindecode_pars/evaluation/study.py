@@ -492,9 +492,10 @@ def _about_the_person(planned: study_plan.Planned, levels: pd.DataFrame) -> Iter
     erased = ("nothing", "training people", "all people")
     before, after, given = (found[person.ACCURACY, "class", each].value for each in erased)
     yield (
-        f"On people who are held out, classes are told apart by {before:.3f}; by {after:.3f} where "
-        "all that is linear in the training people is erased from the features, and by "
-        f"{given:.3f} where people are erased with the unlabelled windows of all (transductive)."
+        "On people who are held out, a linear model of these features has a balanced accuracy of "
+        f"{before:.3f} (chance level {1 / len(in_class):.2f}): {after:.3f} without what differs "
+        f"linearly between the training people, {given:.3f} without what differs between all "
+        "people, as their unlabelled windows tell (transductive)."
     )
     if way := found.get((person.COSINE, "class", "nothing")):
         yield (
