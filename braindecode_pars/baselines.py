@@ -23,7 +23,6 @@ from braindecode_pars.estimators import (
     embedder,
     linear_probe,
     window_features,
-    windows_estimator,
 )
 from braindecode_pars.models import FOUNDATION_MODELS
 from braindecode_pars.pretext import PRETEXT_TASKS
@@ -279,7 +278,7 @@ def _fine_tuned(
     encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield each encoder frozen, beside an untrained one, and then trained as a new one is."""
-    freeze = settings.get("freeze_encoder", windows_estimator.AUTO)
+    freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
         yield f"scratch{FROZEN}", PARSClassifier(None, **untrained | frozen)

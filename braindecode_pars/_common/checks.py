@@ -16,6 +16,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+#: Value of a parameter that the data decide.
+AUTO = "auto"
+
 #: The largest integer that torch can hold.
 _LARGEST_INTEGER = 2**63 - 1
 

@@ -477,7 +477,7 @@ random_state, verbose, checkpoint_dir
 
     def _choose_pooling(self) -> None:
         self.pooling_ = self.pooling
-        if self.pooling == "auto":  # an empty list of channels means that they differ
+        if self.pooling == checks.AUTO:  # an empty list of channels means that they differ
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
@@ -531,7 +531,7 @@ random_state, verbose, checkpoint_dir
             a channel of ``fit`` is missing.
         """
         validation.check_is_fitted(self)
-        if self.pooling_ == "auto":  # an encoder without a fit: the first windows decide, as in fit
+        if self.pooling_ == checks.AUTO:  # not fitted: the first windows decide, as in fit
             windows_estimator.remember_windows(
                 self, windows_estimator.read_windows(self, X, any_montage=True)
             )

@@ -212,7 +212,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             weights = linear_probe.weights_of_codes(*given)
             searches = None in (self.C, self.prior_strength)
             folds = linear_probe.folds_of_subjects(windows) if searches else []
-            unfitted, of_c = linear_probe.logistic_regression(self.C, weights), folds * (not self.C)
+            unfitted = linear_probe.logistic_regression(self.C, weights)
+            of_c = folds if self.C is None else []
             views = {
                 view: linear_probe.fit_searched(unfitted, own, windows.labels, of_c)
                 for view, own in features.items()
@@ -232,7 +233,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
 
     def _chosen_recentring(self, windows: table.Windows) -> str | None:
         """Return whether the means of subjects are subtracted, and log it."""
-        if self.recenter != "auto":
+        if self.recenter != checks.AUTO:
             return self.recenter
         chosen: str | None = "subject"
         reason = "The subject of every window is known."
@@ -245,8 +246,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         return chosen
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
-        """Return embeddings, covariances and log band powers of windows."""
-
+        """Return embeddings, covariances and log band powers, and which channels are ``flat``."""
         own = tuple(ch["ch_name"] for ch in self.chs_info_ or ()), self.sfreq_
         return windows_estimator.computed_once(
             lambda: (type(self), saved.encoder_digest(self.encoder_), *own),

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks, computing, training
-from braindecode_pars.estimators import augmentation, windows_estimator
+from braindecode_pars.estimators import augmentation
 from braindecode_pars.pretrained import cards
 from braindecode_pars.windows import Windows, amplitudes, examples, labels
 
@@ -231,7 +231,7 @@ def fine_tuning_of(
         chosen = dict(
             freeze_encoder=is_frozen, head_epochs=epochs // 3, encoder_lr_factor=(0.01, 0.1)
         )
-    auto = windows_estimator.AUTO
+    auto = checks.AUTO
     given = {name: params[name] for name in chosen if params.get(name, auto) != auto}
     if given.keys() & {"head_epochs", "encoder_lr_factor"}:
         chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0

@@ -20,7 +20,7 @@ from braindecode.models.base import EEGModuleMixin
 from einops import EinopsError
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import computing, settings
+from braindecode_pars._common import checks, computing, settings
 from braindecode_pars.estimators import (
     embedder,
     fine_tuning,
@@ -111,8 +111,8 @@ verbose
     network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
     weights: str | Path | None = None
     input_format: foundation.InputFormat | None = None
-    freeze_encoder: bool | str = windows_estimator.AUTO
-    head_epochs: int | str = windows_estimator.AUTO
+    freeze_encoder: bool | str = checks.AUTO
+    head_epochs: int | str = checks.AUTO
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
     channels: list[str] | None = None

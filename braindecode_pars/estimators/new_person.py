@@ -20,7 +20,7 @@ from sklearn.utils import compute_sample_weight
 from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import transformers
 from braindecode_pars.windows import Windows
-from braindecode_pars.windows.labels import cross_entropy_weights
+from braindecode_pars.windows.labels import cross_entropy_weights, label_of_unlabeled
 
 #: Strengths of the prior that are searched, and the one without a search.
 STRENGTHS, DEFAULT_STRENGTH = (30.0, 3.0, 0.3, 0.03, 0.003), 0.3
@@ -69,17 +69,14 @@ def adapted_views(
         named = checks.listed(sorted(map(str, people)), most=3)
         raise ValueError(f"adapt needs windows of one person; adapt to each of {named} in turn.")
     codes: np.ndarray | None = None
-    recentre = is_centred or labels is None
-    if recentre and len(windows) < transformers.MIN_WINDOWS:
+    if (is_centred or labels is None) and len(windows) < transformers.MIN_WINDOWS:
         raise ValueError(
             f"A person's mean needs {transformers.MIN_WINDOWS} windows, these are {len(windows)}; "
             "also pass windows without a label (unlabeled_label), or fit without centring."
         )
     if labels is not None:
         code_of = {label: code for code, label in enumerate(estimator.classes_.tolist())}
-        unlabelled = estimator.unlabeled_label
-        if isinstance(unlabelled, str) and unlabelled == "auto":
-            unlabelled = None if -1 in code_of else -1
+        unlabelled, _ = label_of_unlabeled(estimator.unlabeled_label)
         given = windows.labels.tolist()
         codes = np.array([-1 if one == unlabelled else code_of.get(one, -2) for one in given])
         if min(codes) < -1 or max(codes) < 0:
@@ -94,7 +91,7 @@ def adapted_views(
                 "classes of the person, or none."
             )
     own = {
-        view: adapted(estimator, *views[view], features, codes, recentre=recentre)
+        view: adapted(estimator, *views[view], features, codes, is_centred=is_centred)
         for view, features in features_of(windows).items()
     }
     return own, tables.Access.UNLABELLED if codes is None else tables.Access.LABELLED
@@ -107,7 +104,7 @@ def adapted(
     features: np.ndarray,
     codes: np.ndarray | None,
     *,
-    recentre: bool,
+    is_centred: bool,
 ) -> Pipeline:
     """Return a classifier for one person; the given one stays as it is.
 
@@ -123,12 +120,16 @@ def adapted(
         Features of the person's windows; NaN counts as the mean.
     codes : ndarray of int, shape (n_windows,) | None
         Index of the class of each window, -1 where it is unknown. With None only the mean is used.
-    recentre : bool
-        Whether the person's mean takes the place of that of the training windows.
+    is_centred : bool
+        Whether ``clf`` was fitted on centred features. Then, and without ``codes``, the person's
+        mean takes the place of that of the training windows.
     """
     scaler, linear = clf = copy.deepcopy(clf)
-    if recentre:
-        scaler.mean_ = transformers.own_mean(features)
+    if is_centred or codes is None:
+        lacking = np.isnan(features).all(axis=0)
+        scaler.mean_ = np.where(lacking, scaler.mean_, transformers.own_mean(features))
+        if is_centred:  # the mean of centred features is none of the person's
+            linear.coef_[:, lacking] = 0
     if codes is not None:
         own, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]
         of_class = cross_entropy_weights(known, estimator.classes_, estimator.class_weight)

@@ -107,9 +107,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         """
         # Read the windows. Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
-        has_positions = (
-            self.electrode_position not in (False, windows_estimator.AUTO) or has_filters
-        )
+        has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
         windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
         # Start with a given encoder, or a new one
         start = embedder.begin(self, windows)
@@ -140,13 +138,13 @@ class PARSEstimator(embedder.EncoderEstimator):
         # An empty list where recordings have different channels. One channel has nothing to filter.
         names, head = self.chs_info_ or [], self.head
         n_known = n_known_electrodes(names)
-        if head == windows_estimator.AUTO:
+        if head == checks.AUTO:
             head = "spatial_filter" if len(names) > 1 and n_known else "attention"
-        if self.electrode_position == windows_estimator.AUTO and self.verbose:
+        if self.electrode_position == checks.AUTO and self.verbose:
             found = "on" if n_known else "off"
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
-        elif self.electrode_position not in (windows_estimator.AUTO, False) and not names:
+        elif self.electrode_position not in (checks.AUTO, False) and not names:
             raise ValueError(
                 "electrode_position=True needs channel names, with the same names and order in "
                 "every recording."

@@ -13,7 +13,11 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.tables import Access
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
+from braindecode_pars.estimators.windows_estimator import (
+    WindowsEstimator,
+    fresh_fit,
+    parameter_of_last,
+)
 from braindecode_pars.windows import Windows, door, labels
 
 
@@ -253,9 +257,8 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
             code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
             codes = np.array([code_of.get(label, -1) for label in windows.labels.tolist()])
             labelled = windows.with_labels(codes)[codes >= 0]
-            params = self.classifier.get_params().items()
-            weights = [value for name, value in params if name.split("__")[-1] == "class_weight"]
-            found = Transitions.of(labelled, self.classes_, weights[-1] if weights else None)
+            class_weight = parameter_of_last("class_weight", self.classifier)
+            found = Transitions.of(labelled, self.classes_, class_weight)
             if found is None:
                 raise ValueError("No two labelled windows touch in time; pass windows in a row.")
             self.transitions_ = found

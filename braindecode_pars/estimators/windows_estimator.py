@@ -37,9 +37,6 @@ _COUNTS = (
     *("pretrain_batch_size", "finetune_batch_size"),
 )
 
-#: Value of a parameter that the data decide.
-AUTO = "auto"
-
 
 def _text_or(text: str, rule: checks.Rule) -> checks.Rule:
     """Return a rule that also accepts a text such as "auto"."""
@@ -83,15 +80,15 @@ RULES = {
     "preprocessing": _or_none("a Preprocessing, or a dict", preprocessing.Preprocessing, dict),
     "channels": _or_none("a list of channel names", list, tuple),
     "tokenizer": checks.choice(*TOKENIZERS),
-    "head": checks.choice(AUTO, *parsnet.HEADS),
-    "recenter": checks.optional(checks.choice(AUTO, "subject")),
+    "head": checks.choice(checks.AUTO, *parsnet.HEADS),
+    "recenter": checks.optional(checks.choice(checks.AUTO, "subject")),
     "pretrain_epochs": checks.optional(checks.integer(0)),
     "finetune_epochs": checks.optional(checks.integer(1)),
     "finetune_warmup": checks.optional(checks.share()),
-    "freeze_encoder": _text_or(AUTO, checks.boolean()),
-    "head_epochs": _text_or(AUTO, checks.integer(0)),
+    "freeze_encoder": _text_or(checks.AUTO, checks.boolean()),
+    "head_epochs": _text_or(checks.AUTO, checks.integer(0)),
     "encoder_lr_factor": _text_or(
-        AUTO,
+        checks.AUTO,
         checks.Rule(
             "a number of 0 or more, or two positive numbers",
             (Real, tuple, list),
@@ -112,7 +109,7 @@ RULES = {
         (object,),
         lambda given: hasattr(given, "transform") and not isinstance(given, type),
     ),
-    "pooling": checks.choice("auto", "channels", "mean_std", "mean"),
+    "pooling": checks.choice(checks.AUTO, "channels", "mean_std", "mean"),
     "layer": checks.instance("an integer", Integral),
     "power": checks.choice("both", "absolute", "relative"),
     "band": checks.optional(
@@ -199,6 +196,24 @@ class WindowsEstimator(BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.target_tags.required = False  # a windows dataset contains its own labels
         return tags
+
+
+def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the parameters of this name of an estimator and its parts, such as ``svc__C``.
+
+    Those of an estimator that is passed as ``encoder`` do not count, because it is fitted already.
+    """
+    return {
+        full: value
+        for full, value in estimator.get_params().items()
+        if full.split("__")[-1] == name and "encoder" not in full.split("__")[:-1]
+    }
+
+
+def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
+    """Return the estimator's own parameter of this name, else that of its last part with one."""
+    found = parameters_called(name, estimator)
+    return found.get(name, next(reversed(found.values()), None))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
 from braindecode_pars.datasets import SyntheticSignals
+from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation import cache
 from braindecode_pars.evaluation.metrics import (
     PROBABILITY_METRICS,
@@ -30,9 +31,8 @@ from braindecode_pars.evaluation.metrics import (
     score_predictions,
     undefined_because,
 )
-from braindecode_pars.evaluation.splitting import Corpus, Fold, parameters_called, with_seed
+from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
-from braindecode_pars.windows.labels import AUTO
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
 # process run one after another.
@@ -287,7 +287,7 @@ def _run(
     """
     # Divide the GPUs and torch's threads among the processes.
     n_gpus = torch.cuda.device_count()
-    device = f"cuda:{i % n_gpus}" if n_parallel > 1 and n_gpus > 1 else AUTO
+    device = f"cuda:{i % n_gpus}" if n_parallel > 1 and n_gpus > 1 else checks.AUTO
     found: list[tuple] = []
     try:
         with _ONE_AT_A_TIME, ExitStack() as after, collected(found):
@@ -309,7 +309,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     estimator = with_seed(clone(fold.estimator), fold.seed)
     for name, value in (("device", device), ("unlabeled_label", corpus.unlabeled_label)):
         given = parameters_called(name, estimator)
-        autos = [full for full, old in given.items() if isinstance(old, str) and old == AUTO]
+        autos = [full for full, old in given.items() if isinstance(old, str) and old == checks.AUTO]
         estimator.set_params(**dict.fromkeys(autos, value))
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
     own_labels = parameters_called("unlabeled_label", estimator).values()
@@ -352,7 +352,7 @@ def _device_of(estimator: BaseEstimator) -> Any:
         # Not every parameter of this name is for torch; the fit complains if it should have been.
         with suppress(ValueError):
             devices.append(computing.find_device(value))
-    devices = devices or [computing.find_device(AUTO)]
+    devices = devices or [computing.find_device(checks.AUTO)]
     return next((device for device in devices if device.type != "cpu"), "cpu")
 
 

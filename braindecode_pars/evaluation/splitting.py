@@ -14,6 +14,7 @@ from sklearn.utils import check_consistent_length
 
 from braindecode_pars._common import checks, tables
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
+from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn, labels, table
 
@@ -413,18 +414,6 @@ def validates_by_split(estimator: BaseEstimator) -> bool:
     """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
     values = parameters_called("validation", estimator).values()
     return any(isinstance(value, str) and value == labels.SPLIT for value in values)
-
-
-def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters of this name of an estimator and its parts, such as ``svc__C``.
-
-    Those of an estimator that is passed as ``encoder`` do not count, because it is fitted already.
-    """
-    return {
-        full: value
-        for full, value in estimator.get_params().items()
-        if full.split("__")[-1] == name and "encoder" not in full.split("__")[:-1]
-    }
 
 
 def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:

@@ -33,7 +33,6 @@ from braindecode_pars.evaluation import (
     folds,
     person,
     protocols,
-    splitting,
     study_plan,
     study_report,
 )
@@ -356,7 +355,7 @@ def _with_own(
             study_plan.own_encoder(method.own, len(train)).fit(X[train]).save(folder)
         except Exception as error:
             raise folds.FoldError.of(f"The pretraining with {method.own}", error) from error
-    names = splitting.parameters_called("encoder", method.estimator)
+    names = windows_estimator.parameters_called("encoder", method.estimator)
     return clone(method.estimator).set_params(**dict.fromkeys(names, str(folder)))
 
 
@@ -379,7 +378,7 @@ def _doubt(
             sentences.append(why)
             continue
         groups.setdefault(str(method.twin), []).append(method)
-        named = splitting.parameters_called("encoder", _with_own(planned, method, 0))
+        named = windows_estimator.parameters_called("encoder", _with_own(planned, method, 0))
         encoders[method.name.removesuffix(CENTRED)] = next(iter(named.values()))
     groups = {twin: [*group, methods[twin]] for twin, group in groups.items()}
     chance, means = 1 / len(planned.check.classes), levels.set_index("method")["mean"]

@@ -22,9 +22,6 @@ from sklearn.utils import check_array, multiclass, validation
 from braindecode_pars._common import checks, subjects
 from braindecode_pars.windows.table import Windows, as_column
 
-#: Default of ``unlabeled_label``: -1 marks unlabelled windows, and a warning counts them.
-AUTO = "auto"
-
 
 def labels_of(windows: Windows) -> np.ndarray:
     """Return the label of every window, shape (n_windows,).
@@ -181,6 +178,13 @@ def are_equal(numbers: np.ndarray) -> bool:
     return bool(np.ptp(numbers) <= 1e-12 * np.abs(numbers).max())
 
 
+def label_of_unlabeled(unlabeled_label: Any) -> tuple[Any, bool]:
+    """Return the label that marks unlabelled windows, and whether "auto" chose it, which is -1."""
+    # ``label == "auto"`` would be an array, if the label were one.
+    is_auto = isinstance(unlabeled_label, str) and unlabeled_label == checks.AUTO
+    return (-1 if is_auto else unlabeled_label), is_auto
+
+
 def find_unlabeled(
     y: np.ndarray, unlabeled_label: Any = "auto", classes: Iterable[Any] = ()
 ) -> tuple[np.ndarray, Any]:
@@ -217,9 +221,7 @@ def find_unlabeled(
     UserWarning
         With ``"auto"``, when windows have the label -1.
     """
-    # ``label == "auto"`` would be an array, if the label were one.
-    is_auto = isinstance(unlabeled_label, str) and unlabeled_label == AUTO
-    label = -1 if is_auto else unlabeled_label
+    label, is_auto = label_of_unlabeled(unlabeled_label)
     if label is None:
         return np.zeros(len(y), dtype=bool), None
     if not isinstance(label, Hashable):

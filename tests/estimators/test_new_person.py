@@ -68,7 +68,7 @@ def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
             train = own[first], labels[first]
             own_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
             given = others, clf, others.prior_strength_, *train
-            prior = new_person.adapted(*given, recentre=False)
+            prior = new_person.adapted(*given, is_centred=False)
             scores.append([one.score(own[~rest], labels[~rest]) for one in (clf, own_only, prior)])
         of_others, of_own, of_prior = np.mean(scores, axis=0)
         assert of_prior > max(of_others, of_own) - 0.02, n
@@ -273,6 +273,26 @@ def test_an_adapted_vote_is_saved(data, vote, tmp_path):
     assert loaded.access_ is Access.LABELLED
     assert loaded.prior_strength_ == vote.prior_strength_
     assert vote.access_ is Access.UNLABELLED
+
+
+@pytest.mark.filterwarnings("ignore:24 of 24 windows", "ignore:These parameters are not saved")
+@pytest.mark.parametrize("recenter", ["subject", None])
+def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_path, recenter):
+    X, y, _ = data
+    donor = embedder(pretext=None).fit(nights)
+    clf = FewLabelsClassifier(donor, recenter=recenter, device="cpu", verbose=0).fit(X, y)
+    own, _ = of_first_person(data)
+    lacking = np.stack([own[i] for i in range(len(own))])
+    lacking[:, 0] = 0
+    adapted = clf.adapt(lacking)
+    adapted.save(tmp_path / "adapted")
+    loaded = FewLabelsClassifier.load(tmp_path / "adapted")
+    np.testing.assert_allclose(loaded.predict_proba(own), adapted.predict_proba(own), atol=1e-6)
+    for view in ("encoder", "band_power"):
+        (scaler, linear), fitted = adapted.views_[view], clf.views_[view]
+        n = len(scaler.mean_) // clf.n_chans_
+        np.testing.assert_array_equal(scaler.mean_[:n], fitted[0].mean_[:n])
+        assert linear.coef_[:, :n].any() == (recenter is None)
 
 
 def test_what_cannot_be_adapted_to_is_refused(data, vote):

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from support.model_files import change_description
 from support.small_estimators import classifier
 
-from braindecode_pars import PARSClassifier, PARSRegressor, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSRegressor, as_sklearn
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import HMMSmoothing, LinearProbe, NetworkClassifier
 from braindecode_pars.estimators.smoothing import Transitions
@@ -177,6 +177,10 @@ def test_the_prior_is_that_of_the_part_with_class_weights(nights):
     ):
         clf = HMMSmoothing(make_pipeline(LogBandPower(), StandardScaler(), regression)).fit(X, y)
         assert (np.ptp(clf.transitions_.prior) < 1e-6) == is_uniform
+    # The prior of a fitted encoder's own classifier is not that of the probe.
+    donor = classifier(pretext=None, class_weight="balanced").fit(nights)
+    nested = LinearProbe(PARSEmbedder(None, encoder=donor), class_weight=None)
+    assert np.ptp(HMMSmoothing(nested).fit(X, y).transitions_.prior) > 1e-6
 
 
 def test_unlabelled_windows_reach_the_classifier_and_count_no_transition(nights):
