@@ -451,10 +451,6 @@ def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole > 0 else np.nan
 
 
-#: Stages by the AASM, in the order of a hypnogram from top to bottom.
-STAGES = ("W", "R", "N1", "N2", "N3")
-
-
 def are_stages(names: Iterable[object]) -> bool:
     """Whether the classes of a scoring are called like sleep stages. Numbers alone are not.
 

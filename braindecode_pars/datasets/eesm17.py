@@ -31,6 +31,7 @@ from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
+from braindecode_pars.recordings.sleep_stages import aasm_stages
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -57,12 +58,6 @@ _NAME = re.compile(r"sub-([^_]+)_ses-([^_]+)_task-sleep_.*eeg\.set")
 #: Codes of the stages in the scoring. Other entries, such as 7 (artefact) and 8 (unknown), are
 #: dropped.
 _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
-_NAMES = {
-    "WAKE": "W",
-    "AWAKE": "W",
-    "REM": "R",
-    **{stage: stage for stage in preparation.SLEEP_STAGES},
-}
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
@@ -200,23 +195,24 @@ def _read_scoring(file: Path) -> mne.Annotations:
         raise ValueError(f"it has no scoring: neither {scoring.name} nor {events.name} exists.")
 
     # Scoring files name the column staging or scoring; other events have trial_type.
-    table = _table(source)
+    table = loading.read_table(source, source.parent)
     column = next((c for c in table if c.lower().startswith(("staging", "scoring"))), "trial_type")
     if not {"onset", column} <= set(table):
         raise ValueError(f"{source.name} lacks onset or staging; it has {', '.join(table)}.")
-    codes = table[column].str.strip().str.upper().str.removesuffix(".0")
-    stages = codes.map({**_CODES, **_NAMES})
+    codes = table[column].str.removesuffix(".0")
+    stages = codes.map({**aasm_stages(codes), **_CODES})
     if stages.isna().all():
         raise ValueError(
-            f"it has no scoring: {source.name} contains {listed(sorted(set(table[column])))}, but "
-            f"no sleep stage ({', '.join(_CODES)} or {', '.join(_NAMES)})."
+            f"it has no scoring: {source.name} contains {listed(sorted(set(codes.dropna())))}, but "
+            f"no sleep stage ({', '.join(_CODES)} or names, such as N2)."
         )
 
-    onsets = table["onset"].astype(float).to_numpy()
+    onsets = loading.times_in(table.fillna({"onset": "n/a"}), "onset", source.name)
     if source == scoring and events.is_file():
         # The first scored window starts at lights off: an onset near 0 counts from there.
-        told = _table(events).reindex(columns=["onset", "trial_type"], fill_value="0")
-        is_off = told["trial_type"].str.strip().str.lower() == "lights off"
+        told = loading.read_table(events, events.parent)
+        told = told.reindex(columns=["onset", "trial_type"], fill_value="0")
+        is_off = told["trial_type"].str.lower() == "lights off"
         lights_off = float(next(iter(told["onset"][is_off]), 0.0))
         if abs(onsets[0]) < abs(onsets[0] - lights_off):
             onsets = onsets + lights_off
@@ -224,10 +220,6 @@ def _read_scoring(file: Path) -> mne.Annotations:
     durations = table.reindex(columns=["duration"])["duration"]
     durations = pd.to_numeric(durations, errors="coerce").fillna(0.0).clip(WINDOW_SECONDS)
     return mne.Annotations(onsets, durations, stages.fillna("none"))
-
-
-def _table(file: Path) -> pd.DataFrame:
-    return pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False)
 
 
 RECIPE = recipe.Recipe("eesm17", CARD, recordings, prepare, cut)

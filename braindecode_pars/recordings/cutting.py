@@ -75,9 +75,9 @@ def omit(what: str, why: str, number: int, of: int, *, is_asked: bool = False) -
         log.info("Left out: %d of %d %s, %s.", number, of, what, why)
 
 
-#: Seconds that a label may be too short for its windows: FIF files keep times in single precision,
-#: which after nine hours is four milliseconds.
-_TOLERANCE = 4e-3
+#: Seconds by which times may be rounded, and labels too short for their windows: FIF files keep
+#: times in single precision, which after nine hours is four milliseconds.
+ROUNDING = 4e-3
 
 
 def holds_a_window(duration: float, seconds: float) -> bool:
@@ -89,7 +89,7 @@ def holds_a_window(duration: float, seconds: float) -> bool:
     >>> holds_a_window(29.998, 30), holds_a_window(29.9, 30)
     (True, False)
     """
-    return duration >= seconds - _TOLERANCE
+    return duration >= seconds - ROUNDING
 
 
 def fixed_windows(
@@ -213,7 +213,7 @@ def event_windows(
     length = round(seconds * sfreq)
     # Whole samples of each annotation, within the recording.
     first = np.round((notes.onset - raw.first_time) * sfreq)
-    n_samples = np.floor((notes.duration + max(_TOLERANCE, 0.5 / sfreq)) * sfreq)
+    n_samples = np.floor((notes.duration + max(ROUNDING, 0.5 / sfreq)) * sfreq)
     n_samples = np.minimum(n_samples, raw.n_times - first)
     keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
     first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)

@@ -32,8 +32,6 @@ Stretch: TypeAlias = tuple[float | None, float, str]
 SECONDS = 30.0
 #: Fewest seconds of labels that set the length of windows: shorter ones are in another unit.
 _SHORTEST = 0.1
-#: Seconds by which times may be rounded: FIF files keep them in single precision.
-_ROUNDING = 4e-3
 
 #: Where labels are, see :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`.
 Labels: TypeAlias = (
@@ -203,7 +201,7 @@ def _length(
     if not len(lasts) or (lasts == 0).any() or cutting.holds_a_window(lasts.max(), wanted):
         return wanted
     shortest, usual, longest = lasts.min(), np.quantile(lasts, 0.05, method="lower"), lasts.max()
-    if seconds is None and longest - shortest <= _ROUNDING and shortest >= _SHORTEST:
+    if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _SHORTEST:
         log.info("All labels last %g s, and so do the windows.", shortest)
         return round(float(shortest), 3) or float(shortest)
     share = np.mean(lasts >= usual)
@@ -516,7 +514,10 @@ def labels_within(
         has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
         cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
         return found
-    length, rounding = raw.n_times / raw.info["sfreq"], max(_ROUNDING, 0.5 / raw.info["sfreq"])
+    length, rounding = (
+        raw.n_times / raw.info["sfreq"],
+        max(cutting.ROUNDING, 0.5 / raw.info["sfreq"]),
+    )
     lasts = np.where(found.duration == 0, seconds, found.duration)
     inside = np.minimum(found.onset + lasts, length) - np.maximum(found.onset, 0)
     whole, cut = (np.floor((time + rounding) / seconds) for time in (lasts, inside))
@@ -551,7 +552,7 @@ def _joined(
     longest, before = 0, dict[str, int]()  # the last label of each class
     for i in np.argsort(starts, kind="stable").tolist():
         j, is_other = longest, names[i] != names[longest]
-        if is_other and starts[i] < stops[j] - _ROUNDING and not (is_mark[i] and is_mark[j]):
+        if is_other and starts[i] < stops[j] - cutting.ROUNDING and not (is_mark[i] and is_mark[j]):
             raise ValueError(
                 f"its labels {names[j]!r}, from {starts[j]:g} s to {stops[j]:g} s, and "
                 f"{names[i]!r}, from {starts[i]:g} s on, overlap; correct their times, or choose "
@@ -559,7 +560,7 @@ def _joined(
             )
         longest = i if stops[i] >= stops[j] else j
         j = before.setdefault(names[i], i)
-        if j == i or (is_mark[i] and is_mark[j]) or starts[i] >= ends[j] - _ROUNDING:
+        if j == i or (is_mark[i] and is_mark[j]) or starts[i] >= ends[j] - cutting.ROUNDING:
             before[names[i]] = i
         else:
             keep[i], ends[j] = False, max(ends[i], ends[j])

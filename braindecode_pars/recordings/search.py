@@ -95,7 +95,7 @@ def hypnogram_of(recording: Path) -> Path | None:
     """
     if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
         return None
-    return next(recording.parent.glob(f"{recording.name[:7]}?-Hypnogram.edf"), None)
+    return min(recording.parent.glob(f"{recording.name[:7]}?-Hypnogram.edf"), default=None)
 
 
 def _is_copy(file: Path, root: Path) -> bool:

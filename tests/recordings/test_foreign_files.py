@@ -16,7 +16,7 @@ from braindecode_pars.recordings.label_files import (
     labels_in_annotations,
 )
 from braindecode_pars.recordings.readers import open_recording
-from braindecode_pars.recordings.search import recordings_below, why_unreadable
+from braindecode_pars.recordings.search import hypnogram_of, recordings_below, why_unreadable
 from braindecode_pars.signal_store import SignalStore
 
 RAW = mne.io.RawArray(
@@ -143,6 +143,8 @@ def test_hypnograms_of_sleep_edf_are_the_labels(tmp_path):
     assert labels_in_annotations(durations_in([night]), 30) == ["Sleep stage 1", "Sleep stage W"]
     with pytest.raises(ValueError, match=r"Hypnogram\.edf .*annotations and no signals"):
         open_recording(tmp_path / "SC4001EC-Hypnogram.edf")
+    first = hypnogram(tmp_path, "SC4001EA-Hypnogram.edf")  # of two scorers
+    assert hypnogram_of(night) == first
 
 
 def test_a_header_that_does_not_count_its_records(tmp_path):
