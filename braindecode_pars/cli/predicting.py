@@ -6,11 +6,10 @@ from all results in the folder: time in each class, sleep statistics, findings.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -29,7 +28,7 @@ from braindecode_pars import (
 from braindecode_pars._common import checks, files, model_files, subjects, tables, training
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.estimators import predict_raw
-from braindecode_pars.recordings import label_files, readers, search
+from braindecode_pars.recordings import label_files, loading, readers, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -86,9 +85,9 @@ def predict_recordings(
     if adapt is not None:
         if not hasattr(clf, "adapt"):
             raise ValueError(f"{model} cannot be adapted; only a model of fit --few-labels can.")
-        table = adapt["labels"]
-        settings["adapt"] = {**adapt, "labels": table and files.checksum_of_file(Path(table))}
-        stretches = _stretches(table, adapt["column"], found)
+        labels = adapt["labels"]
+        settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
+        stretches = _stretches(labels, adapt["column"], found)
     mark = out / _MARK
     files.check_may_write(out, "predictions", is_ours=_content(mark) is not None)
     busy = f"{out} is used by another process; wait, or pass another folder."
@@ -141,18 +140,39 @@ def _predict(
     return None
 
 
-def _stretches(labels: str | None, column: str, recordings: Iterable[Path]) -> dict[Path, Any]:
+def _stretches(labels: str | None, column: str, recordings: Collection[Path]) -> dict[Path, Any]:
     """Return the labelled stretches of recordings in a table; none without one.
 
-    The table may have the other recordings of its folder, too.
+    The table may have other recordings, too. It names a file by the end of its path, with or
+    without the ending.
     """
     if labels is None:
         return {}
-    table, files = Path(labels).absolute(), [*recordings]
-    root = Path(os.path.commonpath([table.parent, *(file.parent for file in files)]))
-    everything = dict.fromkeys([*files, *search.recordings_below(root)])
-    found = label_files.labels_of_files(table, root, [*everything], column) or ()
-    return {each.file: each.stretches for each in found}
+    table = loading.read_table(labels, Path())
+    if "file" not in table:
+        raise ValueError(f"{labels} has no column 'file'; it has {checks.listed([*table])}.")
+    known: dict[str, Path] = {}
+    stretches: dict[Path, Any] = {}
+    given = table["file"].map(loading.label_text).str.replace("\\", "/").str.removeprefix("./")
+    for file in recordings:
+        parts = subjects.normalized(file.absolute().as_posix()).split("/")
+        names = {"/".join(parts[i:]) for i in range(len(parts))}
+        names.update([*map(subjects.without_ending, names)])
+        rows = table[given.isin(names)].assign(file=file.name)
+        for name in names & {*given}:
+            if name in known:
+                raise ValueError(
+                    f"{labels} names the file {name!r}, which may be {known[name]} or {file}; "
+                    "write more of its path."
+                )
+            known[name] = file
+        stretches[file] = ()
+        if len(rows):
+            found = label_files.labels_of_files(rows, file.parent, [file], column) or ()
+            stretches[file] = [stretch for each in found for stretch in each.stretches]
+    if not known:
+        raise ValueError(f"{labels} has no row of {checks.listed([*map(str, recordings)])}.")
+    return stretches
 
 
 def adapted_to(
@@ -177,17 +197,20 @@ def adapted_to(
     recording, length = predict_raw.prepare_recording(raw, name, clf), clf.n_times_
     if rescale:
         predict_raw.rescale_signals(recording, clf)
+    known = {text: i for i, text in enumerate(predict_raw.class_texts(clf))}
+    notes = label_files.annotations_of(file, raw, stretches)
+    texts = [classes.get(text, "") if classes else text for text in notes.description]
+    first = np.rint(notes.onset * recording.sfreq).astype(int)
+    stop = np.rint((notes.onset + notes.duration) * recording.sfreq).astype(int)
+    # A label without a duration is of the window that begins with it, as in fit.
+    is_mark = (notes.duration == 0) & np.isin(texts, [*known]) & (first >= 0)
+    stop = np.where(is_mark, first + length, stop)
+    marks = first[is_mark & (stop <= recording.signals.shape[1])]
     starts = predict_raw.usable_starts(recording, length)
-    known, codes = (
-        {text: i for i, text in enumerate(predict_raw.class_texts(clf))},
-        np.full(len(starts), -1),
-    )
-    for note in label_files.annotations_of(file, raw, stretches):
-        text = note["description"]
-        first = round(note["onset"] * recording.sfreq)
-        stop = round((note["onset"] + note["duration"]) * recording.sfreq)
-        is_inside = (starts >= first) & (starts + length <= stop)
-        codes[is_inside] = known.get(classes.get(text, "") if classes else text, -1)
+    starts = np.union1d(starts, marks[recording.may_use(marks, length)])
+    codes = np.full(len(starts), -1)
+    for text, begin, end in zip(texts, first, stop, strict=True):
+        codes[(starts >= begin) & (starts + length <= end)] = known.get(text, -1)
     counts = {text: int(np.sum(codes == i)) for text, i in known.items()}
     labels, told = None, "its windows without labels"
     if np.count_nonzero([*counts.values()]) > 1:  # one class tells nothing of the other

@@ -545,27 +545,29 @@ def few_labels_model(nights, tmp_path_factory):
     return folder / "vote"
 
 
-def annotated_night(nights, file, names):
+def annotated_night(nights, file, names, duration):
     """A night with the stage of its first windows, two of each, as annotations."""
     raw = nights.datasets[0].raw.copy()
     y = nights.datasets[0].metadata["target"].to_numpy()
     first = np.flatnonzero(first_of_each_class(y, 2))
     texts = [names[code] for code in y[first]]
-    raw.set_annotations(mne.Annotations(30.0 * first, 30.0, texts))
+    raw.set_annotations(mne.Annotations(30.0 * first, duration, texts))
     raw.save(file, verbose="error")
     return first, texts
 
 
-@pytest.mark.parametrize("given", ["annotations", "same names", "other names", "table", "none"])
+@pytest.mark.parametrize(
+    "given", ["annotations", "marks", "same names", "other names", "table", "none"]
+)
 def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
     with pytest.warns(UserWarning, match="not saved"):  # what another fit would need
         vote = FewLabelsClassifier.load(few_labels_model)
     names = dict(enumerate(class_texts(vote)))
     written = {code: f"stage {text}" for code, text in names.items()}
     file = tmp_path / "P09_raw.fif"
-    first, texts = annotated_night(
-        nights, file, names if given in ("annotations", "same names") else written
-    )
+    known = names if given in ("annotations", "marks", "same names") else written
+    # A label without a duration is of the window that begins with it, as in fit.
+    first, texts = annotated_night(nights, file, known, 0.0 if given == "marks" else 30.0)
     options = ["predict", str(few_labels_model), str(file), "--out", str(tmp_path / "out")]
     options += ["--adapt"]
     if given == "same names":
@@ -573,11 +575,12 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path
     if given == "other names":
         options += [f"--class={written[code]}={name}" for code, name in names.items()]
     if given == "table":
-        nights.datasets[1].raw.save(tmp_path / "P10_raw.fif", verbose="error")  # not predicted
+        for other in ("P10", "P11"):  # not predicted, and P11 is not in the table
+            nights.datasets[1].raw.save(tmp_path / f"{other}_raw.fif", verbose="error")
         rows = dict(file=file.name, onset=30.0 * first, duration=30.0)
         wanted = [text.removeprefix("stage ") for text in texts]
         both = pd.DataFrame(rows).assign(stage=wanted)
-        both = pd.concat([both, both.assign(file="P10_raw.fif")])
+        both = pd.concat([both, both.assign(file="P10_raw"), both.assign(file="disk2/P01.edf")])
         both.to_csv(tmp_path / "labels.csv", index=False)
         options += ["--labels", str(tmp_path / "labels.csv"), "--label-column", "stage"]
     result = CliRunner().invoke(app, options)
