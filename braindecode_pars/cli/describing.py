@@ -44,7 +44,7 @@ def find_corpora(
 
     Returns
     -------
-    list of ContinuousCorpus | list of LabelledCorpus
+    list of ContinuousCorpus
         The recordings, which are not opened yet.
 
     Raises
@@ -110,7 +110,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
 
     Parameters
     ----------
-    source : Path | list of ContinuousCorpus | list of LabelledCorpus
+    source : Path | list of ContinuousCorpus
         Folder of recordings, or result of :func:`find_corpora`.
     path : Path
         Folder of the store.

@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "set_reference",
         ],
         "preprocessing": ["Difference", "Preprocessing", "differences"],
-        "recipe": ["ContinuousCorpus", "LabelledCorpus", "Recipe"],
+        "recipe": ["ContinuousCorpus", "Recipe"],
         "readers": ["read_edf", "read_recording", "read_wfdb"],
         "sleep_stages": ["aasm_stages"],
     },

@@ -260,7 +260,7 @@ class Recipe:
 
     def labelled(
         self, path: str | Path, subjects: Iterable | None = None, **settings: Any
-    ) -> LabelledCorpus:
+    ) -> ContinuousCorpus:
         """Find the labelled recordings of a corpus, of all splits. No file is opened.
 
         A store of them is for fine-tuning; :func:`runs.pretrain <braindecode_pars.runs.pretrain>`
@@ -277,7 +277,7 @@ class Recipe:
 
         Returns
         -------
-        LabelledCorpus
+        ContinuousCorpus
             The recordings, for :meth:`SignalStore.create
             <braindecode_pars.signal_store.SignalStore.create>`.
 
@@ -297,16 +297,16 @@ class Recipe:
             )
         finding, cutting = self._divided(self.cut, settings)
         found = self.recordings(path, subjects, **finding)
-        classes = self._classes(cutting)
+        classes = list(self._classes(cutting))
         card = dict(corpus=self.card["name"], version=self.card["version"])
-        return LabelledCorpus(
+        return ContinuousCorpus(
             self.name,
             Path(path).expanduser(),
             tuple(self._with_labels(found, are_requested=subjects is not None)),
             partial(self.cut, **cutting),
-            dict(**card, classes=list(classes), **settings),
+            dict(**card, classes=classes, **settings),
             n_published=self.card.get("subjects"),
-            classes=classes,
+            has_labels=True,
         )
 
     def _excluding(
@@ -384,7 +384,7 @@ def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
 class ContinuousCorpus:
     """Whole recordings of a corpus, for :meth:`SignalStore.create`. No file is opened yet.
 
-    Made by :meth:`Recipe.continuous`.
+    Made by :meth:`Recipe.continuous`, or with labels by :meth:`Recipe.labelled`.
 
     Attributes
     ----------
@@ -395,15 +395,19 @@ class ContinuousCorpus:
     recordings : tuple of Recording
         Recordings to store.
     read : callable
-        Function that returns the prepared Raw of a Recording.
+        Function that returns the prepared Raw of a Recording; with labels its windows, an
+        EEGWindowsDataset, or None if it has none.
     settings : mapping
-        Name, version and settings of the preparation, as values that JSON supports.
+        Name, version and settings of the preparation, as values that JSON supports; with labels
+        also ``classes``, the names of the targets 0, 1, ...
     held_out, excluded : tuple of Recording
         Recordings of validation and test subjects, and of the other excluded subjects.
     absent : tuple of str
         People in lists in ``exclude`` who have no recording in the folder.
     n_published : int | None
         Number of subjects of the complete corpus.
+    has_labels : bool
+        Whether the recordings are stored with their labels.
 
     Examples
     --------
@@ -421,6 +425,7 @@ class ContinuousCorpus:
     excluded: tuple[Recording, ...] = ()
     absent: tuple[str, ...] = ()
     n_published: int | None = None
+    has_labels: bool = False
 
     @property
     def people_left_out(self) -> list:
@@ -435,34 +440,6 @@ class ContinuousCorpus:
         reasons = {"in its validation and test sets": self.held_out, "excluded": self.excluded}
         phrases = [f"{count_subjects(who)} {reason}" for reason, who in reasons.items() if who]
         return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
-
-
-@dataclass(frozen=True)
-class LabelledCorpus(ContinuousCorpus):
-    """Recordings of a corpus with their labels, for :meth:`SignalStore.create`. No file is open.
-
-    Made by :meth:`Recipe.labelled`.
-
-    Attributes
-    ----------
-    name, folder, recordings, settings, n_published
-        As in :class:`ContinuousCorpus`.
-    read : callable
-        Function that returns the labelled windows of a Recording, an EEGWindowsDataset; None if it
-        has none.
-    held_out, excluded, absent
-        Empty.
-    classes : tuple of str
-        Names of the targets 0, 1, ...; empty if unknown.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> recipe = datasets.RECIPES["ysyw"]
-    >>> corpus = recipe.labelled("challenge-2018/1.0.0")  # doctest: +SKIP
-    """
-
-    classes: tuple[str, ...] = ()
 
 
 def folders_and_lists(

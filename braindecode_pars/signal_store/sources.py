@@ -20,7 +20,7 @@ from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}), or one or several ContinuousCorpus or LabelledCorpus"
+    f"({', '.join(search.ENDINGS)}), or one or several ContinuousCorpus"
 )
 
 
@@ -376,7 +376,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
                 {"corpus": corpus.name, **_plain(recording.description)},
                 _state_of(
                     search.files_beside(recording.file)  # new labels are another recording, too
-                    if isinstance(corpus, recipe.LabelledCorpus)
+                    if corpus.has_labels
                     else search.signal_files(recording.file)
                 ),
                 recording.file,

@@ -144,8 +144,7 @@ class SignalStore:
             Folder of the store: new, empty, or a store that was made with the same arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
             Recordings to store: continuous recordings, windows, one or a list of
-            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus` or
-            :class:`~braindecode_pars.recordings.recipe.LabelledCorpus`, or a folder. The whole
+            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder. The whole
             recordings of windows are stored, and, if any window has a label other than -1, a table
             of the windows, for :meth:`labelled_windows`. Recordings of corpora are read and
             prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are

@@ -12,7 +12,7 @@ from support import own_recipe
 from support.own_recipe import RECIPE
 
 from braindecode_pars.datasets import RECIPES
-from braindecode_pars.recordings.recipe import ContinuousCorpus, without_left_out
+from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -149,7 +149,7 @@ def labelled_folder(tmp_path) -> Path:
 def test_all_splits_are_kept_except_unpublished_labels(labelled_folder):
     corpus = RECIPE.labelled(labelled_folder)
     assert [r.subject for r in corpus.recordings] == ["P01", "P02", "P03"]
-    assert corpus.classes == ("rest", "task")
+    assert (corpus.has_labels, corpus.settings["classes"]) == (True, ["rest", "task"])
     assert corpus.settings == {"corpus": "Own", "version": "1", "classes": ["rest", "task"]}
     assert corpus.people_left_out == []
     chosen = RECIPE.labelled(labelled_folder, ["P03"])
@@ -190,5 +190,4 @@ def test_corpora_with_and_without_labels_are_not_mixed(labelled_folder, tmp_path
 def test_names_of_classes_may_depend_on_settings(tmp_path):
     (tmp_path / "S001R04.edf").touch()
     rest = RECIPES["physionet_mi"].labelled(tmp_path, contrast="rest", tmin=1)
-    assert rest.classes == ("rest", "imagined movement")
-    assert isinstance(rest, ContinuousCorpus)
+    assert rest.settings["classes"] == ["rest", "imagined movement"]
