@@ -1,7 +1,7 @@
 """What all classifiers of windows do with their logits: labels, probabilities, tables, scores."""
 
-import copy
 from abc import abstractmethod
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,6 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
-    #: Windows whose predictions are returned, of those that are passed.
-    _returned = slice(None)
-
     @abstractmethod
     def _outputs(self, X: Any, groups: Any = None) -> Tensor:
         """Return finite logits on the CPU, shape (n_windows, n_classes)."""
@@ -49,7 +46,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             Logits. With two classes, the second logit minus the first: the value is positive when
             the second label in ``classes_`` is more probable.
         """
-        logits = self._outputs(X, groups)[self._returned].numpy()
+        logits = self._outputs(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -105,7 +102,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the most probable labels and the probabilities; the windows are read once."""
-        logits = self._outputs(X, groups)[self._returned]
+        logits = self._outputs(X, groups)
         return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
 
     def predict_raw(
@@ -259,12 +256,33 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             sample_weight = labels.check_weights(sample_weight, len(given))[labelled]
             labels.check_weights(sample_weight, len(labelled))  # they may all be 0
         # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
-        scored = copy.copy(self)
-        scored._returned = labelled  # type: ignore[assignment]
         if scoring is None:
-            return float(np.average(scored.predict(given) == y, weights=sample_weight))
+            is_right = self.predict(given)[labelled] == y
+            return float(np.average(is_right, weights=sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return check_scoring(scored, scoring)(scored, given, y, **weights)
+        scored = given[labelled]
+        known = _Predicted(self, given, labelled, scored)
+        return check_scoring(self, scoring)(known, scored, y, **weights)
+
+
+class _Predicted:
+    """A classifier for a scorer: labelled windows are predicted among all windows."""
+
+    def __init__(self, clf: Any, windows: Windows, labelled: np.ndarray, scored: Windows):
+        self._clf, self._all, self._labelled, self._scored = clf, windows, labelled, scored
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and not name.startswith("__sklearn"):
+            raise AttributeError(name)  # as when it is copied
+        own = getattr(self._clf, name)
+        if name not in ("predict", "predict_proba", "decision_function"):
+            return own
+
+        @wraps(own)
+        def predict(X: Any, **params: Any) -> np.ndarray:
+            return own(self._all)[self._labelled] if X is self._scored else own(X, **params)
+
+        return predict
 
 
 def read_labelled(

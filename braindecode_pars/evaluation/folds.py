@@ -17,22 +17,24 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
 from braindecode_pars.datasets import SyntheticSignals
+from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
 from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation import cache
 from braindecode_pars.evaluation.metrics import (
     PROBABILITY_METRICS,
     checked_labels,
-    labels_and_probabilities,
     saved_probabilities,
     score_predictions,
     undefined_because,
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
+from braindecode_pars.windows import Windows
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
 # process run one after another.
@@ -343,6 +345,29 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "seen": seen,
         "access": str(max(fold.access, *of_parts, key=[*tables.Access].index)),
     }
+
+
+def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return labels, and probabilities if the estimator predicts them; windows are read once.
+
+    A pipeline or a linear probe transforms the windows once, and its last step predicts twice.
+    """
+    cls = type(fitted)
+    if cls is Pipeline and len(fitted.steps) > 1:
+        return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
+    if not hasattr(fitted, "predict_proba"):
+        return np.asarray(fitted.predict(windows)), None
+    for own in (
+        smoothing.HMMSmoothing,
+        linear_probe.LinearProbe,
+        windows_classifier.WindowsClassifier,
+    ):
+        same = ("predict", "predict_proba")  # not where a subclass predicts otherwise
+        if isinstance(fitted, own) and all(getattr(cls, n) is getattr(own, n) for n in same):
+            return fitted._predictions(windows)
+    if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
+        windows = windows.read_by([*windows])
+    return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
 
 
 def _device_of(estimator: BaseEstimator) -> Any:

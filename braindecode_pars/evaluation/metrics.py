@@ -10,12 +10,10 @@ import pandas as pd
 import torch
 from scipy.stats import spearmanr
 from sklearn.metrics import mean_absolute_error, r2_score
-from sklearn.pipeline import Pipeline
 from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, tables
-from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
-from braindecode_pars.windows import Windows, labels
+from braindecode_pars.windows import labels
 from braindecode_pars.windows.table import as_column
 
 
@@ -421,26 +419,6 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     return table
 
 
-def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return labels, and probabilities if the estimator predicts them; windows are read once.
-
-    A pipeline or a linear probe transforms the windows once, and its last step predicts twice.
-    """
-    if type(fitted) is Pipeline and len(fitted.steps) > 1:
-        return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
-    if type(fitted) in (smoothing.HMMSmoothing, linear_probe.LinearProbe):
-        return fitted._predictions(windows)
-    if isinstance(fitted, windows_classifier.WindowsClassifier):
-        methods = [getattr(type(fitted), name) for name in ("predict", "predict_proba")]
-        if all(method.__module__.startswith("braindecode_pars.") for method in methods):
-            return fitted._predictions(windows)  # not where a subclass predicts otherwise
-    if not hasattr(fitted, "predict_proba"):
-        return np.asarray(fitted.predict(windows)), None
-    if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
-        windows = windows.read_by([*windows])
-    return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
-
-
 def saved_probabilities(
     fitted: Any, probabilities: np.ndarray | None, n_windows: int
 ) -> tuple[list, dict[str, Any]]:
@@ -451,7 +429,7 @@ def saved_probabilities(
     fitted : estimator
         Fitted classifier.
     probabilities : ndarray, shape (n_windows, n_classes) | None
-        What it predicts, as from :func:`predictions`.
+        What it predicts.
     n_windows : int
         Number of test windows.
 

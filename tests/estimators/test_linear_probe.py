@@ -21,7 +21,7 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.evaluation.metrics import labels_and_probabilities
+from braindecode_pars.evaluation.folds import labels_and_probabilities
 from braindecode_pars.windows.table import as_column
 
 

@@ -110,6 +110,9 @@ def test_several_scores_and_a_function(awake):
         == several["balanced_accuracy"]
     )
     assert clf.score(X, y) == several["accuracy"]
+    own = clf.score(X, y, scoring=lambda clf, X, y: np.mean(clf.predict(X) == y))
+    assert own == several["accuracy"]
+    assert clf.score(X, y, scoring=lambda clf, X, y: len(X)) == np.sum(y != "?")
 
 
 def test_the_labels_of_a_dataset(nights):
