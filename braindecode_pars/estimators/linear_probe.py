@@ -270,6 +270,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         labelled = where_labelled(windows, self.unlabeled_label, self.classes_.tolist())
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(windows))[labelled]
+            check_weights(sample_weight, len(sample_weight))  # they may all be 0
         windows = windows[labelled]
         is_right = self.predict(windows) == windows.labels
         return float(np.average(is_right, weights=sample_weight))

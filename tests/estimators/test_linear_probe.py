@@ -165,6 +165,8 @@ def test_unlabelled_windows_are_no_class(data, classifier):
     weights = np.arange(len(y)) + 1.0
     weighted = alone.score(X[known], y[known], sample_weight=weights[known])
     assert fitted.score(X, partly, sample_weight=weights) == weighted
+    with pytest.raises(ValueError, match="sample_weight"):
+        fitted.score(X, partly, sample_weight=1.0 * ~known)
 
 
 def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):
