@@ -95,8 +95,8 @@ def labels_of_files(
     if not is_path and not isinstance(labels, pd.DataFrame):
         if column != "label":
             raise ValueError(
-                f"label_column={column!r} is for labels in a table; labels is {labels!r}, so give "
-                "its path, such as labels='participants.tsv', or omit label_column."
+                f"label_column={column!r} (--label-column) is for labels in a table; labels is "
+                f"{labels!r}, so give its path, such as labels='participants.tsv', or omit it."
             )
         if labels is not None:
             _check_ordered("labels", labels)
@@ -111,11 +111,12 @@ def labels_of_files(
     table = table.reset_index(drop=True)
     key = next((name for name in ("file", "participant_id", "subject") if name in table), None)
     if key is None or column not in table:
-        missing = repr(column) if key else "'file', 'subject' or 'participant_id'"
-        raise ValueError(
-            f"{where} has no column {missing}; it has {checks.listed([*map(repr, table)])}. Pass "
-            "the column of the labels as label_column, such as label_column='diagnosis'."
-        )
+        missing, remedy = repr(column), "Pass that of the labels as label_column (--label-column)."
+        if not key:
+            missing = "'file', 'subject' or 'participant_id'"
+            remedy = "Rename the one with the names of the files, or of the subjects."
+        columns = checks.listed([*map(repr, table)])
+        raise ValueError(f"{where} has no column {missing}; it has {columns}. {remedy}")
     texts = ["" if pd.isna(value) else loading.label_text(value) for value in table[column]]
     if key == "file":
         return _labels_of_each(table.assign(label=texts), root, files, where)

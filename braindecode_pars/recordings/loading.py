@@ -231,7 +231,9 @@ def read_corpus(
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
-                raise ValueError(f"{message} (on_error='warn' skips such recordings.)")
+                raise ValueError(
+                    f"{message} (on_error='warn', or --on-error warn, skips such recordings.)"
+                )
             failures.append(message)
             lost.append(recording.subject)
         elif windows is None:
@@ -257,7 +259,8 @@ def read_corpus(
     if nothing and on_error == "raise":
         raise ValueError(
             f"Nothing is left of {checks.listed(nothing)}. Correct the labels, pass a shorter "
-            f"window, or choose other subjects or classes (on_error='warn' goes on without).{table}"
+            f"window, or choose other subjects or classes (on_error='warn', or --on-error warn, "
+            f"goes on without).{table}"
         )
     messages = [skipped_message(failures, len(recordings))] if failures else []
     messages += [f"Nothing is left of {checks.listed(nothing)}."] if nothing else []
@@ -490,11 +493,14 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """
     here = Path(file).expanduser()
     path = folder / here if (folder / here).is_file() or not here.is_file() else here
+    if not os.path.lexists(path):
+        places = dict.fromkeys(map(str, (path, here.absolute())))
+        raise FileNotFoundError(f"There is no table {' or '.join(places)}.")
     if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
         raise ValueError(
             f"{path} and {here.absolute()} are two tables; pass the whole path of one of them."
         )
-    if problem := os.path.lexists(path) and search.why_unreadable(path):
+    if problem := search.why_unreadable(path):
         raise ValueError(f"{path} cannot be read: {problem}")
     content = path.read_bytes()
     try:

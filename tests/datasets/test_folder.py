@@ -306,9 +306,9 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
     table = pd.DataFrame({"participant_id": ["sub-01", "sub-02"], "diagnosis": ["AD", "MCI"]})
     wrong = {
         r"no row of the subject 02": table[:1],
-        r"no column 'label'.*'diagnosis'": table,
+        r"no column 'label'.*'diagnosis'. Pass that .* \(--label-column\)": table,
         r"subject 1 the labels 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
-        r"no column 'file', 'subject'": table[["diagnosis"]],
+        r"no column 'file', 'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
     }
     for message, labels in wrong.items():
         column = "label" if "'label'" in message else "diagnosis"

@@ -144,6 +144,12 @@ def test_files_that_are_no_table(content, tmp_path):
         read_table("labels.csv", tmp_path)
 
 
+def test_a_missing_table_names_both_places(tmp_path):
+    places = re.escape(f"{tmp_path / 'none.csv'} or {Path('none.csv').absolute()}.")
+    with pytest.raises(FileNotFoundError, match=f"no table {places}"):
+        read_table("none.csv", tmp_path)
+
+
 def test_empty_rows_of_a_spreadsheet_are_no_rows(tmp_path):
     assert found("file;label;;\na;W;;\nb;R;;\n;;;\n;;;\n", tmp_path)[1].stretches == (
         (None, 0.0, "R"),
