@@ -15,7 +15,7 @@ import pandas as pd
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, datasets
 from braindecode_pars._common import model_files
 from braindecode_pars.cli.terminal import print_frame, show, values
-from braindecode_pars.estimators import windows_estimator
+from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.evaluation import data_check, study_plan, study_report
 from braindecode_pars.evaluation.study import run_study, unanswered
 from braindecode_pars.pretrained import load_encoder
@@ -78,6 +78,8 @@ def fit_folder(
     clf.fit(windows)
     minutes = n_subjects * (time.perf_counter() - began) / 60
     clf.save(out)
+    if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
+        _warn_of_centring(clf, windows.datasets)
     show(
         f"Written to {out}: a classifier, trained on all of the above. Predict other recordings:\n"
         f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
@@ -129,6 +131,23 @@ def _describe(folder: str, windows: Any) -> int:
     for finding in data_check.check_origin(windows):
         show(f"Warning: {finding.text}")
     return n_subjects
+
+
+def _warn_of_centring(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> None:
+    """Print why a recording alone, as ``predict`` centres it, may be predicted wrongly or not."""
+    remedy = "to predict a recording alone, fit with --set recenter=null"
+    if clf.one_class_recordings_:
+        show(
+            "Warning: Each recording has one class, and the mean over all recordings of a subject "
+            f"was subtracted. The mean of one recording removes its class: {remedy}."
+        )
+    lengths = [each.raw.n_times // clf.n_times_ for each in recordings if hasattr(each, "raw")]
+    if short := [n for n in lengths if n < transformers.MIN_WINDOWS]:
+        show(
+            f"Warning: {len(short)} of {len(lengths)} recordings have fewer than "
+            f"{transformers.MIN_WINDOWS} windows, such as {min(short)}, and predict refuses such: "
+            f"cut shorter windows, or {remedy}."
+        )
 
 
 def _as_options(name: str, given: Mapping[str, Any]) -> str:

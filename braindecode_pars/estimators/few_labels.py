@@ -23,7 +23,7 @@ from braindecode_pars.estimators import (
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows import amplitudes, door, table
+from braindecode_pars.windows import amplitudes, door, labels, table
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ _VIEWS = ("encoder", "tangent_space", "band_power")
 #: What the standardisation and the logistic regression of a view have learned.
 _LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
+_ONE_CLASS = "Each subject has one class, which the mean of the subject would remove."
+_NOT_CENTRED = "fit with recenter=None, in the command fit --set recenter=null"
 _NOT_SEARCHED = "not searched, since it needs three known subjects and all classes in a fold"
 
 
@@ -53,8 +55,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     **It is transductive when it centres by subject**, which it does by default where subjects are
     known: the mean over the windows of each subject is subtracted from the features, so that a
     prediction uses the other windows of the test subject in the call, without their labels. A
-    label that all windows of a subject share, such as a diagnosis, is removed with the mean: pass
-    ``recenter=None`` for it. Compare only with methods that are given the same
+    label that all windows of a subject share, such as a diagnosis, would be removed with the mean,
+    so that there it does not. Compare only with methods that are given the same
     (:class:`~braindecode_pars.SubjectCentering`).
 
     Parameters
@@ -64,7 +66,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     recenter : "auto" | "subject" | None
         Whether the mean of each subject is subtracted from the features. Fit and prediction then
         need all windows of a subject together, at least ten of each. ``"auto"`` does so where the
-        subject of every window of ``fit`` is known and has as many; the log says what it chose.
+        subject of every window of ``fit`` is known and has as many, unless each subject has one
+        class; the log says what it chose. ``"subject"`` then gives a warning.
     C : float | None
         Inverse strength of the regularisation of all views, as in scikit-learn. With None it is
         searched for each view in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects in
@@ -99,6 +102,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         What ``recenter`` is, or what ``"auto"`` has chosen; None in an adapted classifier.
     prior_strength_ : dict of str to float
         Strength of the prior of each view.
+    one_class_recordings_ : bool
+        Whether each recording of ``fit`` has one class; the mean of one alone then removes it.
     access_ : Access
         What a prediction is given of the test person, beside its window.
     C_ : dict of str to float
@@ -203,6 +208,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentring(windows)
             self.access_ = tables.Access.UNLABELLED if self.recenter_ else tables.Access.NONE
+            several = windows.table["recording"].duplicated(keep=False).to_numpy()
+            parts = windows.labels[several], windows.table["recording"][several]
+            self.one_class_recordings_ = labels.one_class_each(*parts)
             # Features, once
             measured = self._measured(windows)
             self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
@@ -233,14 +241,23 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
 
     def _chosen_recentring(self, windows: table.Windows) -> str | None:
         """Return whether the means of subjects are subtracted, and log it."""
-        if self.recenter != checks.AUTO:
-            return self.recenter
+        if self.recenter is None:
+            return None
         chosen: str | None = "subject"
         reason = "The subject of every window is known."
         try:
-            _subjects_of(windows)
+            subjects = _subjects_of(windows)
         except ValueError as error:
+            if self.recenter != checks.AUTO:
+                raise
             chosen, reason = None, str(error)
+        else:
+            if labels.one_class_each(windows.labels, subjects):
+                chosen, reason = None, _ONE_CLASS
+        if self.recenter != checks.AUTO:
+            if chosen is None:
+                checks.warn_user(f"{_ONE_CLASS} To learn it, {_NOT_CENTRED}.")
+            return self.recenter
         if self.verbose:
             log.info("recenter='auto' is %r. %s", chosen, reason)
         return chosen
@@ -366,6 +383,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             adapted._features,
             is_centred=self.recenter_ is not None,
         )
+        adapted.one_class_recordings_ &= windows.table["recording"].nunique() == 1
         return adapted
 
     def _outputs(self, X: Any, groups: Any = None) -> torch.Tensor:
@@ -431,6 +449,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             "C": self.C_,
             "prior_strength": self.prior_strength_,
             "access": self.access_.value,
+            "one_class_recordings": self.one_class_recordings_,
             "windows": {
                 "n_chans": self.n_chans_,
                 "n_times": self.n_times_,
@@ -458,6 +477,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
         self.access_ = tables.Access(described["access"])
+        self.one_class_recordings_ = described.get("one_class_recordings", False)
         self.prior_strength_ = described["prior_strength"]
         self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
         self.tangent_space_ = TangentSpace()
@@ -476,9 +496,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
 
 def _subjects_of(windows: table.Windows) -> np.ndarray:
     """Return the number of each window's subject, all of whose windows must be there."""
-    remedy = "fit with recenter=None, in the command fit --set recenter=null"
     return transformers.subject_numbers(
-        windows, transformers.MIN_WINDOWS, "recenter='subject'", remedy
+        windows, transformers.MIN_WINDOWS, "recenter='subject'", _NOT_CENTRED
     )
 
 

@@ -232,6 +232,7 @@ def recording_findings(
         *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
         _compare_amplitudes(recording, clf),
         _find_subject(recording, clf, given),
+        _compare_centring(clf),
     ]
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
@@ -412,6 +413,19 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, given: Any) -> Remar
         name,
         f"The model was trained on a subject called {name}: if this is the same person, its "
         "predictions are better than those of new people, and no score of the model.",
+    )
+
+
+def _compare_centring(clf: Any) -> Remark:
+    """Return whether the mean of a recording alone removes what tells its class."""
+    by_mean = getattr(clf, "access_", None) is tables.Access.UNLABELLED
+    return Remark(
+        "centred_alone",
+        by_mean and clf.one_class_recordings_,
+        "The model subtracts the mean of each person, and in training each recording had one "
+        "class. Of one recording alone, the mean removes its class, so that these predictions say "
+        "nothing if it has one class, too. Adapt the model to windows of all recordings of the "
+        "person before, or fit with recenter=None, in the command fit --set recenter=null.",
     )
 
 

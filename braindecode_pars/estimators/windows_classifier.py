@@ -186,7 +186,8 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             had different bands or references, so that none is applied; when channels are flat or
             clipped for at least 1 % of the time and at least the length of a window; when
             amplitudes are far outside those of the training windows; when the subject was in the
-            training, by ``subject_info["his_id"]`` of MNE or the path of the file.
+            training, by ``subject_info["his_id"]`` of MNE or the path of the file; when the mean of
+            this recording alone is subtracted, and each recording of ``fit`` had one class.
 
         Examples
         --------

@@ -150,9 +150,8 @@ def check_data(windows_ds: Any) -> DataCheck:
     windows.check_not_empty()
     recordings = _recordings(windows, windows_ds)
     labelled = _labelled(windows, recordings)
-    n_classes = labelled.groupby("subject")["class"].nunique()
     several = labelled["class"].nunique() > 1
-    by_subject = bool(several and len(n_classes) and (n_classes == 1).mean() >= 0.9)
+    by_subject = several and labels.one_class_each(labelled["class"], labelled["subject"])
     data = _Data(windows, recordings, labelled, _sampled(windows, labelled), by_subject)
     found = [
         *_too_few(data),

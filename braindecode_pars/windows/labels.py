@@ -351,6 +351,26 @@ def names_of_classes(
     return texts if any(names.values()) and len(set(texts.values())) == len(texts) else None
 
 
+def one_class_each(classes: Any, owners: Any) -> bool:
+    """Whether subjects, or recordings, have one class each: 90 % of them, for one may be wrong.
+
+    Parameters
+    ----------
+    classes : array-like, shape (n_windows,)
+        Class of each window.
+    owners : array-like, shape (n_windows,)
+        Subject or recording of each window; those without one do not count.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.labels import one_class_each
+    >>> one_class_each([0, 0, 1, 1], ["P1", "P1", "P2", "P2"]), one_class_each([0, 1], ["P1", "P1"])
+    (True, False)
+    """
+    table = pd.DataFrame({"class": np.asarray(classes), "owner": np.asarray(owners)})
+    return bool((table.groupby("owner")["class"].nunique() == 1).mean() >= 0.9)
+
+
 # Held-out windows -------------------------------------------------------------------------------
 
 #: Value of ``validation`` that uses the fixed validation subjects.

@@ -138,6 +138,32 @@ def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
         vote(donor, recenter="subject").fit(X[part], y[part])
 
 
+def test_a_class_of_a_subject_is_not_centred_away(donor, data, caplog):
+    caplog.set_level("INFO")
+    X, _, groups = data
+    clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
+    assert clf.recenter_ is None
+    assert "recenter='auto' is None. Each subject has one class" in caplog.text
+    with pytest.warns(UserWarning, match="Each subject has one class, which the mean"):
+        vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
+
+
+def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, nights, tmp_path):
+    X, _, numbers = data
+    y, person = numbers % 2, (numbers - 1) // 2
+    clf = vote(donor, C=0.1).fit(X, y, groups=person)
+    with pytest.warns(UserWarning, match="not saved"):
+        clf = FewLabelsClassifier.load(clf.save(tmp_path / "model"), device="cpu")
+    raw = nights.datasets[0].raw
+    for alone in (clf, clf.adapt(X[numbers == 1])):
+        with pytest.warns(UserWarning, match="Of one recording alone, the mean removes its class"):
+            assert alone.predict_raw(raw).attrs["findings"]["centred_alone"]
+    known = np.where(np.arange(96) % 2, y, -1)
+    mine = as_windows(X, groups=person)[person == 0]
+    for whole in (clf.adapt(mine), clf.adapt(mine, known[person == 0])):
+        assert "centred_alone" not in whole.predict_raw(raw).attrs["findings"]
+
+
 def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):
     X, y, groups = data
     array = np.stack([nights[i][0] for i in range(96)])
