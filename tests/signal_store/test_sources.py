@@ -289,6 +289,6 @@ def test_a_store_knows_its_preprocessing(tmp_path, make_raw):
     chosen = dict(channels=["C3", "C4"], reference="average", verbose=0)
     store = SignalStore.create(tmp_path / "chosen", given, **chosen)
     assert store.preprocessing.reference == "C3, C4"
-    given = of_raws([make_raw(0, 5, names=["C3", "C4", "A1", "TERMISTORE", "O1"])])
-    with pytest.warns(UserWarning, match=r"average .* 5 channels.*: TERMISTORE"):
+    given = of_raws([make_raw(0, 5, names=["C3", "C4", "A1", "UNUSED", "O1"])])
+    with pytest.warns(UserWarning, match=r"average .* 5 channels.*: UNUSED"):
         SignalStore.create(tmp_path / "odd", given, reference="average", verbose=0)
