@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import json
@@ -205,14 +204,17 @@ def print_frame(
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return values by key; a value is a Python or JSON literal, or else a string."""
+    """Return values by key; a value is JSON, None, True or False of Python, or else a string."""
     found: dict[str, Any] = dict(pairs(options, name))
     for key, text in found.items():
-        # JSON first, for true, false and null.
-        for read in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError):
-                found[key] = read(text)
+        with suppress(ValueError):
+            # NaN and Infinity, which are no JSON, may be names.
+            found[key] = json.loads(_CONSTANTS.get(text, text), parse_constant=str)
     return found
+
+
+#: Constants of Python, as in JSON.
+_CONSTANTS = {"None": "null", "True": "true", "False": "false"}
 
 
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:

@@ -136,9 +136,22 @@ def test_help_imports_no_heavy_library_and_the_package_prints_nothing():
     assert time.perf_counter() - start < 30
 
 
-def test_values_are_read_as_python_or_json():
-    given = ["n=3", "lr=1e-3", "name=pars", "on=true", "grid=[1, 2]", "text=a=b", "none=None"]
-    expected = dict(n=3, lr=1e-3, name="pars", on=True, grid=[1, 2], text="a=b", none=None)
+def test_values_are_json_or_constants_of_python_or_texts():
+    given = [
+        "n=3",
+        "lr=1e-3",
+        "name=pars",
+        "on=true",
+        "grid=[1, 2]",
+        "text=a=b",
+        "none=None",
+        "off=False",
+    ]
+    expected = dict(
+        n=3, lr=1e-3, name="pars", on=True, grid=[1, 2], text="a=b", none=None, off=False
+    )
+    texts = dict(subject="1_2", code="0x10", site="NaN", far="-Infinity", label="001")
+    assert values([f"{key}={text}" for key, text in texts.items()], "--load") == texts
     assert values(given, "--set") == expected
     assert values(None, "--set") == {}
 
