@@ -105,8 +105,8 @@ def predict_recordings(
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
-            table, summary = write_summary(out, problems, overwrite=overwrite)
-    show_summary(table, summary, len(found), len(found) - len(todo))
+            summary_file, summary = write_summary(out, problems, overwrite=overwrite)
+    show_summary(summary_file, summary, len(found), len(found) - len(todo))
     return len(problems)
 
 

@@ -92,7 +92,7 @@ def _class_columns(probabilities: np.ndarray, classes: list[str]) -> dict[str, A
     """Return the columns of predicted classes; a window that was not predicted has NaN."""
     return {
         "label": _texts(probabilities, probabilities.argmax(axis=1), classes),
-        **{f"probability_{name}": probabilities[:, i] for i, name in enumerate(classes)},
+        **{f"{tables.PROBABILITY}{name}": probabilities[:, i] for i, name in enumerate(classes)},
         "entropy": entr(probabilities).sum(axis=1),
     }
 

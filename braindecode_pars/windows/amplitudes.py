@@ -24,7 +24,7 @@ LARGEST_OFFSET = 1e3
 #: Share of windows that is accepted: electrodes fall off now and then.
 SHARE = 0.05
 
-#: Largest number of windows that are looked at.
+#: Largest number of windows whose own amplitude is checked.
 N_WINDOWS = 32
 _USUAL = 2e-5  # volts
 
@@ -138,7 +138,7 @@ def warn_of_amplitudes(windows: Windows) -> None:
         warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
 
 
-#: Largest number of windows that are looked at.
+#: Largest number of windows that tell the usual range of amplitudes.
 N_WINDOWS_IN_RANGE = 256
 _PERCENTILES = (5, 95)
 #: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
