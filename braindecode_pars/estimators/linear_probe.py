@@ -18,8 +18,8 @@ from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import new_person, transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
-    check_weights,
     cross_entropy_weights,
+    to_score,
     training_classes,
     where_labelled,
 )
@@ -267,13 +267,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         """
         windows = door.as_windows(X, y, groups)
         check_is_fitted(self)
-        labelled = where_labelled(windows, self.unlabeled_label, self.classes_.tolist())
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(windows))[labelled]
-            check_weights(sample_weight, len(sample_weight))  # they may all be 0
-        windows = windows[labelled]
-        is_right = self.predict(windows) == windows.labels
-        return float(np.average(is_right, weights=sample_weight))
+        labelled, y, weights = to_score(windows, self.unlabeled_label, self.classes_, sample_weight)
+        return float(np.average(self.predict(windows[labelled]) == y, weights=weights))
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities; the windows are read once."""

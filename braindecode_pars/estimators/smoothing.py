@@ -302,6 +302,30 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
         """
         return self._predictions(X)[0]
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy on the labelled windows, of predictions for all.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`predict_proba`.
+        y : array-like, shape (n_windows,) | None
+            Labels; None uses those of the dataset. Windows without a label, by the
+            ``unlabeled_label`` of the classifier, are ignored.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+
+        Returns
+        -------
+        float
+            Accuracy between 0 and 1.
+        """
+        check_is_fitted(self)
+        windows = door.as_windows(X, y)
+        unlabelled = parameter_of_last("unlabeled_label", self.classifier)
+        labelled, y, weights = labels.to_score(windows, unlabelled, self.classes_, sample_weight)
+        return float(np.average(self.predict(windows)[labelled] == y, weights=weights))
+
     def _predictions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities; the windows are read once."""
         check_is_fitted(self)

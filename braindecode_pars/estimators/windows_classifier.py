@@ -11,7 +11,6 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import metadata_routing, validation
 from torch import Tensor
 
-from braindecode_pars._common import checks
 from braindecode_pars.estimators import predict_raw, smoothing, windows_estimator
 from braindecode_pars.windows import Windows, door, labels
 
@@ -243,19 +242,9 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         """
         validation.check_is_fitted(self)
         given = door.as_windows(X, y, groups)
-        labelled = np.flatnonzero(
-            labels.where_labelled(given, self.unlabeled_label, self.classes_.tolist())
+        labelled, y, sample_weight = labels.to_score(
+            given, self.unlabeled_label, self.classes_, sample_weight
         )
-        y = given.labels[labelled]
-        unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
-        if unseen:
-            names = checks.listed(list(map(repr, unseen)))
-            checks.warn_user(
-                f"No window of fit has the label {names}; windows with it count as wrong."
-            )
-        if sample_weight is not None:
-            sample_weight = labels.check_weights(sample_weight, len(given))[labelled]
-            labels.check_weights(sample_weight, len(labelled))  # they may all be 0
         # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
         if scoring is None:
             is_right = self.predict(given)[labelled] == y

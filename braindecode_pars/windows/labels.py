@@ -261,6 +261,33 @@ def where_labelled(
     return ~unlabeled
 
 
+def to_score(
+    windows: Windows,
+    unlabeled_label: Any,
+    classes: np.ndarray,
+    sample_weight: Any = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the numbers of the labelled windows, their labels and their weights.
+
+    A warning names labels that are not among the classes of ``fit``.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`where_labelled` and :func:`check_weights`.
+    """
+    known = classes.tolist()
+    labelled = np.flatnonzero(where_labelled(windows, unlabeled_label, known))
+    y = windows.labels[labelled]
+    if unseen := sorted(set(y.tolist()) - {*known}, key=str):
+        names = checks.listed(list(map(repr, unseen)))
+        checks.warn_user(f"No window of fit has the label {names}; windows with it count as wrong.")
+    if sample_weight is not None:
+        sample_weight = check_weights(sample_weight, len(windows))[labelled]
+        check_weights(sample_weight, len(labelled))  # they may all be 0
+    return labelled, y, sample_weight
+
+
 def cross_entropy_weights(
     codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
 ) -> torch.Tensor | None:

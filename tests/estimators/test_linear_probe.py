@@ -167,6 +167,8 @@ def test_unlabelled_windows_are_no_class(data, classifier):
     assert fitted.score(X, partly, sample_weight=weights) == weighted
     with pytest.raises(ValueError, match="sample_weight"):
         fitted.score(X, partly, sample_weight=1.0 * ~known)
+    with pytest.warns(UserWarning, match="No window of fit has the label 9"):
+        assert fitted.score(X, np.full(len(y), 9)) == 0
 
 
 def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):

@@ -167,6 +167,10 @@ def test_a_classifier_is_smoothed_in_each_recording(nights, class_weight):
     np.testing.assert_allclose(clf.predict_proba(X[kept]), expected[kept], atol=1e-12)
     np.testing.assert_array_equal(clf.predict(X[kept]), labels[kept])
     assert clf.score(X[kept], y[kept]) == np.mean(labels[kept] == y[kept])
+    # Unlabelled windows are smoothed, and not scored.
+    clf.classifier.unlabeled_label = -1
+    partly = np.where(np.arange(96) % 3, y, -1)
+    assert clf.score(X, partly) == np.mean(clf.predict(X)[partly >= 0] == partly[partly >= 0])
 
 
 def test_the_prior_is_that_of_the_part_with_class_weights(nights):
