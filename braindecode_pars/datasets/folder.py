@@ -109,7 +109,7 @@ def _subject_of(root: Path, subject: search.Subject) -> Callable[[Path], Any]:
         try:
             return normalized(find(file.relative_to(root)))
         except ValueError as error:
-            raise ValueError(f"{file} cannot be used: {error}") from error
+            raise ValueError(f"The subject of {file} is unknown: {error}") from error
 
     return subject_of
 

@@ -120,7 +120,9 @@ def labels_of_files(
     texts = ["" if pd.isna(value) else loading.label_text(value) for value in table[column]]
     if key == "file":
         return _labels_of_each(table.assign(label=texts), root, files, where)
-    return _labels_of_subjects(dict(subject=table[key], label=texts), files, where, subject_of)
+    return _labels_of_subjects(
+        dict(subject=table[key], label=texts), root, files, where, subject_of
+    )
 
 
 def classes_and_targets(
@@ -333,6 +335,7 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
 
 def _labels_of_subjects(
     table: Mapping[str, Iterable[Any]],
+    root: Path,
     files: Sequence[Path],
     where: str,
     subject_of: Callable[[Path], Any],
@@ -349,6 +352,9 @@ def _labels_of_subjects(
     people = [subject_of(file) for file in files]
     absent = [s for s in dict.fromkeys(people) if subjects.subject_key(s) not in label_of]
     if absent:
+        paths = [file.relative_to(root) for file in files]
+        if people == [subjects.subject_of_path(path) for path in paths]:
+            search.check_guessed_subjects(root, paths)  # its error has a pattern
         raise ValueError(
             f"{where} has no row of the subject {checks.listed([*map(str, absent)])}; it has "
             f"{checks.listed([*map(str, table['subject'])], most=5)}. Add a row, with an empty "

@@ -412,14 +412,14 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         raise ValueError(f"subject={subject!r} is not a regular expression: {error}.") from error
     if expression.groups != 1:
         raise ValueError(
-            f"The pattern {subject!r} of the subject has {expression.groups} groups; put "
+            f"The pattern '{subject}' of the subject has {expression.groups} groups; put "
             "parentheses around the subject only."
         )
 
     def find(file: PurePath) -> str:
         found = expression.search(subjects.normalized(file.as_posix()))
         if found is None or not found[1]:
-            raise ValueError(f"The pattern {subject!r} finds no subject in {file}.")
+            raise ValueError(f"The pattern '{subject}' finds no subject in {file}; correct it.")
         return found[1]
 
     return find

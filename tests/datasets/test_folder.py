@@ -314,6 +314,12 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
         column = "label" if "'label'" in message else "diagnosis"
         with pytest.raises(ValueError, match=message):
             folder.load(root, labels=labels, label_column=column, **KEEP)
+    several = named(tmp_path / "several", "P01_1", "P01_2")
+    people = pd.DataFrame({"subject": ["P01"], "label": ["AD"]})
+    with pytest.raises(ValueError, match=r"such as '\(\?i\)\(\[\^/\]\+\)_\\d'"):
+        folder.load(several, labels=people, **KEEP)
+    with pytest.raises(ValueError, match=r"The pattern 'Q\(\\d\)' finds no subject in P01_1"):
+        folder.load(several, labels=people, subject=r"Q(\d)", **KEEP)
     for labels in (None, ["AD"]):
         with pytest.raises(ValueError, match="label_column='diagnosis'"):
             folder.load(root, labels=labels, label_column="diagnosis", **KEEP)
