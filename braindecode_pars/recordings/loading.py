@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 def skipped_message(skipped: Sequence[str], n_recordings: int) -> str:
     """Return a message with the reasons why recordings were skipped, at most twenty of them."""
-    more = f" And {len(skipped) - 20} more." if len(skipped) > 20 else ""
-    shown = " ".join(skipped[:20])
-    return f"{len(skipped)} of {n_recordings} recordings were skipped. {shown}{more}"
+    more = [f"and {len(skipped) - 20} more"] if len(skipped) > 20 else []
+    lines = [f"{len(skipped)} of {n_recordings} recordings were skipped:", *skipped[:20], *more]
+    return "\n  ".join(lines)
 
 
 @dataclass(frozen=True)
@@ -229,12 +229,12 @@ def read_corpus(
         for text in said:
             checks.warn_user(text)
         if problem is not None:
-            message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
                 raise ValueError(
-                    f"{message} (on_error='warn', or --on-error warn, skips such recordings.)"
+                    f"{recording.file} cannot be used: {problem} (on_error='warn', or --on-error "
+                    "warn, skips such recordings.)"
                 )
-            failures.append(message)
+            failures.append(f"{recording.file}: {problem}")
             lost.append(recording.subject)
         elif windows is None:
             whole = [omission for omission in omissions if omission.what == "recordings"]
@@ -265,7 +265,7 @@ def read_corpus(
     messages = [skipped_message(failures, len(recordings))] if failures else []
     messages += [f"Nothing is left of {checks.listed(nothing)}."] if nothing else []
     if messages or (expected is not None and not all(row.is_asked for _, row in rows)):
-        checks.warn_user((" ".join(messages) + table).strip())
+        checks.warn_user(("\n".join(messages) + table).strip())
     elif table and verbose:
         log.info(table.strip())
     return BaseConcatDataset(datasets)

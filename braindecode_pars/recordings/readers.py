@@ -482,6 +482,13 @@ def has_annotations_outside(raw: mne.io.BaseRaw) -> bool:
     return _HAS_OUTSIDE in (raw.info.get("temp") or {})
 
 
+#: What errors of MNE and Python begin with, and what they mean in a file.
+_PLAIN = {
+    "Number of records from the header": "its header tells of another number of records",
+    "invalid literal for int()": "its header has no number where one belongs",
+}
+
+
 @contextmanager
 def short_errors(file: Path | None = None) -> Iterator[list[str]]:
     """Convert any error of a reader to a short ValueError; the caller adds the name of the file.
@@ -496,7 +503,9 @@ def short_errors(file: Path | None = None) -> Iterator[list[str]]:
             warnings.filterwarnings("error", "Number of records from the header")
             yield said
     except Exception as error:
-        raise ValueError(f"it is damaged, truncated or missing: {error}.") from error
+        text = str(error).rstrip(".")
+        why = next((plain for start, plain in _PLAIN.items() if text.startswith(start)), text)
+        raise ValueError(f"it is damaged, truncated or missing: {why}.") from error
     own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     said += dict.fromkeys(str(w.message) for w in own)
     for text in said:

@@ -629,7 +629,7 @@ def test_a_study_without_an_answer_says_what_is_needed(tmp_path):
         study(windows, draws=1)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be used", "ignore:The 12 recordings share")
+@pytest.mark.filterwarnings("ignore:.*were skipped", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
 def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(
     quick, untimed, undoubted, tmp_path, write

@@ -33,7 +33,7 @@ def test_a_damaged_file_is_named(recordings):
     recordings[1].file.write_text("")
     with pytest.raises(ValueError, match=r"s1\.txt .*it is empty"):
         read_corpus(recordings, read, NAME, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 3 .*s1\.txt"):
+    with pytest.warns(UserWarning, match=r"1 of 3 .* skipped:\n  \S*s1\.txt: [^\n]+$"):
         windows = read_corpus(recordings, read, NAME, on_error="warn", verbose=0)
     assert windows.description["subject"].tolist() == [3, 2]
     with pytest.raises(ValueError, match=r"on_error .*'skip'"):
@@ -81,7 +81,8 @@ def test_nothing_left_of_a_subject_or_of_a_class_is_an_error(recordings):
         read_corpus(recordings, expected=("a", "c"), **options)
     assert "s2.txt" in str(caught.value)
     recordings[0].file.write_text("")
-    with pytest.warns(UserWarning, match=r"s3\.txt.*left of subject 3, subject 2\.") as warned:
+    message = r"s3\.txt.*\nNothing is left of subject 3, subject 2\."
+    with pytest.warns(UserWarning, match=message) as warned:
         read_corpus(recordings, expected=(), on_error="warn", **options)
     assert len(warned) == 1
     assert "1 of 3 recordings  shorter" in str(warned[0].message)

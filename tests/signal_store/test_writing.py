@@ -100,7 +100,7 @@ def test_a_recording_with_nan_is_named_and_skipped(make_raw, tmp_path):
     raws = [make_raw(seed, names=["C3", "C4"]) for seed in range(3)]
     raws[1]._data[1, 7] = np.nan
     bad = of_raws(raws)
-    with pytest.warns(UserWarning, match=r"1 of 3 .* recording-1 \(subject 1\): .* C4"):
+    with pytest.warns(UserWarning, match=r"(?s)1 of 3 .* recording-1 \(subject 1\): .* C4"):
         store = SignalStore.create(tmp_path / "store", bad, high=30, verbose=0)
     assert store.subjects == [0, 2]
     assert "C4" in store.skipped["recording-1"]
@@ -108,7 +108,7 @@ def test_a_recording_with_nan_is_named_and_skipped(make_raw, tmp_path):
         SignalStore.create(tmp_path / "none", bad.datasets[1], verbose=0)
     # A piece between gaps is skipped alone.
     joined = of_raws([mne.concatenate_raws(raws, verbose="error")], ["02"])
-    with pytest.warns(UserWarning, match=r"1 of 3 .* recording-0#2 \(subject 02\)"):
+    with pytest.warns(UserWarning, match=r"(?s)1 of 3 .* recording-0#2 \(subject 02\)"):
         store = SignalStore.create(tmp_path / "joined", joined, verbose=0)
     assert store.recordings["name"].tolist() == ["recording-0#1", "recording-0#3"]
     assert list(store.skipped) == ["recording-0#2"]
@@ -122,7 +122,7 @@ def test_a_truncated_file_is_named(own_tree, tmp_path):
         SignalStore.create(path, own_tree, verbose=0)
     with pytest.raises(ValueError, match="3 recordings"):
         SignalStore.open(path)
-    with pytest.warns(UserWarning, match=r"1 of 2 .*lone\.EDF"):
+    with pytest.warns(UserWarning, match=r"(?s)1 of 2 .*lone\.EDF"):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
     assert len(store.recordings) == 4
     assert list(store.skipped) == ["lone.EDF"]
@@ -136,7 +136,7 @@ def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
     path = tmp_path / "store"
     with pytest.raises(ValueError, match=r"r01\.hea .*r01\.dat"):
         SignalStore.create(path, own_tree, verbose=0)
-    with pytest.warns(UserWarning, match=r"2 of \d .*datalad get"):
+    with pytest.warns(UserWarning, match=r"(?s)2 of \d .*datalad get"):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
     assert list(store.skipped) == ["b/r01.hea", "sub-08/sub-08_eeg.edf"]
     # Once the file is there, the same call adds it.
