@@ -86,9 +86,10 @@ def adapted_views(
                 f"The labels are {found}; labelled windows have those of fit, {known}."
             )
         if len({*codes.tolist()} - {-1}) < 2:
+            only = estimator.classes_.tolist()[codes.max()]
             raise ValueError(
-                f"All labels are {estimator.classes_[codes.max()]!r}; pass labelled windows of two "
-                "classes of the person, or none."
+                f"All labels are {only!r}; pass labelled windows of two classes of the person, or "
+                "none."
             )
     own = {
         view: adapted(estimator, *views[view], features, codes, is_centred=is_centred)

@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import metadata_routing, validation
 from torch import Tensor
 
+from braindecode_pars._common import checks
 from braindecode_pars.estimators import predict_raw, smoothing, windows_estimator
 from braindecode_pars.windows import Windows, door, labels
 
@@ -288,7 +289,17 @@ def read_labelled(
     codes = np.full(len(windows), -1)
     estimator.classes_, codes[labelled] = labels.training_classes(windows.labels[labelled])
     estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
+    if sentence := labels.alike(estimator.classes_.tolist(), estimator.class_names_):
+        checks.warn_user(sentence)
     windows = windows.with_labels(codes)
+    if windows.groups is not None:
+        people = windows.groups[labelled].tolist()
+        pairs = {*zip(codes[labelled].tolist(), people, strict=True)}
+        if len(pairs) == len(estimator.classes_) == len({*people}):
+            checks.warn_user(
+                "Each class has one subject, so that a class cannot be told from the person; "
+                "label more people. A number, such as an age, is for PARSRegressor."
+            )
     estimator.transitions_ = smoothing.Transitions.of(
         windows[codes >= 0], estimator.classes_, estimator.class_weight
     )

@@ -161,6 +161,8 @@ def check_data(windows_ds: Any) -> DataCheck:
         *_order_of_recordings(data),
         *_order_within_recordings(data),
     ]
+    if sentence := labels.alike(data.names):
+        found.append(_warning(sentence))
     if n := len(windows) - len(labelled):
         found.append(
             _note(

@@ -378,6 +378,30 @@ def names_of_classes(
     return texts if any(names.values()) and len(set(texts.values())) == len(texts) else None
 
 
+def alike(classes: Iterable[Any], names: Mapping[Any, str] | None = None) -> str | None:
+    """Return a sentence about classes that differ only in case or blanks; None if none do.
+
+    Parameters
+    ----------
+    classes : iterable
+        Labels.
+    names : mapping of label to str | None
+        Name of each class, as from :func:`names_of_classes`.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.labels import alike
+    >>> alike(["Math", "math ", "rest"])
+    "The classes 'Math' and 'math ' differ only in case or blanks; if they are one, name them so."
+    """
+    same: dict[str, list[str]] = {}
+    for text in (str((names or {}).get(label, label)) for label in classes):
+        same.setdefault("".join(text.split()).casefold(), []).append(repr(text))
+    found = [" and ".join(texts) for texts in same.values() if len(texts) > 1]
+    told = "differ only in case or blanks; if they are one, name them so."
+    return f"The classes {checks.listed(found)} {told}" if found else None
+
+
 def one_class_each(classes: Any, owners: Any) -> bool:
     """Whether subjects, or recordings, have one class each: 90 % of them, for one may be wrong.
 

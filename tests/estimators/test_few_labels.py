@@ -148,6 +148,19 @@ def test_a_class_of_a_subject_is_not_centred_away(donor, data, caplog):
         vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["Math ", "math", "rest", "rest"], r"'Math ' and 'math' differ only in case or blanks"),
+        (["17", "19", "21", "30"], "Each class has one subject, .* such as an age, .*Regressor"),
+    ],
+)
+def test_classes_that_are_none_are_a_warning(donor, data, names, message):
+    X, _, groups = data
+    with pytest.warns(UserWarning, match=message):
+        vote(donor, C=0.1).fit(X, np.array(names)[groups - 1])
+
+
 def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, nights, tmp_path):
     X, _, numbers = data
     y, person = numbers % 2, (numbers - 1) // 2

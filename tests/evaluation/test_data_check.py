@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import mne
 import numpy as np
@@ -14,6 +15,7 @@ from braindecode_pars import datasets
 from braindecode_pars.datasets import folder
 from braindecode_pars.evaluation.data_check import check_data
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
+from braindecode_pars.windows.door import as_windows
 
 SFREQ = 100.0
 FIRST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -78,6 +80,12 @@ def test_folders(tmp_path):
 @pytest.mark.parametrize("windows", [within(), by_subject()], ids=["within", "by subject"])
 def test_clean_data_have_no_finding(windows):
     assert check_data(windows).findings == []
+
+
+def test_classes_that_differ_in_case_are_a_warning():
+    windows = as_windows(within())
+    windows = replace(windows, label_names={"Task": 0, "task": 1})
+    assert "'Task' and 'task' differ only in case" in texts(windows, "warning")[0]
 
 
 def test_simulated_sleep_has_no_warning():
