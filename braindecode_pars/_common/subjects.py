@@ -282,7 +282,7 @@ def possible_subjects(path: PurePath) -> list[str]:
     -------
     list of str
         That of :func:`known_subject_of_path`, if there is one, else the names of the two folders
-        above the file, and that of the file.
+        above the file, that of the file, and its beginnings before a blank, ``_``, ``-`` or dot.
 
     Examples
     --------
@@ -293,4 +293,6 @@ def possible_subjects(path: PurePath) -> list[str]:
     """
     known = known_subject_of_path(path)
     *folders, file = (normalized(part) for part in path.parts)
-    return [*folders[-2:], without_ending(file)] if known is None else [known]
+    stem = without_ending(file)
+    beginnings = [stem[: found.start()] for found in re.finditer(r"[ _.-]", stem)]
+    return [*folders[-2:], stem, *beginnings] if known is None else [known]

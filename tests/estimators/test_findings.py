@@ -101,6 +101,8 @@ TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjec
         ("p01/day 2/night_raw.fif", None, "p01"),
         ("sub-002_task-rest_eeg.fif", None, "002"),
         ("Berta.fif", None, "Berta"),
+        ("new/P01_2 rest.fif", None, "P01"),
+        ("new/rest_P01.fif", None, None),
         ("night_raw.fif", "sub-02", "sub-02"),
         (None, "study:berta", "study:berta"),
         ("P02/night_raw.fif", "X", None),
