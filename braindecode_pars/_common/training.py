@@ -323,11 +323,20 @@ class EnoughSteps(skorch.callbacks.Callback):
         return math.ceil(needed) if math.isfinite(needed) else math.inf
 
 
-def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
-    """Warn when pretraining has ended above :data:`AT_CHANCE` of the loss at chance.
+def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
+    """Return the loss relative to chance at the end of pretraining; 0 without any.
 
-    The loss is the mean over the last tenth of the epochs, where the learning rate is nearly zero:
-    the loss of one epoch over few windows varies.
+    It is the mean over the last tenth of the epochs, where the learning rate is nearly zero: the
+    loss of one epoch over few windows varies.
+    """
+    # An epoch that was cut short has no losses.
+    losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
+    last = losses[-max(1, len(losses) // 10) :]
+    return sum(last) / len(last) if last else 0.0
+
+
+def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
+    """Warn when pretraining has ended above :data:`AT_CHANCE`, see :func:`loss_at_end`.
 
     Parameters
     ----------
@@ -336,15 +345,12 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
     steps_per_epoch : int
         Number of steps in an epoch.
     """
-    # An epoch that was cut short has no losses.
-    losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
-    last = losses[-max(1, len(losses) // 10) :]
-    relative = sum(last) / len(last) if last else 0.0
+    relative, n_epochs = loss_at_end(history), sum(tables.RELATIVE in row for row in history)
     if relative > AT_CHANCE:
         checks.warn_user(
             f"Pretraining ended at {relative:.3f} of the loss at chance after "
-            f"{_steps(len(losses) * steps_per_epoch)}. Compare its encoder with one that is not "
-            "pretrained (pretext=None), or pretrain for more epochs or on more windows.",
+            f"{_steps(n_epochs * steps_per_epoch)}. Compare its encoder with one that is not "
+            "pretrained, or pretrain for more epochs or on more windows.",
             ConvergenceWarning,
         )
 

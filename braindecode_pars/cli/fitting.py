@@ -19,6 +19,7 @@ from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.evaluation import data_check, study_plan, study_report
 from braindecode_pars.evaluation.study import run_study, unanswered
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.recordings import preprocessing
 from braindecode_pars.windows import door, labels
 
 
@@ -190,7 +191,7 @@ def study_folder(
     """
     tasks = tasks or study_plan.TASKS
     study_plan.check_study(draws, tasks, out)
-    if Path(folder).is_dir() and not datasets.is_store(folder):
+    if is_folder := Path(folder).is_dir() and not datasets.is_store(folder):
         first = next(iter(encoders.values()), "small")
         # What cannot be used is left out, and listed in the report.
         reading = {"on_error": "warn"} | _as_encoder(first) | reading
@@ -205,6 +206,11 @@ def study_folder(
     show("Looking at the recordings, and timing each method on a few windows.")
     name = datasets.title(folder).replace("_", " ")
     check = data_check.check_data(windows)
+    if is_folder:  # which windows of a store or a sample cannot change
+        told = preprocessing.counted(door.as_windows(windows).column("preprocessing"))
+        differing = load_encoder(first).card.differences(preprocessing.agreed(told))
+        for each in differing:
+            show(f"Encoder {first}: {each}. {windows_estimator.advice([each])}")
     about = dict(
         command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
         warnings=[text for text in said if text not in {each.text for each in check.findings}],

@@ -28,7 +28,7 @@ import torch
 from accelerate.utils import concatenate, send_to_device
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common import checks, computing, files, model_files, tables
+from braindecode_pars._common import checks, computing, files, model_files, tables, training
 from braindecode_pars.models.space_time import KIND, SPACE_TIME, build_encoder
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
@@ -185,10 +185,9 @@ def pretrain(
             model_files.write_model(folder.path, kind, described, tensors)
         accelerator.end_training()
     if verbose and is_main:
-        last = net.history[-1]
         log.info(
-            f"Training loss relative to chance: {last[tables.RELATIVE]:.3f}; "
-            f"{last['windows_per_second']:.4g} windows/s\n"
+            f"Training loss relative to chance: {training.loss_at_end(net.history):.3f}; "
+            f"{net.history[-1]['windows_per_second']:.4g} windows/s\n"
             f"The encoder is in {folder.path}. Fine-tune it with "
             f'PARSClassifier(encoder="{folder.path}").'
         )

@@ -110,3 +110,4 @@ def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
     assert result.exit_code == 0, result.output
     assert said in result.output
     assert "16" in result.output  # windows
+    assert "Encoder small: reference as recorded, but average in training" in result.output
