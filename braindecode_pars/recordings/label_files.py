@@ -467,7 +467,8 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     if not long and not instant:
         raise ValueError(
             f"The recordings have no annotation that is as long as a window of {seconds:g} s or "
-            "without a duration; annotate them, or pass labels=, a table."
+            "without a duration; annotate them, or pass labels= (--labels), a table. To pretrain "
+            "on them, braindecode-pars store FOLDER STORE, then pretrain."
         )
     return sorted(long or instant)
 

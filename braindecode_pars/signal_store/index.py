@@ -221,7 +221,10 @@ class Index:
         """
         file = folder / INDEX
         if not file.is_file():
-            raise FileNotFoundError(f"{folder} is not a SignalStore: it contains no {INDEX}.")
+            raise FileNotFoundError(
+                f"{folder} is not a SignalStore: it contains no {INDEX}. Of recordings, "
+                f"braindecode-pars store {folder} STORE makes one."
+            )
         content = file.read_bytes()
         try:
             entries = files.parse_json(content)
