@@ -522,10 +522,8 @@ def labels_within(
         has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
         cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
         return found
-    length, rounding = (
-        raw.n_times / raw.info["sfreq"],
-        max(cutting.ROUNDING, 0.5 / raw.info["sfreq"]),
-    )
+    sfreq = raw.info["sfreq"]
+    length, rounding = raw.n_times / sfreq, max(cutting.ROUNDING, 0.5 / sfreq)
     lasts = np.where(found.duration == 0, seconds, found.duration)
     inside = np.minimum(found.onset + lasts, length) - np.maximum(found.onset, 0)
     whole, cut = (np.floor((time + rounding) / seconds) for time in (lasts, inside))

@@ -241,6 +241,7 @@ def test_a_file_where_the_folder_should_be(fitted, tmp_path):
         PARSClassifier.load(tmp_path / "model")
 
 
+@pytest.mark.filterwarnings("ignore:Each class has one subject")
 def test_dates_as_labels_and_nan_weights_cannot_be_saved(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     dates = groups.astype("datetime64[D]")
