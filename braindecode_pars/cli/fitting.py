@@ -135,7 +135,7 @@ def _describe(folder: str, windows: Any) -> int:
 
 
 def _warn_of_centring(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> None:
-    """Print why a recording alone, as ``predict`` centres it, may be predicted wrongly or not."""
+    """Print why ``predict``, which centres a recording alone, may be wrong or refuse it."""
     remedy = "to predict a recording alone, fit with --set recenter=null"
     if clf.one_class_recordings_:
         show(

@@ -439,7 +439,9 @@ def advice(differing: Collection[preprocessing.Difference]) -> str:
     """Return what to do about differences: prepare again, or start from the originals."""
     lost = dict.fromkeys(each.name for each in differing if each.repair is None)
     if not lost:
-        is_average = any(each.trained == preprocessing.AVERAGE for each in differing)
+        # Not where an average was asked for, and is that of the channels that recordings share.
+        lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
+        is_average = any((each.trained, each.found) == lacking for each in differing)
         how = " (reference='average', in commands --reference average)" if is_average else ""
         return f"Prepare the recordings as in training, before cutting windows{how}."
     return (

@@ -122,7 +122,7 @@ def test_its_reference_is_compared_with_that_of_windows(reference, expected):
 
 
 @pytest.mark.skipif(not NAMES, reason="encoders in the package: there are none")
-@pytest.mark.parametrize("reference", ["as recorded", "average"])
+@pytest.mark.parametrize("reference", ["as recorded", "average", "C3, T7"])
 def test_windows_with_another_reference_are_a_warning(reference):
     X = np.random.default_rng(0).standard_normal((4, 2, 256))
     given = dict(sfreq=128.0, band=(0.5, 45.0), reference=reference)
@@ -131,5 +131,8 @@ def test_windows_with_another_reference_are_a_warning(reference):
         warnings.simplefilter("always")
         embedder.fit(X)
     texts = [str(each.message) for each in caught]
-    told = "reference as recorded, but average in pretraining.", "in commands --reference average"
-    assert any(all(part in text for part in told) for text in texts) == (reference == "as recorded")
+    told = [f"reference {reference}, but average in pretraining." in text for text in texts]
+    assert any(told) == (reference != "average")
+    # An average of the channels that recordings share was asked for.
+    advised = any("in commands --reference average" in text for text in texts)
+    assert advised == (reference == "as recorded")
