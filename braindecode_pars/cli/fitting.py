@@ -248,7 +248,7 @@ def _show_plan(planned: Any) -> None:
     for sentence in planned.about["left_out"]:
         show(sentence)
     show(
-        f"About {plan['minutes'].sum():.0f} minutes here, and the controls. Gains of "
+        f"About {plan['minutes'].sum():.0f} min here, and the controls. Gains of "
         f"{planned.detectable:.3f} can be found if scores vary as in rest or arithmetic."
     )
 
