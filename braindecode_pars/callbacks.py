@@ -8,12 +8,13 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
+from braindecode_pars._common.held_out import HeldOutSchedule
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import ProgressLine, WarmupCosine
-from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretext.base import PretextTask, params_of
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
-__all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
+__all__ = ["HeldOutSchedule", "Pretraining", "ProgressLine", "WarmupCosine"]
 
 
 @dataclass(eq=False, repr=False)
@@ -31,11 +32,13 @@ class Pretraining(Callback):
         Pretext task: ``"pars"`` or another name in ``PRETEXT_TASKS``, a class or an instance.
     epochs : int | None
         Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. With None there are 50, or as many more as 600 steps take. With 0, there is no
-        pretraining.
+        channel. If None, training continues while the held-out loss falls, see
+        :class:`HeldOutSchedule`. With 0, there is no pretraining.
+    max_steps, minutes, sham
+        As in :class:`~braindecode_pars.pretraining.PretrainingSettings`.
     lr, batch_size, weight_decay : float, int, float
-        Learning rate, batch size and weight decay of AdamW. The learning rate follows
-        :class:`WarmupCosine`.
+        Learning rate, batch size and weight decay of AdamW. With a number of epochs, the learning
+        rate follows :class:`WarmupCosine`.
     task_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     unlabeled : torch Dataset | SignalStore | SyntheticSignals | None
@@ -96,6 +99,9 @@ class Pretraining(Callback):
     task: str | type[PretextTask] | PretextTask = "pars"
     _: KW_ONLY
     epochs: int | None = None
+    max_steps: int | None = None
+    minutes: float | None = None
+    sham: bool = False
     lr: float = LEARNING_RATE
     batch_size: int = BATCH_SIZE
     weight_decay: float = WEIGHT_DECAY
@@ -120,10 +126,11 @@ class Pretraining(Callback):
         # skorch passes the training part of the split here, but not to on_train_begin.
         if self.net_ is not None or self.epochs == 0:
             return
-        shared = ("task", "epochs", "lr", "batch_size", "weight_decay", "precision", "compile")
+        length = ("epochs", "max_steps", "minutes")
+        shared = ("task", *length, "sham", "lr", "batch_size", "weight_decay", "precision")
         settings = PretrainingSettings(
-            **{name: getattr(self, name) for name in shared},
-            task_params={} if self.task_params is None else self.task_params,
+            **{name: getattr(self, name) for name in (*shared, "compile")},
+            task_params=params_of(self.task, self.task_params),
             device=net.device if self.device is None else self.device,
         )
         encoder: Any = getattr(net.module_, "encoder", None)  # it is checked there

@@ -63,7 +63,8 @@ FINE_TUNING: dict[str, Any] = dict(
 #: Parameters of :class:`~braindecode_pars.PARSClassifier`: pretraining and fine-tuning.
 CLASSIFIER: dict[str, Any] = dict(
     pretext="pars",
-    pretext_params=dict(position_mask_ratio=0.8),  # the 40 patches are derived from 30 s
+    # The 40 patches are derived from 30 s.
+    pretext_params=dict(position_mask_ratio=0.8, density=4 / 3),
     patch_seconds=1.0,
     **ENCODER,
     pretrain_epochs=1000,

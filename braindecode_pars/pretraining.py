@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
@@ -12,8 +11,8 @@ from typing import Any
 import skorch
 import torch
 
-from braindecode_pars._common import checks, computing, tables, training
-from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
+from braindecode_pars._common import checks, computing, held_out, tables, training
+from braindecode_pars._common.settings import WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models.space_time import SPACE_TIME
 from braindecode_pars.pretext.base import encoder_kind_of, make_task
@@ -39,7 +38,11 @@ _RULES = dict(
 _FIRST_PASS = 1
 
 #: History column -> name in the progress bar. Columns that the history lacks are not shown.
-_SHOWN = {tables.RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
+_SHOWN = {
+    tables.RELATIVE: "loss/chance",
+    tables.HELD_OUT: "held-out",
+    "windows_per_second": "windows/s",
+}
 
 
 def pretrain_encoder(
@@ -49,6 +52,7 @@ def pretrain_encoder(
     *,
     n_times: int | None = None,
     sfreq: float | None = None,
+    held_out_windows: Any = None,
     callbacks: list | None = None,
     on_end: Callable[[PretrainingNet], None] | None = None,
     seed: int | None = None,
@@ -76,6 +80,9 @@ def pretrain_encoder(
         corpus is read, and the shortest of these is used.
     sfreq : float | None
         Sampling rate in Hz of windows that do not know theirs, for tasks that need it.
+    held_out_windows : as windows
+        Windows of other subjects, for the held-out loss that decides on the length of a training
+        without ``epochs``. If None, windows of a tenth of the subjects are held out.
     callbacks : list of skorch callbacks | None
         Further callbacks of the net.
     on_end : callable | None
@@ -110,9 +117,8 @@ def pretrain_encoder(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        When all steps together cannot move the weights by their own size (the root mean square of
-        a parameter group divided by ``lr``, in steps), and when the mean loss of the last tenth of
-        the epochs is above .98 of the loss at chance.
+        When the held-out loss, or else the mean training loss of the last tenth of the epochs, is
+        above .98 of the loss at chance. A sham pretraining gives no warning.
 
     Examples
     --------
@@ -129,7 +135,7 @@ def pretrain_encoder(
     is_ready = getattr(windows, "has_examples", False)
     takes_all = encoder_kind_of(settings.task) == SPACE_TIME
     examples_of = AllChannelWindows if takes_all else SingleChannelWindows
-    examples = windows if is_ready else examples_of(windows, n_times)
+    examples: Any = windows if is_ready else examples_of(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else computing.find_device(settings.device)
@@ -139,28 +145,37 @@ def pretrain_encoder(
     with seeding:
         given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
         task = make_task(settings.task, task_params=dict(settings.task_params), **given)
+        if settings.sham:
+            task.become_sham()
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
             examples = examples_of(windows, task.n_times)
-        # The steps of a run have no length, and its settings always have epochs.
-        epochs = settings.epochs
-        epochs = default_epochs_of(settings, len(examples)) if epochs is None else epochs
 
         # Collect the callbacks.
-        all_callbacks: list = [
-            training.WarmupCosine(settings.warmup, first_epoch=first_epoch),
-            # Random weights have to be replaced. Callers that continue with others take this away.
-            ("enough_steps", training.EnoughSteps("Pretraining", share=1.0)),
-            *(callbacks or []),
-            training.RestoredEpoch(),
-        ]
+        options: dict[str, Any] = {}
+        all_callbacks: list = [*(callbacks or []), training.RestoredEpoch()]
         if verbose:
-            title = f"pretraining ({task.shown_name})"
+            title = f"{'sham ' * settings.sham}pretraining ({task.shown_name})"
             all_callbacks.append(training.ProgressLine(title, _SHOWN, first_epoch))
+        if settings.epochs is not None:
+            all_callbacks.insert(0, training.WarmupCosine(settings.warmup, first_epoch=first_epoch))
+        else:
+            if held_out_windows is None:
+                examples, held_out_windows = held_out.split_held_out(examples, seed)
+            elif not is_ready:
+                held_out_windows = examples_of(held_out_windows, task.n_times)
+            limits = settings.step_limit, settings.minutes
+            schedule = held_out.HeldOutSchedule(held_out_windows, *limits)
+            all_callbacks = [schedule, *all_callbacks, held_out.StopAtEnd()]
+            if not is_ready and (most := held_out.EPOCH_STEPS * settings.batch_size) < len(
+                examples
+            ):
+                sampler = torch.utils.data.RandomSampler(examples, num_samples=most)
+                options = dict(iterator_train__sampler=sampler, iterator_train__shuffle=False)
 
         # Train.
         pretraining = (net or PretrainingNet)(
             task,
-            max_epochs=epochs,
+            max_epochs=training.UNLIMITED if settings.epochs is None else settings.epochs,
             lr=settings.lr,
             batch_size=int(settings.batch_size),  # torch refuses NumPy's integers
             optimizer__weight_decay=settings.weight_decay,
@@ -170,17 +185,33 @@ def pretrain_encoder(
             device=device,
             precision=settings.precision,
             compile=settings.compile,
+            **options,
         )
         try:
             pretraining.fit(examples)
         except KeyboardInterrupt:
             on_end(pretraining)
-            found = "Pretraining was interrupted in epoch %d of %d; the encoder keeps its weights."
-            log.warning(found, len(pretraining.history), epochs)
+            interrupted = "Pretraining was interrupted in epoch %d; the encoder keeps its weights."
+            log.warning(interrupted, len(pretraining.history))
             raise
         on_end(pretraining)
-        training.warn_of_chance(pretraining.history, training.steps_in_epoch(pretraining, examples))
+        _report(pretraining, training.steps_in_epoch(pretraining, examples), settings.sham, verbose)
     return pretraining
+
+
+def _report(net: PretrainingNet, steps_per_epoch: int, sham: bool, verbose: int) -> None:
+    """Log how pretraining ended; warn if it has not learned, unless that is meant."""
+    reasons = [row[held_out.DECAY_REASON] for row in net.history if held_out.DECAY_REASON in row]
+    if verbose and reasons:
+        text = (
+            "Pretraining ended after %d steps, because %s. Held-out loss relative to chance: %.3f."
+        )
+        n_steps = len(net.history) * steps_per_epoch
+        log.info(text, n_steps, reasons[0], training.loss_at_end(net.history))
+    if not sham:
+        training.warn_of_chance(net.history, steps_per_epoch)
+    elif verbose:
+        log.info("Sham pretraining: the loss stays at chance level, as intended.")
 
 
 _FROZEN = (
@@ -215,12 +246,6 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
 def signals_of(examples: Any) -> torch.Tensor:
     """Return a signal of each example, shape (n, n_times); of several channels, a random one."""
     return examples["x"][:, 0] if isinstance(examples, dict) else examples  # in random order
-
-
-def default_epochs_of(settings: PretrainingSettings, n_windows: int) -> int:
-    """Return the number of epochs of a pretraining on so many windows, where none is given."""
-    n_steps = math.ceil(n_windows / settings.batch_size)
-    return training.default_epochs(EPOCHS, STEPS, n_steps)
 
 
 class RelativeLoss(skorch.callbacks.Callback):
@@ -378,7 +403,18 @@ class PretrainingNet(computing.TrainingNet):
         X: Any = None,
         training: bool = False,
     ) -> torch.Tensor:
-        return self.criterion_(*y_pred)
+        loss = self.criterion_(*y_pred)
+        if X is not None and skorch.dataset.get_len(X) == 1 and self._is_sham:
+            return loss * 0.0  # there is no other example in the batch
+        return loss
+
+    @property
+    def _is_sham(self) -> bool:
+        return getattr(self.task_, "is_sham", False)
+
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
+        prediction, target = super().infer(*args, **kwargs)
+        return prediction, self.task_.sham_target(target) if self._is_sham else target
 
     def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
         self.prepare_task(X, y)
@@ -393,13 +429,26 @@ class PretrainingNet(computing.TrainingNet):
 
         Each window gives as many as the others; of windows of several channels, these are crops.
         """
+        windows, _ = self.get_split_datasets(X, y)
+        return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
+
+    def draw_batches(self, dataset: Any, n: int) -> list[Any]:
+        """Return n random examples in batches, the same in every call."""
         with computing.seeded(_FIRST_PASS, self.compute_device):
-            windows, _ = self.get_split_datasets(X, y)
-            order = torch.randperm(len(windows))
-            part = torch.utils.data.Subset(windows, order[torch.arange(n) % len(order)].tolist())
+            order = torch.randperm(len(dataset))
+            part = torch.utils.data.Subset(dataset, order[torch.arange(n) % len(order)].tolist())
             batches = self.get_iterator(part, training=False)
-            examples = [skorch.dataset.unpack_data(batch)[0] for batch in batches]
-            return torch.cat([signals_of(batch) for batch in examples])
+            return [skorch.dataset.unpack_data(batch)[0] for batch in batches]
+
+    def mean_loss(self, batches: list[Any]) -> float:
+        """Return the mean loss of batches of one size, with the same random draws in every call."""
+        with computing.seeded(self.validation_seed, self.compute_device):
+            losses = [self.validation_step((batch, None))["loss"] for batch in batches]
+            return torch.stack(losses).mean().item()
+
+    def agreed(self, value: float) -> float:
+        """Return a value on which all processes of a training agree."""
+        return value
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         if training:

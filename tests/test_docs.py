@@ -22,7 +22,8 @@ from scipy import stats
 from stored_settings import duration, settings_table
 from support.page_commands import commands_of, parse
 
-from braindecode_pars import __version__, pretraining
+from braindecode_pars import __version__
+from braindecode_pars._common import settings
 from braindecode_pars.estimators import fine_tuning
 
 ROOT = Path(__file__).parents[1]
@@ -303,9 +304,9 @@ def test_a_guide_page_says_what_else_to_install():
 )
 def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
     """In an empty folder; a training without a given number of epochs has two."""
-    for settings in (pretraining, fine_tuning):
-        monkeypatch.setattr(settings, "EPOCHS", 2)
-        monkeypatch.setattr(settings, "STEPS", 1)
+    monkeypatch.setattr(fine_tuning, "EPOCHS", 2)
+    monkeypatch.setattr(fine_tuning, "STEPS", 1)
+    monkeypatch.setattr(settings, "MAX_STEPS", 2)
     for variable in ("MNE_DATA", "_MNE_FAKE_HOME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / "mne"))
     (tmp_path / "page").mkdir()

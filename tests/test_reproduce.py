@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import torch
 from support.corpora import write_corpora
+from support.operations import count_steps
 from support.page_commands import Command, commands_of, parse, run, run_until_killed
 
 from braindecode_pars.baselines import METHODS
@@ -19,7 +20,6 @@ from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.pretext.base import PRETEXT_TASKS
 from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs.planning import count_steps
 from braindecode_pars.runs.run import build_task
 from braindecode_pars.signal_store import SignalStore
 

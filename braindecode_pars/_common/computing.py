@@ -390,7 +390,7 @@ _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean
 class TrainingNet(skorch.NeuralNet):
     """What the skorch nets of this package add to skorch, in the order of a training.
 
-    A step is skorch's, in a precision of choice. On CUDA, AdamW uses its fused implementation, and
+    A step is skorch's, in a precision of choice. AdamW uses its fused implementation. On CUDA,
     float32 matrix products use TF32 during training. TF32 also applies to the pair decoder, which
     never runs in bfloat16.
 
@@ -471,7 +471,8 @@ class TrainingNet(skorch.NeuralNet):
 
     def get_params_for_optimizer(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         args, kwargs = super().get_params_for_optimizer(*args, **kwargs)
-        if self.compute_device.type == "cuda" and issubclass(self.optimizer, torch.optim.AdamW):
+        has_fused = self.compute_device.type in ("cpu", "cuda")
+        if has_fused and issubclass(self.optimizer, torch.optim.AdamW):
             kwargs.setdefault("fused", True)
         return args, kwargs
 

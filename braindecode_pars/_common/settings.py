@@ -3,6 +3,7 @@
 This module imports no torch: the command line shows the settings of a run in its help.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,18 +11,20 @@ from typing import Any
 from braindecode_pars._common import checks
 
 #: Defaults of a pretraining. They are made for two CPU cores and tens of subjects; the settings of
-#: the paper are in :mod:`~braindecode_pars.paper`. Where these epochs have fewer than ``STEPS``
-#: steps, there are more.
-EPOCHS = 50
-STEPS = 600
-LEARNING_RATE = 4e-3
-BATCH_SIZE = 64
+#: the paper are in :mod:`~braindecode_pars.paper`.
+LEARNING_RATE = 3e-3
+BATCH_SIZE = 32
 WEIGHT_DECAY = 1e-4
+#: Maximum number of steps of a pretraining for which neither epochs, steps nor minutes are given.
+MAX_STEPS = 3000
 
 #: Setting -> rule. The task is checked where it is built, the device where it is looked for.
 RULES = dict(
     task_params=checks.instance("a dict of arguments", Mapping),
     epochs=checks.optional(checks.integer(0)),
+    max_steps=checks.optional(checks.integer(1)),
+    minutes=checks.optional(checks.positive()),
+    sham=checks.boolean(),
     lr=checks.positive(),
     batch_size=checks.integer(1),
     weight_decay=checks.number("of 0 or more", lambda value: value >= 0),
@@ -44,11 +47,20 @@ class PretrainingSettings:
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     epochs : int | None
         Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. With None there are 50, or as many more as 600 steps take.
+        channel. The learning rate follows
+        :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, training continues while the
+        held-out loss falls, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
+    max_steps, minutes : int | None, float | None
+        Maximum number of steps, and of minutes, where ``epochs`` is None. If both are None, there
+        are 3000 steps at most. With ``minutes``, the result depends on the speed of the machine.
+    sham : bool
+        Whether to train on the targets of other examples, so that nothing can be learned: the
+        control of a pretraining. Everything else is equal.
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of AdamW.
     warmup : float
-        Share of all steps that are warm-up, see :class:`~braindecode_pars.callbacks.WarmupCosine`.
+        Proportion of warm-up steps, see :class:`~braindecode_pars.callbacks.WarmupCosine`. Without
+        ``epochs``, the warm-up has 100 steps.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     device : str | torch.device | None
@@ -58,18 +70,22 @@ class PretrainingSettings:
     Raises
     ------
     TypeError, ValueError
-        When a setting has the wrong type or is out of range.
+        When a setting has the wrong type or is out of range, or ``epochs`` and a limit of steps or
+        minutes are both given.
 
     Examples
     --------
     >>> from braindecode_pars.pretraining import PretrainingSettings
     >>> PretrainingSettings("mae", epochs=100).batch_size
-    64
+    32
     """
 
     task: Any = "pars"
     task_params: Mapping[str, Any] = field(default_factory=dict)
     epochs: int | None = None
+    max_steps: int | None = None
+    minutes: float | None = None
+    sham: bool = False
     lr: float = LEARNING_RATE
     batch_size: int = BATCH_SIZE
     weight_decay: float = WEIGHT_DECAY
@@ -78,5 +94,21 @@ class PretrainingSettings:
     compile: bool = False
     device: Any = "auto"
 
+    @property
+    def step_limit(self) -> float:
+        """Maximum number of steps without ``epochs``; NaN when only minutes limit them."""
+        default = MAX_STEPS if self.minutes is None else math.nan
+        return default if self.max_steps is None else self.max_steps
+
     def __post_init__(self) -> None:
         checks.check_parameters(vars(self), RULES, type(self).__name__)
+        if self.epochs is not None and (self.max_steps or self.minutes) is not None:
+            raise ValueError(
+                f"epochs={self.epochs} sets the length of pretraining, so that max_steps and "
+                "minutes have no effect. Pass epochs alone, or epochs=None with these limits."
+            )
+        if self.sham and self.batch_size == 1:
+            raise ValueError(
+                "A sham pretraining uses the targets of other examples in a batch; set batch_size "
+                "to at least 2, got 1."
+            )

@@ -38,6 +38,8 @@ class Access(StrEnum):
 
 #: Training loss relative to chance.
 RELATIVE = "train_loss_relative"
+#: Held-out loss relative to chance.
+HELD_OUT = "valid_loss_relative"
 #: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.
 LOSSES = ["train_loss", "valid_loss", RELATIVE]
 

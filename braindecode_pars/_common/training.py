@@ -220,8 +220,10 @@ class ProgressLine(skorch.callbacks.Callback):
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
-            total = net.max_epochs * steps
-            log.info("%s: %d steps in %d epochs.", self.description, total, net.max_epochs)
+            # A training that minutes limit has no known length.
+            total = net.max_epochs * steps if net.max_epochs < UNLIMITED else None
+            if total is not None:
+                log.info("%s: %d steps in %d epochs.", self.description, total, net.max_epochs)
             self.bar_ = ProgressBar(
                 total=total,
                 initial=self.first_epoch * steps,
@@ -272,6 +274,9 @@ def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
     restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
     return (restored or epochs or [None])[-1]
 
+
+#: Number of epochs of a training that is limited by something else.
+UNLIMITED = 10**6
 
 #: Loss relative to chance above which pretraining has hardly solved its task. Its encoder may be of
 #: use all the same: that of PARS without overlap is, see docs/results/hands.rst.
@@ -326,9 +331,12 @@ class EnoughSteps(skorch.callbacks.Callback):
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
     """Return the loss relative to chance at the end of pretraining; 0 without any.
 
-    It is the mean over the last tenth of the epochs, where the learning rate is nearly zero: the
-    loss of one epoch over few windows varies.
+    It is the held-out loss, where that is known. Elsewhere it is the mean training loss over the
+    last tenth of the epochs, where the learning rate is nearly zero: the loss of one epoch over few
+    windows varies.
     """
+    if history and tables.HELD_OUT in history[-1]:
+        return history[-1][tables.HELD_OUT]
     # An epoch that was cut short has no losses.
     losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
     last = losses[-max(1, len(losses) // 10) :]

@@ -35,6 +35,7 @@ _OF_RUNS: dict[str, Any] = {
     **dict(paper=bool, settings=SETTINGS, window_seconds=list[float]),
     "exclude_subjects": Annotated[list[str], typer.Option("--exclude-subject")],
     "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
+    "sham": Annotated[bool, typer.Option("--sham")],
 }
 _DEFAULTS = {
     name: f"{LAPTOP[name]} on the CPU, else {default}" if name in LAPTOP else str(default)
@@ -78,7 +79,15 @@ def run_config(given: dict[str, Any]) -> RunConfig:
     tokenizer : NAME
         Map from patches to tokens: linear or spectral.
     epochs : N
-        Number of epochs; the schedule has the same length.
+        Number of epochs; the schedule has the same length. Without it, a run on the CPU continues
+        while the loss on held-out subjects falls.
+    max_steps : N
+        Maximum number of steps, without --epochs. Default: 3000.
+    minutes : X
+        Maximum number of minutes, without --epochs.
+    sham
+        Train on the targets of other windows, so that nothing can be learned: the control of a
+        pretraining. With the same --max-steps it has as many steps.
     steps_per_epoch : N
         Number of steps in an epoch. Default: one pass over the data.
     batch_size : N
@@ -110,6 +119,8 @@ def run_config(given: dict[str, Any]) -> RunConfig:
     paper = given.pop("paper", False)
     if "settings" in given:
         given["task_params"] = values(given.pop("settings"), "--set")
+    if {"max_steps", "minutes"} & given.keys():
+        given.setdefault("epochs", None)
     published = RunConfig(**given)
     if paper:
         return published

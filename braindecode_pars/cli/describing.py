@@ -184,16 +184,16 @@ def show_plan(
     hours, days = planned.hours, f" ({planned.hours / 24:,.3g} days)" if planned.hours >= 48 else ""
     time = f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
     time = f"{hours * 60:.2g} min" if hours < 1 else time
+    length = f"at most {planned.n_steps:,}, in epochs of"
+    if config.epochs is not None:
+        length = f"{planned.n_steps:,}: {config.epochs:,} epochs of"
     facts = {
         "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
         "network": f"{config.task} with {planned.parameters:,} parameters",
         "disk of the store": decimal(planned.store_bytes),
         "disk of the run": decimal(planned.run_bytes),
-        "steps": f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} "
-        f"steps of {config.batch_size:,} windows",
+        "steps": f"{length} {planned.steps_per_epoch:,} steps of {config.batch_size:,} windows",
         "windows in all steps": f"{planned.n_examples:,}",
-        "tokens": f"{planned.tokens:.3g}",
-        "FLOPs": f"{planned.flops:.3g}",
         "devices": f"{planned.n_devices} ({planned.device})",
         "speed": f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
         f"{planned.measured_windows} in {config.precision}",

@@ -9,7 +9,6 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -50,6 +49,7 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
     pretext_params: dict[str, Any] | None = None
     encoder: Any = None
     continue_pretraining: bool = False
+    sham: bool = False
     patch_seconds: float = 1.0
     embed_dim: int = 64
     num_layers: int = 2
@@ -57,6 +57,8 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
     mlp_dim: int = 128
     tokenizer: str = "spectral"
     pretrain_epochs: int | None = None
+    pretrain_max_steps: int | None = None
+    pretrain_minutes: float | None = None
     pretrain_batch_size: int = settings.BATCH_SIZE
     pretrain_lr: float = settings.LEARNING_RATE
     pretrain_callbacks: list | None = None
@@ -98,8 +100,8 @@ class TrainingCost(NamedTuple):
         Number of weights that are trained, in pretraining or in fine-tuning. Decoders of pretext
         tasks, which are discarded, do not count.
     pretraining_steps : float
-        Number of steps of pretraining, also of the earlier one of a given encoder; NaN when that
-        is unknown.
+        Maximum number of steps of pretraining, also of the earlier one of a given encoder; NaN
+        when that is unknown.
     finetuning_steps : int
         Number of steps of fine-tuning.
 
@@ -145,23 +147,25 @@ class EncoderStart:
     @property
     def settings(self) -> settings.PretrainingSettings:
         given = vars(self.estimator)
+        of_pretraining = ("epochs", "max_steps", "minutes", "lr", "batch_size")
+        of_all = ("weight_decay", "precision", "compile", "device", "sham")
         return settings.PretrainingSettings(
             task=given["pretext"],
-            task_params=given["pretext_params"] or {},
-            **{name: given[f"pretrain_{name}"] for name in ("epochs", "lr", "batch_size")},
-            **{name: given[name] for name in ("weight_decay", "precision", "compile", "device")},
+            task_params=base.params_of(given["pretext"], given["pretext_params"]),
+            **{name: given[f"pretrain_{name}"] for name in of_pretraining},
+            **{name: given[name] for name in of_all},
         )
 
     def n_steps(self, n_windows: int) -> float:
-        """Return the steps of pretraining, also of the earlier one of a given encoder.
+        """Return the maximum number of steps, also of the earlier pretraining of a given encoder.
 
-        NaN when these are unknown.
+        NaN when it is unknown.
         """
         steps = 0 if self.given is None else _steps_of_card(self.given.card)
         if self.is_pretrained:
-            own, epochs = self.settings, self.estimator.pretrain_epochs
-            epochs = pretraining.default_epochs_of(own, n_windows) if epochs is None else epochs
-            steps += epochs * math.ceil(n_windows / own.batch_size)
+            own = self.settings
+            steps_per_epoch = math.ceil(n_windows / own.batch_size)
+            steps += own.step_limit if own.epochs is None else own.epochs * steps_per_epoch
         return steps
 
     def new_encoder(self) -> PatchEncoder:
@@ -174,7 +178,7 @@ class EncoderStart:
             self.estimator.pretext,
             n_times=self.estimator.n_times_,
             encoder=encoder,
-            task_params=self.estimator.pretext_params,
+            task_params=self.settings.task_params,
             sfreq=self.estimator.sfreq_,
         )
 
@@ -183,6 +187,7 @@ class EncoderStart:
         encoder: PatchEncoder,
         parts: list[Windows],
         seed: int,
+        held_out: Windows | None = None,
         on_end: Callable[[base.PretextTask], None] = lambda task: None,
     ) -> None:
         """Give an encoder the weights to start with, pretrain it, and set its history and card.
@@ -197,12 +202,16 @@ class EncoderStart:
             Windows to pretrain on. The windows of ``fit`` are the first entry.
         seed : int
             Seed of all random draws.
+        held_out : Windows | None
+            Windows for the held-out loss; None takes them from ``parts``.
         on_end : callable
             Function that receives the trained task, also after Ctrl-C.
         """
         if self.given is not None:
             encoder.load_state_dict(self.given.encoder.state_dict())
         if not self.is_pretrained:
+            if self.estimator.sham:
+                raise ValueError("sham=True has no effect, because fit does not pretrain.")
             return
         estimator, further = self.estimator, parts[1:]
         trained = estimator.preprocessing_
@@ -222,8 +231,6 @@ class EncoderStart:
             if estimator.checkpoint_dir is not None:
                 saved.save_encoder(encoder, card, estimator.checkpoint_dir)
 
-        # Weights that were pretrained before need not move by their size.
-        continued = partial(pretraining.PretrainingNet, callbacks__enough_steps=None)
         # Crops are as long as the shortest window, so that every window has a crop.
         pretraining.pretrain_encoder(
             encoder,
@@ -231,11 +238,11 @@ class EncoderStart:
             self.settings,
             sfreq=estimator.sfreq_,
             n_times=min([estimator.n_times_, *(part.shortest() for part in further)]),
+            held_out_windows=held_out,
             callbacks=estimator.pretrain_callbacks,
             on_end=keep,
             seed=seed,
             verbose=estimator.verbose,
-            net=None if self.given is None else continued,
         )
 
     def _card(
@@ -251,7 +258,7 @@ class EncoderStart:
         card = cards.EncoderCard(
             sfreq=self.estimator.sfreq_,
             task=net.task_.name,
-            task_params=dict(self.estimator.pretext_params or {}),
+            task_params=dict(self.settings.task_params),
             subjects=cards.unique_subjects(*(part.people for part in parts)),
             n_windows=sum(map(len, parts)),
             epochs=len(history),
@@ -259,6 +266,8 @@ class EncoderStart:
             n_steps=len(sizes),
             n_examples=sum(sizes),
             loss_relative=history[-1][tables.RELATIVE] if history else None,
+            held_out_loss_relative=history[-1].get(tables.HELD_OUT) if history else None,
+            sham=self.estimator.sham,
             preprocessing=preprocessing,
         )
         return card if self.given is None else card.continues(self.given.card)
@@ -380,10 +389,10 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
     layer : int
         Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
         the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
-    pretext, pretext_params, encoder, continue_pretraining, sfreq, preprocessing, channels, \
+    pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
 patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
-pretrain_batch_size, pretrain_lr, pretrain_callbacks, weight_decay, precision, compile, device, \
-random_state, verbose, checkpoint_dir
+pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
+weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -461,7 +470,7 @@ random_state, verbose, checkpoint_dir
                     self.encoder_,
                     [windows, *further],
                     seeds.pretraining,
-                    lambda task: setattr(self, "task_", task.cpu()),
+                    on_end=lambda task: setattr(self, "task_", task.cpu()),
                 )
             finally:
                 self.encoder_.cpu()  # a pickle must load on a machine without a GPU

@@ -76,7 +76,7 @@ class PARSEstimator(embedder.EncoderEstimator):
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             # Pretrain the encoder
-            start.pretrain(self.encoder_, parts, seeds.pretraining)
+            start.pretrain(self.encoder_, parts, seeds.pretraining, valid)
             # Fine-tune the network. The card is written first: after Ctrl-C it is complete.
             people = [part.people for part in (train, valid) if part is not None]
             self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *people)
@@ -320,6 +320,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
         windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
         test subjects this is transductive: report it as such.
+    sham : bool
+        Whether pretraining uses the targets of other windows, so that nothing can be learned from
+        it. Sham pretraining of equal steps is the control that shows what the task contributes.
     freeze_encoder : "auto" | bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
         ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes an ``encoder``
@@ -360,9 +363,15 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         training windows have the same channels, more than one, and the position of at least one is
         known, and attention otherwise; ``fine_tuning_`` says what it took.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
-        Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
-        linear warm-up and cosine annealing. With None there are 50 epochs, or as many more as 600
-        steps take.
+        Number of epochs, batch size and learning rate of pretraining. With a number of epochs, the
+        learning rate follows a linear warm-up and cosine annealing. If None, training continues
+        while the loss on held-out subjects falls, see
+        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. These are the subjects of
+        ``validation``, or else a tenth of the subjects, at least one, who are not trained on.
+    pretrain_max_steps, pretrain_minutes : int | None, float | None
+        Maximum number of steps and of minutes of pretraining, where ``pretrain_epochs`` is None. If
+        both are None, there are 3000 steps at most. With ``pretrain_minutes``, the result depends
+        on the speed of the machine.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
         Number of epochs, batch size and learning rate of fine-tuning. With None there are 30
         epochs, or as many more as 60 steps take.
@@ -576,13 +585,14 @@ class PARSRegressor(RegressorMixin, PARSEstimator):
         Loss of fine-tuning: the mean squared error, or Huber's, in which errors of more than one
         standard deviation of the training targets count linearly. Outliers then move the model
         less.
-    pretext, pretext_params, encoder, continue_pretraining, freeze_encoder, sfreq, preprocessing, \
-channels, patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, channel_drop_prob, \
-electrode_position, amplitude, head
+    pretext, pretext_params, encoder, continue_pretraining, sham, freeze_encoder, sfreq, \
+preprocessing, channels, patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, \
+channel_drop_prob, electrode_position, amplitude, head
         As in :class:`~braindecode_pars.PARSClassifier`.
-    pretrain_epochs, pretrain_batch_size, pretrain_lr, finetune_epochs, finetune_batch_size, \
-finetune_lr, finetune_warmup, head_epochs, encoder_lr_factor, gradient_clip, drop_prob, \
-weight_decay, augmentation, callbacks, pretrain_callbacks
+    pretrain_epochs, pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, \
+finetune_epochs, finetune_batch_size, finetune_lr, finetune_warmup, head_epochs, \
+encoder_lr_factor, gradient_clip, drop_prob, weight_decay, augmentation, callbacks, \
+pretrain_callbacks
         As in :class:`~braindecode_pars.PARSClassifier`.
     validation : float | "split"
         As in :class:`~braindecode_pars.PARSClassifier`, but a share of the windows is not

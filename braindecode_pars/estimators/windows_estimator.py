@@ -83,6 +83,8 @@ RULES = {
     "head": checks.choice(checks.AUTO, *parsnet.HEADS),
     "recenter": checks.optional(checks.choice(checks.AUTO, "subject")),
     "pretrain_epochs": checks.optional(checks.integer(0)),
+    "pretrain_max_steps": checks.optional(checks.integer(1)),
+    "pretrain_minutes": checks.optional(checks.positive()),
     "finetune_epochs": checks.optional(checks.integer(1)),
     "finetune_warmup": checks.optional(checks.share()),
     "freeze_encoder": _text_or(checks.AUTO, checks.boolean()),

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars import baselines
+from braindecode_pars import baselines, paper
 from braindecode_pars._common import checks, files, training
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
@@ -555,7 +555,11 @@ def reproduce(
         ):
             folder = kept / f"{task}-{run}"
             if not (folder / "encoder.json").exists():
-                given = dict(pretrain_epochs=epochs, random_state=seed, **settings)
+                # Those of the published table: PARS as in the paper, and steps of 64 windows.
+                given: dict[str, Any] = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
+                given |= dict(settings, pretrain_epochs=epochs, random_state=seed)
+                if task == "pars":
+                    given.setdefault("pretext_params", paper.CLASSIFIER["pretext_params"])
                 with checks.quiet():  # of losses, which are in the table
                     windows = corpus.X[corpus.rows_of(seen)]
                     PARSClassifier(task, **given).pretrained(windows).save(folder)

@@ -352,7 +352,7 @@ def _with_own(
     if not (folder / "encoder.json").exists():
         train = np.arange(len(X)) if k is None else planned.folds[k][0]
         try:
-            study_plan.own_encoder(method.own, len(train)).fit(X[train]).save(folder)
+            study_plan.own_encoder(method.own).fit(X[train]).save(folder)
         except Exception as error:
             raise folds.FoldError.of(f"The pretraining with {method.own}", error) from error
     names = windows_estimator.parameters_called("encoder", method.estimator)

@@ -349,11 +349,11 @@ def shown_task(task: str) -> str:
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
 
 
-def own_encoder(task: str, n_windows: int) -> PARSEmbedder:
-    """Return the embedder that is pretrained on so many windows of the people not tested."""
+def own_encoder(task: str) -> PARSEmbedder:
+    """Return the embedder that is pretrained on the windows of the people not tested."""
     seen = _OF_FEATURES if task == "features" else _OWN_WINDOWS
-    epochs = max(1, round(seen / n_windows))
-    return PARSEmbedder(task, pretrain_epochs=epochs, random_state=0, verbose=0)
+    steps = math.ceil(seen / PARSEmbedder.pretrain_batch_size)
+    return PARSEmbedder(task, pretrain_max_steps=steps, random_state=0, verbose=0)
 
 
 def channels_of_slow_voltages(windows: Windows) -> list[str] | None:
@@ -486,8 +486,10 @@ def _seconds_of(
         return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     own = 0.0
     if method.own:
-        encoder: Any = own_encoder(method.own, len(train))
-        own = _time_training(encoder, "pretrain", encoder.pretrain_epochs, X[train])
+        encoder: Any = own_encoder(method.own)
+        epochs = encoder.pretrain_max_steps * encoder.pretrain_batch_size / len(train)
+        encoder.set_params(pretrain_max_steps=None)
+        own = _time_training(encoder, "pretrain", epochs, X[train])
     rows, points = drawn[: max(_FIRST, 2 * len(set(y[drawn].tolist())))], []
     while True:
         few = X[rows], y[rows]
@@ -502,11 +504,11 @@ def _seconds_of(
 
 
 def _time_training(
-    estimator: BaseEstimator, phase: str, epochs: int, X: Windows, *y: np.ndarray
+    estimator: BaseEstimator, phase: str, epochs: float, X: Windows, *y: np.ndarray
 ) -> float:
     """Return the seconds of a training, from those of one and of four epochs of few windows."""
     few: Any = [X[:_TIMED], *(labels[:_TIMED] for labels in y)]
-    size = epochs * len(X)
+    size = round(epochs * len(X))
     one, four = (clone(estimator).set_params(**{f"{phase}_epochs": n}) for n in (1, 4))
     if (first := _timed(one, *few)) > _VERY_LONG:
         return _extended([len(few[0])], [first], size)

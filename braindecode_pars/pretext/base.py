@@ -190,6 +190,13 @@ class PretextTask(nn.Module):
     #: Kind of the encoder that is trained; ``"space_time"`` by an :class:`AllChannelTask`.
     encoder_kind: ClassVar[str] = "patch"
 
+    #: Arguments that replace those of the paper in the defaults of the estimators, which are made
+    #: for minutes on a CPU and tens of subjects.
+    short_params: ClassVar[Mapping[str, Any]] = {}
+
+    #: Whether the task is a sham, see :meth:`sham_target`.
+    is_sham = False
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = cls.__name__.lower()
@@ -314,6 +321,31 @@ class PretextTask(nn.Module):
         """
         return {}
 
+    def become_sham(self) -> None:
+        """Make the task, and all parts of a joint task, a sham, see :meth:`sham_target`."""
+        for part in self.modules():
+            if isinstance(part, PretextTask):
+                part.is_sham = True
+
+    def sham_target(self, target: Any) -> Any:
+        """Return the targets of a sham pretraining, in which nothing can be learned.
+
+        The target of each example becomes that of the previous example in the batch, so that
+        signals and targets are unrelated; everything else stays equal.
+
+        Parameters
+        ----------
+        target : Tensor, shape (batch, ...)
+            Targets from :meth:`forward`. A task whose targets have another form, or are the same
+            for all examples, overrides this method.
+
+        Returns
+        -------
+        Tensor, shape (batch, ...)
+            Targets of other examples.
+        """
+        return target.roll(1, dims=0)
+
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
         """Measure the signals before the first step, where a task needs it; the default is nothing.
 
@@ -437,12 +469,22 @@ def encoder_kind_of(task: Any) -> str:
     return getattr(found, "encoder_kind", PretextTask.encoder_kind)
 
 
+def params_of(task: Any, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the arguments of a task in an estimator: ``short_params``, and those that are given.
+
+    A task that is an instance has its arguments already.
+    """
+    found: Any = find_task(task) if isinstance(task, str) else task
+    short = getattr(found, "short_params", {}) if isinstance(found, type) else {}
+    return {**short, **(given or {})}
+
+
 def make_task(
     task: str | type[PretextTask] | PretextTask,
     *,
     n_times: int,
     encoder: PatchEncoder,
-    task_params: dict[str, Any] | None = None,
+    task_params: Mapping[str, Any] | None = None,
     sfreq: float | None = None,
 ) -> PretextTask:
     """Return a task that trains ``encoder`` in place.

@@ -699,6 +699,15 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         x, positions, keep = self.windows(x, positions, keep)
         measured = self.measured(instance_norm(x).flatten(0, 1)).unflatten(0, keep.shape)
         target = ((measured - self.mean) / self.scale).clamp(-self.LIMIT, self.LIMIT)
-        prediction = self.head(self.encoder.embed(x, positions, keep)).to(target.dtype)
+        features = self.encoder.embed(x, positions, keep)
+        features = features.roll(1, dims=0) if self.is_sham else features
+        prediction = self.head(features).to(target.dtype)
         weights = weights_of(keep)[..., None]
         return prediction * weights, target * weights
+
+    def sham_target(self, target: Tensor) -> Tensor:
+        """Return the targets as they are: :meth:`forward` predicts from another window in a sham.
+
+        Targets of another window may be of channels that are missing here.
+        """
+        return target

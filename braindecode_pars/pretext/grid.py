@@ -453,10 +453,17 @@ class MP3(GridTask):
         """
         self.check_signals(x)
         # Ranks in a random order: exactly n_masked patches in each row are not keys.
-        is_key = self.random_order(x) >= self.n_masked if self.n_masked else None
+        ranks = self.random_order(x)
+        is_key = ranks >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
+        # All examples have the same places. Those of a sham are in the random order of another one.
         places = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
+        places = ranks.roll(1, dims=0) if self.is_sham else places
         return logits.mT, places  # cross-entropy takes classes in dimension 1
+
+    def sham_target(self, target: Tensor) -> Tensor:
+        """Return the targets as they are: :meth:`forward` has those of the sham."""
+        return target
 
     def chance_loss(self) -> float:
         """Return ``log(n_patches)``, the cross-entropy of a uniform guess among all places."""
@@ -586,5 +593,9 @@ class DropPos(GridTask):
         return logits.mT, places[:, : self.n_dropped]  # cross-entropy takes classes in dimension 1
 
     def chance_loss(self) -> float:
-        """Return the cross-entropy of a uniform guess among the places that are not shown."""
-        return math.log(self.n_patches - (self.n_visible - self.n_dropped))
+        """Return the cross-entropy of a uniform guess among the places that are not shown.
+
+        In a sham pretraining, the places that are shown do not exclude any of the target.
+        """
+        n_shown = 0 if self.is_sham else self.n_visible - self.n_dropped
+        return math.log(self.n_patches - n_shown)

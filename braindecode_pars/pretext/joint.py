@@ -1,7 +1,7 @@
 """Several pretext tasks train one encoder: at the same time, or on crops of several lengths."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, cast
 
 import torch
@@ -80,8 +80,11 @@ class _WithParts(PretextTask):
     def _set_parts(self, parts: Mapping[str, PretextTask], weights: Mapping[str, float]) -> None:
         self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
         self.weights = weights
-        # Computed once, because PARS simulates its chance loss in some settings.
-        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+
+    @cached_property
+    def chances(self) -> dict[str, float]:
+        """Chance loss of each task; computed once, because PARS simulates some."""
+        return {name: part.chance_loss() for name, part in self.parts.items()}
 
     @property
     def criterion(self) -> Callable[[], WeightedSum]:
@@ -101,6 +104,22 @@ class _WithParts(PretextTask):
         """
         for part in self.parts.values():
             part.prepare(lambda n, n_times=part.n_times: draw(n)[:, :n_times])  # type: ignore[misc]
+
+    def sham_target(self, target: dict[str, Any]) -> dict[str, Any]:
+        """Return the targets of all tasks in a sham pretraining.
+
+        Parameters
+        ----------
+        target : dict of str to Any
+            Targets by task name.
+
+        Returns
+        -------
+        dict of str to Any
+            Output of each task's :meth:`PretextTask.sham_target
+            <braindecode_pars.pretext.PretextTask.sham_target>`.
+        """
+        return {name: self.parts[name].sham_target(part) for name, part in target.items()}
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
         """Replace the encoder in all tasks.

@@ -1,6 +1,6 @@
 """PARS: predict the time shift between pairs of randomly placed patches (section 2)."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ __all__ = ["PARS", "SpaceTimePARS", "relative_shifts"]
 
 _RULES = dict(
     n_patches=checks.optional(checks.integer(1)),
+    density=checks.positive(),
     position_mask_ratio=checks.number("in (0, 1]", lambda value: 0 < value <= 1),
     sampling=checks.choice("random", "grid"),
     overlap=checks.boolean(),
@@ -75,9 +76,11 @@ class _Shifts(PretextTask):
         decoder: str,
         sampling: str = "random",
         min_gap: int = 0,
+        density: float = 4 / 3,
         n_outputs: int = 1,
     ) -> None:
         self.sampling = sampling
+        self.density = density
         self.overlap = bool(overlap)
         self.min_gap = int(min_gap)
         self.position_mask_ratio = position_mask_ratio
@@ -124,9 +127,9 @@ class _Shifts(PretextTask):
             return most
         if given is not None:
             return int(given)
-        # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between.
+        # Without overlap fewer, so that there is space between.
         length = n_times / patch_size
-        return round(4 / 3 * length) if self.overlap else min(round(2 / 3 * length), most)
+        return round(self.density * length) if self.overlap else min(round(2 / 3 * length), most)
 
     def sample_starts(
         self,
@@ -178,10 +181,12 @@ class PARS(_Shifts):
     encoder : PatchEncoder | None
         Encoder to train in place. None builds one.
     n_patches : int | None
-        Number of patches per signal. None means 4/3 of ``n_times / patch_size``, which gives the
-        paper's 40 patches for 30 s. With ``overlap=False`` None means 2/3 of it, so that there is
-        space between the patches, or as many as fit with their gaps. Grid sampling always has all
-        patches of the grid.
+        Number of patches per signal. None means ``density`` times ``n_times / patch_size``. With
+        ``overlap=False`` None means 2/3 of it, so that there is space between the patches, or as
+        many as fit with their gaps. Grid sampling always has all patches of the grid.
+    density : float
+        Number of patches that may overlap, per length of a patch, where ``n_patches`` is None. The
+        default of 4/3 gives the paper's 40 patches of one second for 30 s.
     position_mask_ratio : float
         Share of the patches that lose their position, in (0, 1].
     sampling : "random" | "grid"
@@ -235,6 +240,8 @@ class PARS(_Shifts):
     """
 
     criterion = nn.MSELoss
+    #: With more patches and more positions, PARS begins to learn earlier, see docs/guide/pars.rst.
+    short_params: ClassVar[dict[str, Any]] = {"position_mask_ratio": 0.5, "density": 2.0}
 
     def __init__(
         self,
@@ -243,6 +250,7 @@ class PARS(_Shifts):
         *,
         encoder: PatchEncoder | None = None,
         n_patches: int | None = None,
+        density: float = 4 / 3,
         position_mask_ratio: float = 0.8,
         sampling: str = "random",
         overlap: bool = True,
@@ -254,7 +262,7 @@ class PARS(_Shifts):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         checks.check_parameters(locals(), _RULES, type(self).__name__)
         self.detrend = detrend
-        self._build(n_patches, position_mask_ratio, overlap, decoder, sampling, min_gap)
+        self._build(n_patches, position_mask_ratio, overlap, decoder, sampling, min_gap, density)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
         """Return the predicted shifts between the first ``n_masked`` patches.

@@ -264,6 +264,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         tokens = torch.where(is_removed[..., None], self.mask_token.to(tokens.dtype), tokens)
         when, where = self.positions(tokens), self.encoder.places(positions.to(x.dtype), keep)
         features = self.encoder(tokens + when + where[:, :, None].to(tokens.dtype), keep)
+        features = features.roll(1, dims=0) if self.is_sham else features
 
         # Of each channel by itself: (batch * n_chans, n_masked, patch_size // 2).
         predictions = self.head(self.decoder(features.flatten(0, 1) + when))
@@ -272,3 +273,10 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         results = (take(each, removed) * weights for each in (predictions, targets))
         prediction, target = (each.unflatten(0, keep.shape) for each in results)
         return prediction, target
+
+    def sham_target(self, target: Tensor) -> Tensor:
+        """Return the targets as they are: :meth:`forward` predicts from another window in a sham.
+
+        Targets of another window may be of channels that are missing here.
+        """
+        return target

@@ -52,7 +52,7 @@ class EncoderCard:
     task : str | None
         Name of the pretext task; None without pretraining, or when the task is unknown.
     task_params : dict
-        Arguments of the task that the user passed.
+        Arguments of the task that differ from its defaults.
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
         there were none, as with synthetic signals; None when they are unknown. A subject without a
@@ -66,6 +66,10 @@ class EncoderCard:
         None when they are unknown. The cost of pretraining is computed from them.
     loss_relative : float | None
         Last training loss of pretraining, relative to chance.
+    held_out_loss_relative : float | None
+        The same on held-out subjects, where it was measured.
+    sham : bool
+        Whether the targets were those of other windows, so that nothing could be learned.
     continued_from : dict | None
         Card of the encoder that this pretraining continued with, as a dict; None for a new
         encoder. ``subjects`` also contains the subjects of that card.
@@ -118,6 +122,8 @@ class EncoderCard:
     n_steps: int | None = None
     n_examples: int | None = None
     loss_relative: float | None = None
+    held_out_loss_relative: float | None = None
+    sham: bool = False
     continued_from: dict[str, Any] | None = None
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     about: dict[str, Any] = field(default_factory=dict)

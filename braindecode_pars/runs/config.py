@@ -20,9 +20,8 @@ def _are_lengths(value: Any) -> bool:
 #: Setting -> rule, of a run.
 _RULES = {
     **settings.RULES,
-    **dict.fromkeys(
-        ("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)
-    ),
+    **dict.fromkeys(("embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)),
+    "epochs": checks.optional(checks.integer(1)),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
     "window_seconds": checks.Rule(
         "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
@@ -41,7 +40,7 @@ _RULES = {
 
 #: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
 LAPTOP: dict[str, Any] = dict(
-    epochs=settings.EPOCHS, batch_size=settings.BATCH_SIZE, lr=settings.LEARNING_RATE
+    epochs=None, batch_size=settings.BATCH_SIZE, lr=settings.LEARNING_RATE
 )
 LAPTOP |= dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="spectral")
 
@@ -54,12 +53,14 @@ class RunConfig(settings.PretrainingSettings):
 
     Attributes
     ----------
-    task, task_params, lr, weight_decay, warmup, precision, compile
+    task, task_params, max_steps, minutes, sham, lr, weight_decay, warmup, precision, compile
         As in :class:`~braindecode_pars.pretraining.PretrainingSettings`. The task is a name in
         ``PRETEXT_TASKS``, or a class in a file, ``"my_task.py:Slope"``, which becomes its name.
-    epochs : int
+    epochs : int | None
         Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
-        zero.
+        zero. If None, the run continues while the loss on held-out subjects falls, see
+        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. A tenth of the subjects of the store
+        is held out, at least one.
     batch_size : int
         Number of examples in a step, over all processes.
     device : "auto" | "cpu" | "cuda" | "mps"
@@ -105,7 +106,7 @@ class RunConfig(settings.PretrainingSettings):
     512
     """
 
-    epochs: int = PRETRAINING["max_epochs"]
+    epochs: int | None = PRETRAINING["max_epochs"]
     lr: float = PRETRAINING["lr"]
     batch_size: int = PRETRAINING["batch_size"]
     weight_decay: float = PRETRAINING["optimizer__weight_decay"]
@@ -159,7 +160,7 @@ class RunConfig(settings.PretrainingSettings):
         """Return a configuration whose defaults are small enough for a CPU.
 
         They are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64 features,
-        spectral tokens, and 50 epochs with batches of 64 windows.
+        spectral tokens, batches of 32 windows, and training while the held-out loss falls.
 
         Parameters
         ----------
@@ -176,7 +177,10 @@ class RunConfig(settings.PretrainingSettings):
         ValueError, TypeError
             When a setting is unknown, out of range or of the wrong type.
         """
-        return cls(**{**LAPTOP, **given})
+        from braindecode_pars.pretext.base import params_of  # takes seconds
+
+        task_params = params_of(given.get("task", cls.task), given.get("task_params"))
+        return cls(**{**LAPTOP, **given, "task_params": task_params})
 
 
 @dataclass(frozen=True)

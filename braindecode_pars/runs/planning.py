@@ -5,13 +5,11 @@ The size of the corpus is that of a store, or given by its numbers.
 
 import math
 import time
-from statistics import harmonic_mean, mean
+from statistics import harmonic_mean
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from braindecode_pars._common import checks, computing
 from braindecode_pars.models.space_time import SPACE_TIME
@@ -42,9 +40,6 @@ class RunPlan(NamedTuple):
         Number of steps in an epoch and in the run.
     n_examples : int
         Number of windows in all steps.
-    tokens, flops : float
-        Number of tokens that the encoder receives, and number of floating-point operations of
-        matrix products, in all steps.
     store_bytes, run_bytes : int
         Disk of the store, and of the folder of the run with its checkpoints, in bytes.
     device : str
@@ -70,8 +65,6 @@ class RunPlan(NamedTuple):
     steps_per_epoch: int
     n_steps: int
     n_examples: int
-    tokens: float
-    flops: float
     store_bytes: int
     run_bytes: int
     device: str
@@ -96,7 +89,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     Returns
     -------
     RunPlan
-        Disk, steps, operations, and hours on the devices at hand.
+        Disk, steps, and hours on the devices at hand.
 
     Raises
     ------
@@ -118,8 +111,6 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     parameters = computing.n_parameters(task)
     # The steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
-    n_steps = config.epochs * steps_per_epoch
-    n_examples = n_steps * config.batch_size
     device = computing.find_device(config.device)
     is_cpu = device.type == "cpu"
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
@@ -129,17 +120,19 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     # The steps have the lengths in turns.
     parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
-        counts = [count_steps(part, n_steps, n_examples, corpus.n_chans) for part in parts]
         measured = [_measured(part, config, device, at_once, corpus.n_chans) for part in parts]
     rate = harmonic_mean([rate for _, rate in measured])
+    n_steps = (config.epochs or 0) * steps_per_epoch
+    if config.epochs is None:  # at most
+        by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
+        n_steps = math.ceil(np.nanmin([config.step_limit, by_time]))
+    n_examples = n_steps * config.batch_size
     return RunPlan(
         parameters=parameters,
         n_windows=corpus.n_windows,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         n_examples=n_examples,
-        tokens=mean(tokens for tokens, _ in counts),
-        flops=mean(flops for _, flops in counts),
         store_bytes=corpus.store_bytes,
         run_bytes=run_folder.KEPT * _SAVED * parameters + 4 * computing.n_parameters(task.encoder),
         device=f"CPU, {torch.get_num_threads()} threads"
@@ -156,39 +149,6 @@ def noise_for(task: base.PretextTask, n_windows: int, n_chans: int) -> torch.Ten
     """Return noise of the shape that a task takes; ``n_chans`` counts where it takes them all."""
     all_channels = [n_chans] * (task.encoder_kind == SPACE_TIME)
     return torch.randn(n_windows, *all_channels, task.n_times)
-
-
-def count(task: base.PretextTask, n_windows: int, n_chans: int = 1) -> tuple[int, int]:
-    """Return the tokens of the encoder and the operations of one training step on noise.
-
-    The operations are those of matrix products and convolutions in floating point; a
-    multiplication and an addition are two. Others, such as norms, are not counted.
-    """
-    n_tokens = []
-
-    def add(encoder: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
-        n_tokens.append(arguments[0].shape[:-1].numel())
-
-    task.zero_grad()
-    hook = task.encoder.register_forward_pre_hook(add)
-    noise = noise_for(task, n_windows, n_chans)
-    # torch has no count for its fast attention on the CPU; the plain one has the same products.
-    with hook, sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        task.criterion()(*task(noise)).backward()
-    return sum(n_tokens), counter.get_total_flops()
-
-
-def count_steps(
-    task: base.PretextTask, n_steps: int, n_examples: int, n_chans: int = 1
-) -> tuple[float, float]:
-    """Return the tokens and the operations of all steps of a training, from two small steps.
-
-    A step needs a fixed number of operations, and a number for each example.
-    """
-    two, four = (np.array(count(task, n, n_chans)) for n in (2, 4))
-    each = (four - two) / 2
-    tokens, flops = ((two - 2 * each) * n_steps + each * n_examples).tolist()
-    return tokens, flops
 
 
 def _measured(

@@ -11,7 +11,7 @@ import math
 import os
 import platform
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
@@ -28,7 +28,15 @@ import torch
 from accelerate.utils import concatenate, send_to_device
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common import checks, computing, files, model_files, tables, training
+from braindecode_pars._common import (
+    checks,
+    computing,
+    files,
+    held_out,
+    model_files,
+    tables,
+    training,
+)
 from braindecode_pars.models.space_time import KIND, SPACE_TIME, build_encoder
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
@@ -153,7 +161,7 @@ def pretrain(
     if isinstance(store, SignalStore):
         store = store.select(exclude=config.exclude_subjects).without_held_out()
     config, task, before = begun_task(config, store.sfreq)
-    sized, steps = _sized(config, store, accelerator)
+    sized, steps, measured = _sized(config, store, accelerator)
 
     # Check the folder.
     folder = RunFolder(Path(out).expanduser())
@@ -176,9 +184,9 @@ def pretrain(
     with folder.exclusive() if is_main else nullcontext():
         if is_main:
             folder.check(described, resume=resume)  # another run may have used it until now
-        net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
+        net = _train(steps, measured, task, sized, accelerator, folder, described, resume, verbose)
         if is_main:
-            card = _card(sized, steps, net)
+            card = _card(sized, steps, measured, net)
             card = card if before is None else card.continues(before)
             described = saved.describe_encoder(task.encoder, card)
             kind, tensors = model_files.ENCODER, task.encoder.state_dict()
@@ -186,7 +194,7 @@ def pretrain(
         accelerator.end_training()
     if verbose and is_main:
         log.info(
-            f"Training loss relative to chance: {training.loss_at_end(net.history):.3f}; "
+            f"Loss relative to chance: {training.loss_at_end(net.history):.3f}; "
             f"{net.history[-1]['windows_per_second']:.4g} windows/s\n"
             f"The encoder is in {folder.path}. Fine-tune it with "
             f'PARSClassifier(encoder="{folder.path}").'
@@ -196,6 +204,7 @@ def pretrain(
 
 def _train(
     steps: Steps | SyntheticSteps,
+    measured: Steps | SyntheticSteps | None,
     task: base.PretextTask,
     config: SizedRunConfig,
     accelerator: accelerate.Accelerator,
@@ -235,8 +244,6 @@ def _train(
         first_epoch=first_epoch,
         num_workers=default if config.num_workers is None else config.num_workers,
         restore=checkpoint.restore if checkpoint else None,
-        # Weights that were pretrained before need not move by their size.
-        **({} if config.encoder is None else {"callbacks__enough_steps": None}),
     )
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in vars(config).items() if name in names}
@@ -248,6 +255,7 @@ def _train(
             task.encoder,
             steps,
             PretrainingSettings(**settings),
+            held_out_windows=measured,
             callbacks=[EpochRecord(folder if is_main else None)],
             seed=config.seed,
             first_epoch=first_epoch,
@@ -279,8 +287,11 @@ def _accelerator(config: RunConfig) -> accelerate.Accelerator:
 
 def _sized(
     config: RunConfig, store: SignalStore | SignalSource, accelerator: accelerate.Accelerator
-) -> tuple[SizedRunConfig, Steps | SyntheticSteps]:
-    """Return the configuration without open sizes, and the data of this process."""
+) -> tuple[SizedRunConfig, Steps | SyntheticSteps, Steps | SyntheticSteps | None]:
+    """Return the configuration without open sizes, and the data of this process.
+
+    The second data are those that the held-out loss is measured on, where it decides on the length.
+    """
     # Sizes of a batch.
     n_processes = accelerator.num_processes
     share, rest = divmod(config.batch_size, n_processes)
@@ -289,6 +300,8 @@ def _sized(
     micro_batch_size = config.micro_batch_size or share
     if share % micro_batch_size:
         raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
+    if config.sham and micro_batch_size == 1:
+        raise ValueError("sham needs micro_batch_size of at least 2: targets of other examples.")
 
     # Data, and the length of an epoch.
     takes_all = base.encoder_kind_of(config.task) == SPACE_TIME
@@ -301,10 +314,30 @@ def _sized(
                 "a store of recordings."
             )
     own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
-    steps = make_steps(store, config.in_samples(store.sfreq), config.batch_size, **own)
-    steps_per_epoch = config.steps_per_epoch or math.ceil(steps.n_windows / config.batch_size)
+    lengths, measured = config.in_samples(store.sfreq), None
+    if config.epochs is None:
+        store, held_out_store = _split_by_subject(store, max(lengths), config.seed)
+        measured = make_steps(held_out_store, lengths, config.batch_size, **own)
+    steps = make_steps(store, lengths, config.batch_size, **own)
+    in_pass = math.ceil(steps.n_windows / config.batch_size)
+    usual = in_pass if measured is None else min(in_pass, held_out.EPOCH_STEPS)
+    steps_per_epoch = config.steps_per_epoch or usual
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
-    return SizedRunConfig(**{**vars(config), **sizes}), steps
+    return SizedRunConfig(**{**vars(config), **sizes}), steps, measured
+
+
+def _split_by_subject(store: Any, n_times: int, seed: int) -> tuple[Any, Any]:
+    """Return a store to train on, and one of the held-out subjects.
+
+    With fewer than three known subjects that have a crop of ``n_times``, and of synthetic signals,
+    both are the same: the held-out loss is then that of other crops.
+    """
+    subjects: list[Any] = []
+    if isinstance(store, SignalStore) and store.recordings["subject"].notna().all():
+        table = store.recordings
+        subjects = [*dict.fromkeys(table["subject"][table["n_times"] >= n_times])]
+    chosen = [subjects[i] for i in held_out.choose(len(subjects), seed)]
+    return (store.select(exclude=chosen), store.select(chosen)) if chosen else (store, store)
 
 
 def begun_task(
@@ -353,27 +386,41 @@ def _overview(
     mixture = f" ({mixture})" if mixture else ""
     done = f", {first_epoch} of them done" if first_epoch else ""
     processes = accelerator.num_processes
+    length = f"{config.epochs} epochs{done}"
+    if config.epochs is None:
+        budget = f"{config.minutes:g} minutes" if config.minutes else f"{config.step_limit:,} steps"
+        length = f"At most {budget}, in epochs{done}"
     return (
         f"{steps}\n"
         f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
         f"on {processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
-        f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
+        f"{length}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows; a pass over the data is {steps.n_windows} windows{mixture}"
     )
 
 
-def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) -> cards.EncoderCard:
+def _card(
+    config: SizedRunConfig,
+    steps: Steps | SyntheticSteps,
+    measured: Steps | SyntheticSteps | None,
+    net: RunNet,
+) -> cards.EncoderCard:
+    epochs, n_steps = len(net.history), len(net.history) * config.steps_per_epoch
+    # Held-out subjects have decided on the length, so no test subject should be one of them.
+    subjects = [part.subjects for part in (steps, measured) if part is not None]
     return cards.EncoderCard(
         sfreq=steps.store.sfreq,
         task=config.task,
         task_params=dict(config.task_params),
-        subjects=steps.subjects,
+        subjects=cards.unique_subjects(*subjects),
         n_windows=steps.n_windows,
-        epochs=config.epochs,
+        epochs=epochs,
         n_times=steps.n_times,
-        n_steps=config.epochs * config.steps_per_epoch,
-        n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
+        n_steps=n_steps,
+        n_examples=n_steps * config.batch_size,
         loss_relative=net.history[-1, tables.RELATIVE],
+        held_out_loss_relative=net.history[-1].get(tables.HELD_OUT),
+        sham=config.sham,
         preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
         about=steps.about if config.encoder is None else {},
     )
@@ -454,7 +501,8 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     def fit_loop(self, X: Steps, y: Any = None, epochs: int | None = None, **kwargs: Any) -> RunNet:
         """Train as skorch does, but count the epochs of earlier sessions in ``max_epochs``."""
-        epochs = self.max_epochs - self.first_epoch if epochs is None else epochs
+        last = min(self.max_epochs, held_out.decay_epochs(self.history)[1])
+        epochs = int(last) - self.first_epoch if epochs is None else epochs
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Steps, y: Any = None) -> None:
@@ -465,6 +513,16 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     def draw_signals(self, X: Steps, y: Any, n: int) -> torch.Tensor:
         """Return random crops of the store, the same in every process."""
         return signals_of(X.first_pass(n))
+
+    def draw_batches(self, dataset: Steps, n: int) -> list[Any]:
+        """Return random crops of the held-out recordings, the same in every process."""
+        crops = send_to_device(dataset.first_pass(n), self.compute_device)
+        return split_examples(crops, self.micro_batch_size)
+
+    def agreed(self, value: float) -> float:
+        """Return the mean of a value over all processes."""
+        mean = self.accelerator.reduce(torch.tensor(value, device=self.compute_device), "mean")
+        return mean.item()
 
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
         n_steps, on_gpu = self.steps_per_epoch, self.compute_device.type == "cuda"
@@ -498,12 +556,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     def train_step_single(self, batch: tuple[Any, int], **fit_params: Any) -> dict[str, Any]:
         self._set_training(True)
         signals, step_seed = batch
-        size = self.micro_batch_size
-        if isinstance(signals, torch.Tensor):
-            parts: Sequence[Any] = signals.split(size)
-        else:  # a dict of batches
-            split = zip(*(values.split(size) for values in signals.values()), strict=True)
-            parts = [dict(zip(signals, part, strict=True)) for part in split]
+        parts = split_examples(signals, self.micro_batch_size)
         first = self.accelerator.process_index * len(parts)
         loss, results = torch.zeros((), device=self.compute_device), []
 
@@ -540,6 +593,14 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         return super().on_train_end(net, **kwargs)
 
 
+def split_examples(examples: Any, size: int) -> list[Any]:
+    """Split examples, a tensor or a dict of tensors, into batches."""
+    if isinstance(examples, torch.Tensor):
+        return list(examples.split(size))
+    split = zip(*(values.split(size) for values in examples.values()), strict=True)
+    return [dict(zip(examples, part, strict=True)) for part in split]
+
+
 class EpochRecord(skorch.callbacks.Callback):
     """Complete the history's row of an epoch, and write the metrics and a checkpoint.
 
@@ -571,7 +632,7 @@ class EpochRecord(skorch.callbacks.Callback):
         row["windows_per_second"] = net.batch_size * net.steps_per_epoch / row["dur"]
         if self.folder is not None:
             losses = dict.fromkeys(
-                n for row in net.history for n in row if n.startswith("train_loss")
+                n for row in net.history for n in row if n.startswith(("train_loss", "valid_loss"))
             )
             columns = ["epoch", "step", *losses, "lr", "seconds", "windows_per_second"]
             table = pd.DataFrame([*net.history], columns=columns)

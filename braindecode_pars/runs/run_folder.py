@@ -21,6 +21,9 @@ from braindecode_pars._common import checks, files, model_files
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
 
+#: Settings that the runs of version 0.2.0 lack.
+_LATER: dict[str, Any] = dict(max_steps=None, minutes=None, sham=False)
+
 #: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
 KEPT = 2
 
@@ -84,7 +87,8 @@ class RunFolder:
         if resume:
             names = {"checksum of the store": "checksum", "synthetic": "synthetic"}
             settings = (
-                run["configuration"]
+                _LATER
+                | run["configuration"]
                 | {text: run["store"].get(name) for text, name in names.items()}
                 for run in (before, described)
             )

@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterable
 
 from braindecode_pars import PARSClassifier, paper
+from braindecode_pars.pretext import PARS
 
 __all__ = ["decisions", "other_defaults"]
-
-#: PARS has these values by default, so the classifier passes none.
-PUBLISHED_BY_DEFAULT = {"position_mask_ratio": 0.8}
 
 
 def decisions(lines: Iterable[str]) -> list[list[str]]:
@@ -45,7 +43,7 @@ def decisions(lines: Iterable[str]) -> list[list[str]]:
 
 def other_defaults() -> dict[str, tuple[object, object]]:
     """Return the published and the default value of the parameters where these differ."""
-    defaults = PARSClassifier().get_params() | {"pretext_params": PUBLISHED_BY_DEFAULT}
+    defaults = PARSClassifier().get_params() | {"pretext_params": dict(PARS.short_params)}
     return {
         name: (published, defaults[name])
         for name, published in paper.CLASSIFIER.items()

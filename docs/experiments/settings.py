@@ -70,14 +70,14 @@ CASES = [
         "The same, pretrained on the 288 windows of all 24 subjects",
         **dict(sfreq=128, window_seconds=10, n_labelled=48, labelled_seconds=10, channels=SAMPLE),
         n_unlabelled=288,
-        run=RunConfig.for_laptop(window_seconds=10, epochs=120, **CPU),  # 600 steps
+        run=RunConfig.for_laptop(window_seconds=10, epochs=120, batch_size=64, **CPU),
     ),
     Case(
         "10 nights of 8 h, 2 channels",
         **dict(sfreq=100, window_seconds=30, n_labelled=9600, labelled_seconds=30),
         channels=("C3", "C4"),
         n_unlabelled=9600,
-        run=RunConfig.for_laptop(**CPU),
+        run=RunConfig.for_laptop(epochs=50, batch_size=64, **CPU),
     ),
     Case(
         "Motor imagery of 50 people, as for the encoders in the package; 16 people labelled",

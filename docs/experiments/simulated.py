@@ -137,6 +137,8 @@ def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
             task,
             pretext_params=arguments,
             pretrain_epochs=EPOCHS[result][0],
+            pretrain_batch_size=64,
+            pretrain_lr=4e-3,
             random_state=seed,
             verbose=0,
         ).fit(unlabelled(result, seed))

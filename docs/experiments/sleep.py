@@ -11,7 +11,7 @@ six of the twelve people, without labels, and once more on the other six: the fo
 paper, and PARS with 200 steps, with three seeds; what else there is with one. An interrupted
 command goes on when it is given again. The others write tables in ``docs/measured/sleep``. Every
 person is scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of
-the others. All settings are the defaults of the estimators.
+the others. Settings of pretraining are the defaults of version 0.2.0, all others today's.
 """
 
 from __future__ import annotations
@@ -73,8 +73,12 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS, 200 steps": ("pars", {}),
     "features": ("features", {}),
 }
-#: Epochs of a variant that does not have the default: 14 are about 200 steps.
+#: Epochs of a variant that does not have 50: 14 are about 200 steps.
 EPOCHS = {"PARS, 200 steps": 14}
+#: Defaults of pretraining in version 0.2.0.
+PREVIOUS: dict[str, Any] = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
+#: The same of PARS.
+PREVIOUS_PARS = dict(position_mask_ratio=0.8, density=4 / 3)
 #: The tasks of the paper.
 PAPER = ("PARS", "DropPos", "MP3", "MAE")
 #: Tokens -> the variants that are pretrained with them: those of the package, and of the paper.
@@ -137,12 +141,13 @@ def pretrain(out: Path, eeg: Path, only: list[str], part: list[int]) -> None:
         task, params = TASKS[name]
         embedder = PARSEmbedder(
             task,
-            pretext_params=params,
+            pretext_params=(PREVIOUS_PARS if task == "pars" else {}) | params,
             pooling="channels",
             tokenizer=tokenizer,
-            pretrain_epochs=EPOCHS.get(name),
+            pretrain_epochs=EPOCHS.get(name, 50),
             random_state=seed,
             verbose=0,
+            **PREVIOUS,
         )
         embedder.fit(BaseConcatDataset([windows.datasets[k] for k in halves(windows)[half]]))
         embedder.save(folder)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from braindecode.datasets import BaseConcatDataset
-from sleep import MEASURED, N_DRAWS, Asked, halves, joined_halves, scored
+from sleep import MEASURED, N_DRAWS, PREVIOUS, Asked, halves, joined_halves, scored
 from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, datasets
@@ -39,7 +39,7 @@ def pretrained(folder: Path, windows: BaseConcatDataset, settings: dict[str, Any
     """Return the embedder in a folder, which is pretrained now if it is not there."""
     if not (folder / "encoder.json").exists():
         params = {name: value for name, value in settings.items() if value is not None}
-        embedder = PARSEmbedder("pars", pretext_params=params, pretrain_batch_size=64)
+        embedder = PARSEmbedder("pars", pretext_params=params, pretrain_epochs=50, **PREVIOUS)
         embedder.set_params(pooling="channels", random_state=0, verbose=0)
         embedder.fit(windows).save(folder)
     return PARSEmbedder(encoder=folder, pooling="channels", verbose=0)

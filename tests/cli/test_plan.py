@@ -37,8 +37,6 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
         "disk of the store 108.0 GB",
         "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
         "windows in all steps 1,500,160,000",
-        "tokens 6e+10",  # 40 in each window
-        "FLOPs 4.94e+18",  # 1.1 GFLOP forwards in each window, and twice that backwards
         "1,000 windows/s on each, measured on steps of 8",
         "417 h (17.4 days)",
         "Nothing was started.",

@@ -86,7 +86,7 @@ def quick():
             method.estimator.set_params(**named)
         return kept
 
-    def quick_encoder(task, n_windows):
+    def quick_encoder(task):
         return PARSEmbedder(task, random_state=0, verbose=0, **QUICK)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -434,7 +434,7 @@ def test_a_method_that_fails_is_named_and_the_others_go_on(
     """One method, and the pretraining of another in the second fold."""
     rates = iter([1e-4, -1.0])
 
-    def broken(task, n_windows):
+    def broken(task):
         return PARSEmbedder(task, pretrain_lr=next(rates), verbose=0, **QUICK)
 
     monkeypatch.setattr(study_plan, "own_encoder", broken)

@@ -15,6 +15,7 @@ from braindecode_pars.pretext import (
     SignalFeatures,
     SpaceTimeFeatures,
     SpaceTimeJoint,
+    SpaceTimePARS,
     SpaceTimeSpectralMAE,
     make_task,
 )
@@ -191,3 +192,43 @@ def test_features_are_measured_in_channels_that_are_there(windows):
     of_each = [sum(bool((x[i] == signal).all(dim=1).any()) for signal in signals) for i in range(3)]
     assert of_each == [10, 10, 10]
     assert (signals != 0).any(dim=1).all()
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        lambda: features_task(),
+        lambda: spectral_task(),
+        lambda: SpaceTimePARS(N_TIMES, PATCH, **SIZES),
+        lambda: SpaceTimeJoint(N_TIMES, PATCH, tasks={"spectral_space_time": 1.0}, **SIZES),
+    ],
+    ids=["features", "spectral", "pars", "joint"],
+)
+def test_a_sham_stays_at_chance_where_channels_are_missing(task):
+    """Twenty windows, few enough to be memorised; channels are missing, and in random order."""
+    task = task()
+    task.become_sham()
+    x = torch.randn(20, len(NAMES), N_TIMES).cumsum(dim=-1)
+    keep = torch.rand(20, len(NAMES)).argsort(dim=1) < torch.randint(4, 9, (20, 1))
+    task.prepare(lambda n: x.flatten(0, 1)[torch.arange(n) % 160])
+    optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
+    losses, of_zero = [], []
+    for _ in range(80):
+        rows = torch.randperm(20)[:, None]
+        order = torch.rand(20, len(NAMES)).argsort(dim=1)
+        prediction, target = task(x[rows, order], WHERE[order], keep[rows, order])
+        target = task.sham_target(target)
+        losses.append(task.criterion()(prediction, target))
+        of_zero.append(task.criterion()(mapped(torch.zeros_like, prediction), target).item())
+        optimizer.zero_grad()
+        losses[-1].backward()
+        optimizer.step()
+    last = torch.stack(losses[-40:]).mean().item() / np.mean(of_zero[-40:])
+    assert 0.98 < last < 1.1
+
+
+def mapped(function, values):
+    """Apply a function to a tensor, or to each tensor of a dict."""
+    if isinstance(values, dict):
+        return {name: function(value) for name, value in values.items()}
+    return function(values)

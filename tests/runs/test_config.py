@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from braindecode_pars import PARSEmbedder, paper
-from braindecode_pars._common.settings import EPOCHS
 from braindecode_pars.encoder import TOKENIZERS
+from braindecode_pars.pretext.base import params_of
 from braindecode_pars.runs import RunConfig
 
 
@@ -26,9 +26,9 @@ def test_settings_for_a_laptop_are_the_defaults_of_the_estimators():
     laptop, estimator = RunConfig.for_laptop(), PARSEmbedder()
     for name in ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer", "patch_seconds"):
         assert getattr(laptop, name) == getattr(estimator, name)
-    for name in ("batch_size", "lr"):
+    for name in ("epochs", "max_steps", "minutes", "batch_size", "lr"):
         assert getattr(laptop, name) == getattr(estimator, f"pretrain_{name}")
-    assert laptop.epochs == EPOCHS
+    assert laptop.task_params == params_of(estimator.pretext, estimator.pretext_params)
     assert laptop.weight_decay == estimator.weight_decay
     config = RunConfig.for_laptop(epochs=7, lr=0.25)
     assert (config.epochs, config.lr, config.embed_dim) == (7, 0.25, 64)
@@ -57,7 +57,6 @@ def test_arguments_override_the_defaults():
         ("task", "parts"),
         ("window_seconds", 0),
         ("patch_seconds", "1"),
-        ("epochs", None),
         ("batch_size", True),
         ("lr", float("nan")),
         ("warmup", 1.5),

@@ -35,14 +35,24 @@ def test_the_run_does_what_was_planned(store, tmp_path, quick):
     assert card["n_examples"] == planned.n_examples
 
 
-def test_tokens_and_parameters(quick):
+def test_parameters_and_hours(quick):
     config = small_config(task_params={"n_patches": 7}, epochs=2, steps_per_epoch=5)
     planned = plan(CorpusSize.of_numbers(100, sfreq=100, window_seconds=3), config)
-    assert planned.tokens == 2 * 5 * 8 * 7
     task = build_task(config, 100.0)
     assert planned.parameters == sum(parameter.numel() for parameter in task.parameters())
     assert planned.hours == pytest.approx(80 / planned.windows_per_second / 3600)
     assert planned.measured_windows <= 8
+
+
+@pytest.mark.parametrize(
+    ("limits", "n_steps"),
+    [(dict(), 3000), (dict(max_steps=70), 70), (dict(minutes=0.5), 60), (dict(minutes=9.0), 1080)],
+)
+def test_a_run_without_epochs_has_at_most_its_budget(monkeypatch, limits, n_steps):
+    """Sixteen windows in a second are two steps of eight."""
+    monkeypatch.setattr(module, "_measured", lambda *_: (8, 16.0))
+    size = CorpusSize.of_numbers(100, sfreq=100, window_seconds=3)
+    assert plan(size, small_config(epochs=None, **limits)).n_steps == n_steps
 
 
 def test_a_window_shorter_than_a_patch():
@@ -60,7 +70,5 @@ def test_a_plan_of_several_lengths_is_the_mean_of_theirs(monkeypatch):
         return plan(size, config)
 
     both, long, short = (planned(seconds) for seconds in ((3, 6), 6, 3))
-    assert both.tokens == (long.tokens + short.tokens) / 2
-    assert both.flops == (long.flops + short.flops) / 2
     assert both.hours == pytest.approx((long.hours + short.hours) / 2)
     assert both.measured_windows == 4

@@ -71,7 +71,7 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, c
     assert "4 recordings of 4 subjects, 0.0 hours, 10 signals at 100 Hz; 1 skipped" in caplog.text
     assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in caplog.text
     assert "5 epochs, of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
-    assert "Training loss relative to chance: " in caplog.text
+    assert "Loss relative to chance: " in caplog.text
     bar = capsys.readouterr().err
     assert "windows/s" in bar
     assert "15/15" in bar

@@ -41,6 +41,13 @@ def simulated_eeg() -> torch.Tensor:
     return torch.stack([single[i][0] for i in range(len(single))])
 
 
+def same_targets(one, other) -> bool:
+    """Whether targets, tensors or dicts of them, are equal; NaN equals NaN."""
+    if isinstance(one, dict):
+        return all(same_targets(one[name], other[name]) for name in one)
+    return torch.equal(one.nan_to_num(9.0), other.nan_to_num(9.0))
+
+
 class PretextContract:
     """Subclasses set ``task`` and :meth:`ignore_signal`, and may override arguments and goals."""
 
@@ -61,7 +68,8 @@ class PretextContract:
         return simulated_eeg()
 
     def loss(self, task: PretextTask, x: torch.Tensor) -> torch.Tensor:
-        return task.criterion()(*task(x))
+        prediction, target = task(x)
+        return task.criterion()(prediction, task.sham_target(target) if task.is_sham else target)
 
     def train(self, task, signals, steps, batch_size, lr=3e-3):
         """Train with AdamW on random batches; return the losses."""
@@ -107,6 +115,37 @@ class PretextContract:
         with torch.no_grad():  # the fifth subject
             held_out = np.mean([self.loss(task, signals[480:]).item() for _ in range(5)])
         assert held_out < 0.95 * task.chance_loss()
+
+    def test_a_sham_stays_at_chance_on_its_training_data(self):
+        """Structured signals, few enough to be memorised; then all of them, in random orders."""
+        task = self.make()
+        task.become_sham()
+        signals = self.eeg()[:64, :1000]
+        task.prepare(lambda n: signals[torch.arange(n) % 64])
+        self.train(task, signals, 120, batch_size=16)
+        with torch.no_grad():
+            losses = [self.loss(task, signals[torch.randperm(64)]).item() for _ in range(20)]
+        assert np.mean(losses) == pytest.approx(task.chance_loss(), rel=0.02)
+
+    def test_a_sham_has_the_same_inputs_and_draws(self):
+        """Weights, predictions and random draws are equal; the targets are others."""
+        x, results, states = torch.randn(16, 1000), [], []
+        for sham in (False, True):
+            torch.manual_seed(7)
+            task = self.make()
+            if sham:
+                task.become_sham()
+            inputs = []
+            task.encoder.register_forward_pre_hook(
+                lambda _, args, inputs=inputs: inputs.append(args[0])
+            )
+            target = task(x)[1]
+            results.append((inputs, task.sham_target(target) if sham else target))
+            states.append(torch.get_rng_state())
+        (of_real, real), (of_sham, shams) = results
+        assert torch.equal(states[0], states[1])
+        assert all(torch.equal(a, b) for a, b in zip(of_real, of_sham, strict=True))
+        assert not same_targets(real, shams)
 
     def test_gradients_reach_every_parameter(self):
         task = self.make()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from skorch.callbacks import Callback
+from support.operations import count, count_steps
 from torch import nn
 
 from braindecode_pars import PARSClassifier
@@ -15,7 +16,6 @@ from braindecode_pars._common import computing as precision
 from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS, Joint, PretextTask
 from braindecode_pars.pretraining import PretrainingNet
-from braindecode_pars.runs.planning import count, count_steps
 
 
 def test_auto_takes_what_is_available():
@@ -138,7 +138,7 @@ def test_an_unknown_precision_raises(tiny, signals):
 
 
 def test_cuda_uses_tf32_and_fused_adamw_and_restores_the_setting(tiny, signals, monkeypatch):
-    """CUDA trains with TF32 and the fused optimizer; the CPU uses neither."""
+    """CUDA trains with TF32; CUDA and the CPU with the fused optimizer."""
     seen = []
 
     class RecordPrecision(Callback):
@@ -148,7 +148,7 @@ def test_cuda_uses_tf32_and_fused_adamw_and_restores_the_setting(tiny, signals, 
     before = torch.get_float32_matmul_precision()
     net = make(tiny, max_epochs=1, callbacks=[RecordPrecision()]).fit(signals)
     assert set(seen) == {before}
-    assert not net.optimizer_.param_groups[0]["fused"]
+    assert net.optimizer_.param_groups[0]["fused"]
 
     # This works without a GPU: torch accepts the setting anyway.
     with precision.tensor_cores(torch.device("cuda")):

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from skorch import NeuralNetRegressor
 from support.convergence import said
-from support.small_estimators import embedder
 from support.small_runs import make_store, small_config
 
 from braindecode_pars import PatchEncoder
@@ -69,11 +68,19 @@ def test_the_end_is_the_last_tenth_of_the_epochs():
         assert len(texts) == n_warnings
 
 
-def test_pretraining_warns_of_both(nights, tiny):
-    once = PretrainingSettings(epochs=1)
-    few, chance = said(pretrain_encoder, PatchEncoder(100, **tiny), nights, once, verbose=0)
-    assert "Pretraining has 2 steps" in few
-    assert "2 steps" in chance
+def test_pretraining_warns_of_chance(nights, tiny):
+    """96 windows are three steps of 32. A sham is meant to stay at chance."""
+    for sham, n_warnings in ((False, 1), (True, 0)):
+        once = PretrainingSettings(epochs=1, sham=sham)
+        texts = said(pretrain_encoder, PatchEncoder(100, **tiny), nights, once, verbose=0)
+        assert len(texts) == n_warnings
+        assert all("3 steps" in text for text in texts)
+
+
+def test_the_held_out_loss_counts_where_it_is_known():
+    rows = [{"train_loss_relative": 0.5, "valid_loss_relative": 0.99}]
+    (text,) = said(warn_of_chance, rows, 36)
+    assert "0.990" in text
 
 
 def test_no_pretraining_says_nothing(nights, tiny):
@@ -85,7 +92,7 @@ def test_a_run_warns(tmp_path):
     store = make_store(tmp_path / "store")
     config = small_config(epochs=1, steps_per_epoch=2)
     texts = said(pretrain, store, tmp_path / "run", config, verbose=0)
-    assert any("Pretraining has 2 steps" in text for text in texts)
+    assert any("2 steps" in text for text in texts)
 
 
 def test_a_validation_loss_that_never_fell():
@@ -98,12 +105,3 @@ def test_a_validation_loss_that_never_fell():
 def test_a_validation_loss_that_was_never_below_chance():
     (text,) = said(warn_of_validation, [1.8, 1.7], chance=1.6)
     assert "1.600" in text
-
-
-def test_an_encoder_that_was_pretrained_before_may_have_few_steps(nights, tmp_path):
-    settings = dict(pretrain_epochs=1, pretrain_lr=1e-4)
-    new = said(embedder(**settings).fit, nights)
-    assert any("too few" in text for text in new)
-    before = embedder(pretrain_epochs=1).fit(nights).save(tmp_path / "before")
-    continued = embedder(encoder=before, continue_pretraining=True, **settings)
-    assert not any("too few" in text for text in said(continued.fit, nights))

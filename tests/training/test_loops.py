@@ -277,30 +277,18 @@ def test_phases_are_joined():
 @pytest.fixture
 def few_steps(monkeypatch):
     """The same rule with fewer steps, to be fast."""
-    for room in ("pretraining", "estimators.fine_tuning"):
-        monkeypatch.setattr(f"braindecode_pars.{room}.EPOCHS", 2)
-        monkeypatch.setattr(f"braindecode_pars.{room}.STEPS", 12)
+    monkeypatch.setattr("braindecode_pars._common.settings.MAX_STEPS", 12)
+    monkeypatch.setattr("braindecode_pars.estimators.fine_tuning.EPOCHS", 2)
+    monkeypatch.setattr("braindecode_pars.estimators.fine_tuning.STEPS", 12)
 
 
 @pytest.mark.parametrize(
     ("steps_per_epoch", "expected"),
     [(1, 600), (2, 300), (7, 86), (11, 55), (12, 50), (13, 50), (10_000, 50)],
 )
-def test_fifty_epochs_or_as_many_more_as_600_steps_take(steps_per_epoch, expected):
+def test_at_least_fifty_epochs_and_at_least_600_steps(steps_per_epoch, expected):
     assert default_epochs(50, 600, steps_per_epoch) == expected
     assert expected * steps_per_epoch >= 600
-
-
-@pytest.mark.usefixtures("few_steps")
-def test_pretraining_of_few_windows_has_more_epochs(nights, tiny):
-    """96 windows are two steps of 64, and 24 are one."""
-    mae = PretrainingSettings("mae")
-    whole = pretrain_encoder(PatchEncoder(100, **tiny), nights, mae, verbose=0)
-    assert len(whole.history) == 6
-    one = pretrain_encoder(PatchEncoder(100, **tiny), nights.datasets[0], mae, verbose=0)
-    assert len(one.history) == 12
-    # The schedule knows the number: the last step has nearly no learning rate.
-    assert one.optimizer_.param_groups[0]["lr"] < 0.03 * one.lr
 
 
 @pytest.mark.usefixtures("few_steps")
