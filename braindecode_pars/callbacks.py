@@ -99,12 +99,12 @@ class Pretraining(Callback):
     task: str | type[PretextTask] | PretextTask = "pars"
     _: KW_ONLY
     epochs: int | None = None
-    max_steps: int | None = None
-    minutes: float | None = None
-    sham: bool = False
     lr: float = LEARNING_RATE
     batch_size: int = BATCH_SIZE
     weight_decay: float = WEIGHT_DECAY
+    max_steps: int | None = None
+    minutes: float | None = None
+    sham: bool = False
     task_params: dict[str, Any] | None = None
     unlabeled: Dataset | None = None
     callbacks: list | None = None

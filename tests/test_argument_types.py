@@ -75,7 +75,7 @@ CHECKED = {
     ChangedSignals: (lambda **given: ChangedSignals(**given).fit(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
-ELSEWHERE = {"random_state", "windows", "on_end", "net"}
+ELSEWHERE = {"random_state", "windows", "held_out_windows", "on_end", "net"}
 
 
 def names_of(checked):

@@ -83,9 +83,6 @@ class PretrainingSettings:
     task: Any = "pars"
     task_params: Mapping[str, Any] = field(default_factory=dict)
     epochs: int | None = None
-    max_steps: int | None = None
-    minutes: float | None = None
-    sham: bool = False
     lr: float = LEARNING_RATE
     batch_size: int = BATCH_SIZE
     weight_decay: float = WEIGHT_DECAY
@@ -93,6 +90,9 @@ class PretrainingSettings:
     precision: str = "float32"
     compile: bool = False
     device: Any = "auto"
+    max_steps: int | None = None
+    minutes: float | None = None
+    sham: bool = False
 
     @property
     def step_limit(self) -> float:

@@ -349,10 +349,13 @@ def shown_task(task: str) -> str:
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
 
 
+def _windows_seen(task: str) -> int:
+    return _OF_FEATURES if task == "features" else _OWN_WINDOWS
+
+
 def own_encoder(task: str) -> PARSEmbedder:
     """Return the embedder that is pretrained on the windows of the people not tested."""
-    seen = _OF_FEATURES if task == "features" else _OWN_WINDOWS
-    steps = math.ceil(seen / PARSEmbedder.pretrain_batch_size)
+    steps = math.ceil(_windows_seen(task) / PARSEmbedder.pretrain_batch_size)
     return PARSEmbedder(task, pretrain_max_steps=steps, random_state=0, verbose=0)
 
 
@@ -486,9 +489,8 @@ def _seconds_of(
         return 0.0, 0.0, _time_training(estimator, "finetune", epochs, X[drawn], y[drawn])
     own = 0.0
     if method.own:
-        encoder: Any = own_encoder(method.own)
-        epochs = encoder.pretrain_max_steps * encoder.pretrain_batch_size / len(train)
-        encoder.set_params(pretrain_max_steps=None)
+        encoder = own_encoder(method.own).set_params(pretrain_max_steps=None)
+        epochs = _windows_seen(method.own) / len(train)
         own = _time_training(encoder, "pretrain", epochs, X[train])
     rows, points = drawn[: max(_FIRST, 2 * len(set(y[drawn].tolist())))], []
     while True:

@@ -12,6 +12,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_audits import FILE as AUDITS
 from stored_audits import audit_rows
+from stored_budgets import FOLDER as BUDGETS
+from stored_budgets import budget_table
 from stored_controls import FOLDER as CONTROLS
 from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
@@ -58,7 +60,7 @@ from stored_space_time import SETS, space_time_losses, space_time_table, space_t
 from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
-    *("Audits", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
+    *("Audits", "Budgets", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
     *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks", "NewPerson"),
     *(
         "Person",
@@ -316,6 +318,17 @@ class Sleep(_Computed):
         return self.parse([*lines, *_origin(file)], [file])
 
 
+class Budgets(_Computed):
+    """Show ``budgets/NAME.csv``: ``.. budgets:: sleep``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        file = BUDGETS / f"{name}.csv"
+        return self.parse([*_list_table(budget_table(name)), "", *_origin(file)], [file])
+
+
 class SpaceTime(_Computed):
     """Show all files of ``space_time``: ``.. space-time::``."""
 
@@ -447,6 +460,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("temporal-cue", TemporalCue)
     app.add_directive("settings-table", SettingsTable)
     app.add_directive("sleep", Sleep)
+    app.add_directive("budgets", Budgets)
     app.add_directive("test-rates", TestRates)
     app.add_role("stored", Stored())
     app.add_role("gain", Gain())

@@ -193,11 +193,13 @@ def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
     >>> from make_encoder import command_of
     >>> from braindecode_pars.runs import RunConfig
     >>> command_of(RunConfig(task="spectral", task_params={"mask_ratio": 0.5}))
-    'braindecode-pars pretrain STORE --out RUN --task spectral --epochs 1000 ...'
+    'braindecode-pars pretrain STORE --out RUN --paper --task spectral --epochs 1000 ...'
     """
-    words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
+    words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN", "--paper"]
     if synthetic:
         words[2] = "--synthetic"
+    if config.epochs is None and config.max_steps is None and config.minutes is None:
+        words += ["--max-steps", str(config.step_limit)]
     for entry in fields(config):
         value = getattr(config, entry.name)
         # A run of one process takes whole batches.

@@ -122,16 +122,25 @@ def test_every_setting_has_an_option(store, tmp_path):
         **dict(tokenizer="spectral"),
         **dict(steps_per_epoch=1, batch_size=4, micro_batch_size=2, lr=0.002, weight_decay=0.1),
         **dict(warmup=0.2, exclude_subjects=["subject-2"], precision="bfloat16", compile=False),
-        **dict(seed=3, device="cpu", num_workers=1),
+        **dict(seed=3, device="cpu", num_workers=1, sham=True),
     }
-    given_elsewhere = {"encoder"}  # its sizes replace others
+    # The sizes of an encoder replace others, and epochs leave no room for other limits.
+    given_elsewhere = {"encoder", "max_steps", "minutes"}
     assert set(given) | given_elsewhere == {field.name for field in fields(RunConfig)}
-    options = ["--set", "mask_ratio=0.6", "--exclude-subject", "subject-2", "--no-compile"]
+    options = [
+        "--set",
+        "mask_ratio=0.6",
+        "--exclude-subject",
+        "subject-2",
+        "--no-compile",
+        "--sham",
+    ]
     for name, value in given.items():
-        if name not in ("task_params", "exclude_subjects", "compile"):
+        if name not in ("task_params", "exclude_subjects", "compile", "sham"):
             options += [f"--{name.replace('_', '-')}", value]
     pretrain(store, "--out", tmp_path / "run", *options)
-    assert configuration(tmp_path / "run") == {**given, "encoder": None}
+    unset = dict.fromkeys(given_elsewhere)
+    assert configuration(tmp_path / "run") == {**given, **unset}
     # A second run continues with the encoder of the first.
     first = tmp_path / "run"
     again = ["--window-seconds", 2, "--task", "pars", "--lr", "1e-30", "--epochs", 1]
@@ -185,8 +194,9 @@ def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     few = ["--window-seconds", 3, "--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 4]
     printed = pretrain(store, "--out", tmp_path / "small", *few, "--mlp-dim", 24)
     assert (
-        "These are defaults for a laptop, because the device is the CPU: lr 0.004, embed_dim "
-        "64, num_layers 2, num_heads 4, tokenizer spectral. --paper asks for the published ones."
+        "These are defaults for a laptop, because the device is the CPU: task_params "
+        "{'position_mask_ratio': 0.5, 'density': 2.0}, lr 0.003, embed_dim 64, num_layers 2, "
+        "num_heads 4, tokenizer spectral. --paper asks for the published ones."
     ) in printed
     found = configuration(tmp_path / "small")
     assert (found["embed_dim"], found["mlp_dim"], found["lr"]) == (64, 24, 4e-3)

@@ -68,10 +68,10 @@ def test_the_pretraining_of_a_given_encoder_counts(nights, tmp_path):
     given = classifier(encoder=str(folder), channel_drop_prob=0, validation=0, **stated)
     assert given.training_cost(nights) == own.training_cost(nights)
     continued = given.set_params(continue_pretraining=True, pretrain_epochs=2)
-    assert continued.training_cost(nights).pretraining_steps == 1 + 2
+    assert continued.training_cost(nights).pretraining_steps == 2 + 2 * 2
     # The card of an encoder that was continued has both.
     again = embedder(encoder=str(folder), continue_pretraining=True).fit(nights)
-    assert classifier(encoder=again).training_cost(nights).pretraining_steps == 2
+    assert classifier(encoder=again).training_cost(nights).pretraining_steps == 2 + 2
     # An encoder without these numbers on its card.
     encoder, card, _ = load_encoder(folder)
     save_encoder(encoder, EncoderCard(sfreq=100.0, task="pars", subjects=[1]), tmp_path / "old")
@@ -79,7 +79,7 @@ def test_the_pretraining_of_a_given_encoder_counts(nights, tmp_path):
     unknown = old.training_cost(nights)
     assert math.isnan(unknown.pretraining_steps)
     assert unknown.parameters == own.training_cost(nights).parameters
-    assert (card.n_times, card.n_steps, card.n_examples) == (3000, 1, 48)
+    assert (card.n_times, card.n_steps, card.n_examples) == (3000, 2, 48)
 
 
 def test_a_network(nights):

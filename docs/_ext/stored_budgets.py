@@ -1,0 +1,79 @@
+"""``docs/measured/budgets`` and ``plateau.csv``: how PARS learns, and what more steps are worth."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from stored_few_labels import _test
+from stored_scores import MEASURED, difference_cell
+
+__all__ = ["FOLDER", "PLATEAU", "budget_table", "plateau_figure"]
+
+FOLDER, PLATEAU = MEASURED / "budgets", MEASURED / "plateau.csv"
+PARS, SHAM, PREVIOUS, RANDOM = "PARS", "sham", "PARS, previous defaults", "random"
+
+
+def budget_scores(name: str) -> pd.DataFrame:
+    """Return tidy scores: subjects, draws and pretrainings, of each kind and number of steps."""
+    stored = pd.read_csv(FOLDER / f"{name}.csv", comment="#")
+    keys = ["kind", "steps", "pretraining", "half", "features", "seconds", "loss", "seed"]
+    keys.append("n_train_subjects")
+    long = stored.melt(keys, var_name="subject").dropna(subset="value")
+    long = long.rename(columns={"kind": "method", "pretraining": "pretraining_seed"})
+    return long.assign(protocol="label_efficiency", dataset=name, metric="balanced_accuracy")
+
+
+def budget_table(name: str) -> pd.DataFrame:
+    """Compare PARS with its sham of equal steps; a row for each number of steps."""
+    scores, rows = budget_scores(name), []
+    for (method, steps), own in scores.groupby(["method", "steps"], sort=False):
+        if method == SHAM:
+            continue
+        losses = own.drop_duplicates(["pretraining_seed", "half"])["loss"]
+        row = {
+            "pretraining": {RANDOM: "random encoder"}.get(str(method), str(method)),
+            "steps": f"{steps:,}",
+            "CPU seconds": f"{own['seconds'].median():.0f}",
+            "held-out loss, 1 is chance": f"{losses.mean():.3f}" if losses.notna().all() else "",
+        }
+        for features, part in own.groupby("features", sort=False):
+            row[f"{features}"] = f"{part['value'].mean():.3f}"
+        for features, part in own.groupby("features", sort=False):
+            sham = scores[(scores["method"] == SHAM) & (scores["steps"] == steps)]
+            sham = sham[sham["features"] == features]
+            if method == PARS and not sham.empty:
+                test = _test(pd.concat([part, sham]), PARS, SHAM)
+                row[f"{features}: PARS - sham (95 %)"] = difference_cell(test)
+        rows.append(row)
+    return pd.DataFrame(rows).fillna("")
+
+
+def plateau_figure() -> Figure:
+    """Draw losses, anchors and attention in the first steps, with mask ratios of 0.5 and 0.8."""
+    stored = pd.read_csv(PLATEAU, comment="#")
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.4), layout="constrained")
+    for (ratio, style), color in zip({0.5: "-", 0.8: "--"}.items(), ("C0", "C1"), strict=True):
+        own = stored[stored["ratio"] == ratio]
+        label = f"mask ratio {ratio:g}"
+        for _, seed in own.groupby("seed"):
+            for ax, column in zip(axes, ("all", "anchored", "attention"), strict=True):
+                values = {
+                    "all": seed["all"],
+                    "anchored": seed["swapped positions"] - seed["all"],
+                    "attention": seed[["attention 1", "attention 2"]].max(axis=1),
+                }[column]
+                ax.plot(seed["step"], values, style, color=color, label=label)
+                label = "_" + label if ax is axes[-1] else label
+    titles = (
+        "held-out loss\n(1: chance level)",
+        "rise of the loss when visible\npatches swap their positions",
+        "attention to overlapping visible\npatches (1: uniform attention)",
+    )
+    for ax, title in zip(axes, titles, strict=True):
+        ax.set(title=title, xlabel="step")
+        ax.title.set_fontsize("medium")
+    axes[0].axhline(1, color="0.6", linewidth=0.8)
+    axes[2].axhline(1, color="0.6", linewidth=0.8)
+    axes[0].legend(frameon=False)
+    return figure
