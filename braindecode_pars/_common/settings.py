@@ -16,7 +16,7 @@ LEARNING_RATE = 3e-3
 BATCH_SIZE = 32
 WEIGHT_DECAY = 1e-4
 #: Maximum number of steps of a pretraining for which neither epochs, steps nor minutes are given.
-MAX_STEPS = 3000
+MAX_STEPS = 2000
 
 #: Setting -> rule. The task is checked where it is built, the device where it is looked for.
 RULES = dict(
@@ -52,7 +52,7 @@ class PretrainingSettings:
         held-out loss falls, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     max_steps, minutes : int | None, float | None
         Maximum number of steps, and of minutes, where ``epochs`` is None. If both are None, there
-        are 3000 steps at most. With ``minutes``, the result depends on the speed of the machine.
+        are 2000 steps at most. With ``minutes``, the result depends on the speed of the machine.
     sham : bool
         Whether to train on the targets of other examples, so that nothing can be learned: the
         control of a pretraining. Everything else is equal.

@@ -82,7 +82,7 @@ def run_config(given: dict[str, Any]) -> RunConfig:
         Number of epochs; the schedule has the same length. Without it, a run on the CPU continues
         while the loss on held-out subjects falls.
     max_steps : N
-        Maximum number of steps, without --epochs. Default: 3000.
+        Maximum number of steps, without --epochs. Default: 2000.
     minutes : X
         Maximum number of minutes, without --epochs.
     sham

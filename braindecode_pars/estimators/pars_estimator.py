@@ -370,7 +370,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         ``validation``, or else a tenth of the subjects, at least one, who are not trained on.
     pretrain_max_steps, pretrain_minutes : int | None, float | None
         Maximum number of steps and of minutes of pretraining, where ``pretrain_epochs`` is None. If
-        both are None, there are 3000 steps at most. With ``pretrain_minutes``, the result depends
+        both are None, there are 2000 steps at most. With ``pretrain_minutes``, the result depends
         on the speed of the machine.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
         Number of epochs, batch size and learning rate of fine-tuning. With None there are 30

@@ -104,7 +104,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     >>> corpus = CorpusSize.of_numbers(10_000, sfreq=100, n_chans=2)
     >>> planned = plan(corpus, RunConfig.for_laptop(device="cpu"))
     >>> planned.steps_per_epoch, planned.n_steps, planned.store_bytes
-    (313, 3000, 120000000)
+    (313, 2000, 120000000)
     """
     # The network.
     config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)

@@ -56,7 +56,7 @@ def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     printed = plan(store.path, *SMALL)
     assert "These are defaults for a laptop" in printed
-    assert "at most 3,000, in epochs of 2 steps of 8 windows" in printed
+    assert "at most 2,000, in epochs of 2 steps of 8 windows" in printed
     assert sorted(tmp_path.rglob("*")) == before
     excluded = plan(store.path, *SMALL, "--exclude-subject", "subject-0")
     assert "in epochs of 1 steps" in excluded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from support.pretext_contract import SIZES, PretextContract
@@ -171,3 +172,15 @@ def test_each_length_is_measured_before_the_first_step():
     for task, x in zip(tasks, (signals[:, :300], signals), strict=True):
         expected = task.measured(task.normalized(x)).mean(dim=0)
         torch.testing.assert_close(task.mean, expected)
+
+
+def test_all_parts_of_a_sham_are_shams():
+    """MP3 has targets that are the same for all examples, and DropPos another chance level."""
+    task = Joint(1000, 100, tasks={"mp3": 1.0, "droppos": 1.0, "mae": 1.0}, **SIZES)
+    task.become_sham()
+    assert task.chances["droppos"] == pytest.approx(np.log(10))
+    target = task.sham_target(task(torch.randn(8, 1000))[1])
+    assert sorted(target) == ["droppos", "mae", "mp3"]
+    in_order = torch.arange(10)
+    assert not any(torch.equal(places, in_order) for places in target["mp3"])
+    assert all(torch.equal(places.sort().values, in_order) for places in target["mp3"])

@@ -46,7 +46,7 @@ def test_parameters_and_hours(quick):
 
 @pytest.mark.parametrize(
     ("limits", "n_steps"),
-    [(dict(), 3000), (dict(max_steps=70), 70), (dict(minutes=0.5), 60), (dict(minutes=9.0), 1080)],
+    [(dict(), 2000), (dict(max_steps=70), 70), (dict(minutes=0.5), 60), (dict(minutes=9.0), 1080)],
 )
 def test_a_run_without_epochs_has_at_most_its_budget(monkeypatch, limits, n_steps):
     """Sixteen windows in a second are two steps of eight."""

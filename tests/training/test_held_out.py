@@ -38,10 +38,10 @@ def early(monkeypatch):
     monkeypatch.setattr(held_out, "WARMUP_STEPS", 1)
 
 
-def trained(nights, tiny, **settings):
+def trained(nights, tiny, task="features", **settings):
     torch.manual_seed(0)
     encoder = PatchEncoder(100, **tiny)
-    settings = PretrainingSettings("features", **settings)
+    settings = PretrainingSettings(task, **settings)
     return pretrain_encoder(encoder, nights, settings, seed=1, verbose=0)
 
 
@@ -103,14 +103,14 @@ def test_validation_windows_of_a_classifier_are_measured(nights, monkeypatch):
     )
     begun = HeldOutSchedule.on_train_begin
 
-    def on_train_begin(self, *args, **kwargs):
-        found.append(len(self.held_out))
-        begun(self, *args, **kwargs)
+    def on_train_begin(self, net, X=None, **kwargs):
+        found.append((len(self.held_out), len(X)))
+        begun(self, net, X=X, **kwargs)
 
     monkeypatch.setattr(HeldOutSchedule, "on_train_begin", on_train_begin)
     clf = classifier(pretrain_epochs=None, pretrain_max_steps=4, validation=0.25)
     clf.fit(nights)
-    assert found[0] == 24  # one of four subjects
+    assert found[0] == (24, 72)  # one of four subjects, and all others are trained on
     assert clf.encoder_card_.n_windows == 72
 
 
@@ -194,7 +194,7 @@ def test_measurements_are_rare_and_the_last_epoch_has_one(nights, tiny):
 
 
 def test_the_same_examples_and_draws_are_measured(nights, tiny):
-    net = trained(nights, tiny, max_steps=6)
+    net = trained(nights, tiny, "mae", max_steps=6)
     schedule = dict(net.callbacks_)["HeldOutSchedule"]
     assert sum(map(len, schedule.batches_)) == held_out.N_MEASURED
     state = torch.get_rng_state()
@@ -283,6 +283,20 @@ def test_a_run_that_resumes_ends_with_the_same_weights(tmp_path, monkeypatch):
         resumed = load_encoder(pretrain(store, out, config, resume=True, verbose=0))
         assert same_weights(resumed.encoder, whole.encoder)
         assert resumed.card.held_out_loss_relative == whole.card.held_out_loss_relative
+
+
+@pytest.mark.usefixtures("early")
+def test_a_run_that_ended_early_has_no_step_more_when_it_resumes(tmp_path, monkeypatch):
+    store, config = three_subjects(tmp_path), small_config(epochs=None, max_steps=300)
+    script(monkeypatch, [0.9, 0.8, 0.7])
+    run = pretrain(store, tmp_path / "run", config, verbose=0)
+    ended = load_encoder(run)
+    assert ended.card.n_steps < 100
+    for file in run.glob("encoder.*"):  # as if it had been killed after its last checkpoint
+        file.unlink()
+    again = load_encoder(pretrain(store, run, config, resume=True, verbose=0))
+    assert same_weights(again.encoder, ended.encoder)
+    assert again.card.n_steps == ended.card.n_steps
 
 
 def test_few_subjects_and_synthetic_signals_are_measured_on_other_crops(tmp_path):
