@@ -131,6 +131,7 @@ class RunConfig(settings.PretrainingSettings):
 
         given = vars(self)
         checks.check_parameters(given, _RULES)
+        super().__post_init__()
 
         # Normalise the values, so that equal settings from Python and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))

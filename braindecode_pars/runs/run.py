@@ -386,7 +386,7 @@ def _overview(
     mixture = f" ({mixture})" if mixture else ""
     done = f", {first_epoch} of them done" if first_epoch else ""
     processes = accelerator.num_processes
-    length = f"{config.epochs} epochs{done}"
+    length = f"{config.epochs} epochs{done},"
     if config.epochs is None:
         budget = f"{config.minutes:g} minutes" if config.minutes else f"{config.step_limit:,} steps"
         length = f"At most {budget}, in epochs{done}"
@@ -394,7 +394,7 @@ def _overview(
         f"{steps}\n"
         f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
         f"on {processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
-        f"{length}, of {config.steps_per_epoch} steps of {config.batch_size} "
+        f"{length} of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows; a pass over the data is {steps.n_windows} windows{mixture}"
     )
 
