@@ -41,7 +41,7 @@ MEASURED = Path(__file__).parents[1] / "measured" / "budgets"
 PER_MINUTE = {"sleep": 1300, "arithmetic": 2800}
 PREVIOUS_STEPS = {"sleep": 1500, "arithmetic": 3000}
 MINUTES = {"sleep": (1, 2, 4, 8), "arithmetic": (1, 2, 4)}
-#: Seeds of the pretraining; the longest budget has the first one only.
+#: Seeds of the pretraining; eight minutes have only the first one, on the first half.
 N_SEEDS = {"sleep": 3, "arithmetic": 1}
 N_LABELLED, N_DRAWS = 4, 20
 PREVIOUS = dict(position_mask_ratio=0.8, density=4 / 3)
@@ -147,7 +147,9 @@ def main() -> None:
                 run(given.name, windows, asked, given.out, kind, seed, half)
     if given.only is None:
         rows = [
-            row for file in sorted(given.out.glob("*.json")) for row in json.loads(file.read_text())
+            row
+            for file in sorted(given.out.glob(f"{given.name} *.json"))
+            for row in json.loads(file.read_text())
         ]
         command = f"python docs/experiments/budgets.py {given.name} OUT"
         table = pd.DataFrame(rows)
@@ -204,7 +206,7 @@ def run(name: str, windows: Any, asked: Asked, out: Path, kind: str, seed: int, 
     else:
         if kind == "sham":
             task.become_sham()
-        minutes = MINUTES[name] if seed == 0 else MINUTES[name][:3]
+        minutes = MINUTES[name] if (seed, half) == (0, 0) else MINUTES[name][:3]
         for steps, trained_task in trained(task, own, [m * PER_MINUTE[name] for m in minutes]):
             add(steps, trained_task)
     file.write_text(json.dumps(rows))

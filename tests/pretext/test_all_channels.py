@@ -213,7 +213,7 @@ def test_a_sham_stays_at_chance_where_channels_are_missing(task):
     task.prepare(lambda n: x.flatten(0, 1)[torch.arange(n) % 160])
     optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
     losses, of_zero = [], []
-    for _ in range(80):
+    for _ in range(50):
         rows = torch.randperm(20)[:, None]
         order = torch.rand(20, len(NAMES)).argsort(dim=1)
         prediction, target = task(x[rows, order], WHERE[order], keep[rows, order])
@@ -223,7 +223,7 @@ def test_a_sham_stays_at_chance_where_channels_are_missing(task):
         optimizer.zero_grad()
         losses[-1].backward()
         optimizer.step()
-    last = torch.stack(losses[-40:]).mean().item() / np.mean(of_zero[-40:])
+    last = torch.stack(losses[-25:]).mean().item() / np.mean(of_zero[-25:])
     assert 0.98 < last < 1.1
 
 

@@ -15,6 +15,7 @@ from braindecode_pars.pretraining import PretrainingNet
 
 class TestJoint(PretextContract):
     task = Joint
+    sham_steps = 120
     # The loss is the sum of those of the parts (below), which have this test.
     test_on_noise_the_loss_stays_at_chance = None
 

@@ -32,16 +32,22 @@ def script(monkeypatch, losses):
     monkeypatch.setattr(PretrainingNet, "mean_loss", mean_loss)
 
 
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Measure few examples, to be fast."""
+    monkeypatch.setattr(held_out, "N_MEASURED", 40)
+
+
 @pytest.fixture
 def early(monkeypatch):
     """Measure from the first step on."""
     monkeypatch.setattr(held_out, "WARMUP_STEPS", 1)
 
 
-def trained(nights, tiny, task="features", **settings):
+def trained(nights, tiny, **settings):
     torch.manual_seed(0)
     encoder = PatchEncoder(100, **tiny)
-    settings = PretrainingSettings(task, **settings)
+    settings = PretrainingSettings("mae", **settings)
     return pretrain_encoder(encoder, nights, settings, seed=1, verbose=0)
 
 
@@ -185,16 +191,16 @@ def test_minutes_end_training(nights, tiny, monkeypatch):
 
 
 def test_measurements_are_rare_and_the_last_epoch_has_one(nights, tiny):
-    net = trained(nights, tiny, max_steps=240)
+    net = trained(nights, tiny, max_steps=180)
     steps = [3 * row["epoch"] for row in net.history if "valid_loss" in row]
     assert steps[0] == 102
-    assert steps[-1] == 240
+    assert steps[-1] == 180
     assert all(b >= 1.25 * a for a, b in pairwise(steps[:-1]))
     assert len(steps) < 7
 
 
 def test_the_same_examples_and_draws_are_measured(nights, tiny):
-    net = trained(nights, tiny, "mae", max_steps=6)
+    net = trained(nights, tiny, max_steps=6)
     schedule = dict(net.callbacks_)["HeldOutSchedule"]
     assert sum(map(len, schedule.batches_)) == held_out.N_MEASURED
     state = torch.get_rng_state()
