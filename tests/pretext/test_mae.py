@@ -23,7 +23,7 @@ def structured_signals(n: int) -> torch.Tensor:
 
 class TestMAE(PretextContract):
     task = MAE
-    sham_steps = 120
+    sham_steps = 200
     noise_arguments: ClassVar[dict] = dict(loss_on="masked")
 
     def ignore_signal(self, task):
@@ -31,7 +31,6 @@ class TestMAE(PretextContract):
 
 
 class TestMAEOnMasked(TestMAE):
-    sham_steps = 120
     """The variant of He et al., which takes the loss on removed patches only."""
 
     def make(self, *args, **arguments):
