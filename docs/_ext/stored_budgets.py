@@ -11,7 +11,9 @@ from stored_scores import MEASURED, difference_cell
 __all__ = ["FOLDER", "PLATEAU", "budget_table", "plateau_figure"]
 
 FOLDER, PLATEAU = MEASURED / "budgets", MEASURED / "plateau.csv"
-PARS, SHAM, PREVIOUS, RANDOM = "PARS", "sham", "PARS, previous defaults", "random"
+PARS, SHAM, RANDOM = "PARS", "sham", "random"
+#: Features -> name in the table.
+SHOWN = {"plain": "balanced accuracy", "centred": "subject-centered (transductive)"}
 
 
 def budget_scores(name: str) -> pd.DataFrame:
@@ -38,13 +40,15 @@ def budget_table(name: str) -> pd.DataFrame:
             "held-out loss, 1 is chance": f"{losses.mean():.3f}" if losses.notna().all() else "",
         }
         for features, part in own.groupby("features", sort=False):
-            row[f"{features}"] = f"{part['value'].mean():.3f}"
+            row[SHOWN[str(features)]] = f"{part['value'].mean():.3f}"
         for features, part in own.groupby("features", sort=False):
             sham = scores[(scores["method"] == SHAM) & (scores["steps"] == steps)]
             sham = sham[sham["features"] == features]
             if method == PARS and not sham.empty:
                 test = _test(pd.concat([part, sham]), PARS, SHAM)
-                row[f"{features}: PARS - sham (95 %)"] = difference_cell(test)
+                row[f"{SHOWN[str(features)]}: difference from sham (95 % CI)"] = difference_cell(
+                    test
+                )
         rows.append(row)
     return pd.DataFrame(rows).fillna("")
 

@@ -3,13 +3,13 @@
     python docs/experiments/budgets.py sleep OUT --eeg FOLDER
     python docs/experiments/budgets.py arithmetic OUT
 
-PARS and its sham are pretrained on half of the people, with the defaults of the estimators, for 1,
-2, 4 and 8 minutes of one core, counted in steps; then the halves are turned round. The learning
+PARS and its sham are pretrained on half of the subjects, with the defaults of the estimators, for
+1, 2, 4 and 8 minutes of one core, counted in steps; then the halves are exchanged. The learning
 rate is constant, and a copy of the network decays to each of the budgets, so that one training
 serves all. PARS with its previous defaults (mask ratio 0.8, 40 patches, batches of 64, learning
 rate 4e-3, cosine) has two minutes. The held-out loss is that of the other half. Features are scored
-as in ``sleep.py``: stage 3 or 4, or rest or arithmetic, of the people whom the encoder has not
-seen, with the labels of four people, plain and centred. An interrupted command resumes. Writes
+as in ``sleep.py``: stage 3 or 4, or rest or arithmetic, of the subjects whom the encoder has not
+seen, with the labels of four subjects, plain and centred. An interrupted command resumes. Writes
 ``docs/measured/budgets/TASK.csv``.
 """
 

@@ -2,13 +2,13 @@
 
     python docs/experiments/plateau.py
 
-PARS is trained on six of the twelve people of the sample of sleep, with position mask ratios of 0.5
+PARS is trained on six of the twelve subjects of the sleep sample, with position mask ratios of 0.5
 and 0.8 and otherwise with the defaults of the estimators. Every 25 steps, on windows of the six
-other people: the loss of pairs whose patches overlap, are up to five patches apart, or further; the
-loss when the visible patches have swapped their positions; the attention of patches without a
-position to the patches that overlap them, relative to uniform attention, in the head of each layer
-that has most of it; and, in training, the norm of the gradient of queries and keys. Writes
-``docs/measured/plateau.csv``.
+other subjects: the loss of pairs whose patches overlap, are up to five patches apart, or further;
+the loss when the visible patches have swapped their positions; the attention of patches without a
+position to the visible patches that overlap them, relative to uniform attention, in the head of
+each layer that has most of it; and, in training, the norm of the gradient of queries and keys.
+Writes ``docs/measured/plateau.csv``.
 """
 
 from __future__ import annotations
