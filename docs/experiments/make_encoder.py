@@ -25,6 +25,7 @@ from held_out_loss import HeldOutLoss, held_out_loss
 from braindecode_pars._common.files import read_json, replace_file
 from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder
 from braindecode_pars.baselines import CENTRED
+from braindecode_pars.pretext.base import params_of
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
@@ -193,11 +194,13 @@ def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
     >>> from make_encoder import command_of
     >>> from braindecode_pars.runs import RunConfig
     >>> command_of(RunConfig(task="spectral", task_params={"mask_ratio": 0.5}))
-    'braindecode-pars pretrain STORE --out RUN --paper --task spectral --epochs 1000 ...'
+    'braindecode-pars pretrain STORE --out RUN --task spectral --epochs 1000 ...'
     """
-    words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN", "--paper"]
+    words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
     if synthetic:
         words[2] = "--synthetic"
+    if params_of(config.task, None):  # the defaults of a laptop would add arguments of the task
+        words.append("--paper")
     if config.epochs is None and config.max_steps is None and config.minutes is None:
         words += ["--max-steps", str(config.step_limit)]
     for entry in fields(config):
