@@ -1,6 +1,6 @@
 """What are more minutes of PARS worth? Its held-out loss and the scores of its features.
 
-    python docs/experiments/budgets.py sleep OUT --eeg FOLDER
+    python docs/experiments/budgets.py sleep OUT
     python docs/experiments/budgets.py arithmetic OUT
 
 PARS and its sham are pretrained on half of the subjects, with the defaults of the estimators, for
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from sleep import Asked, centred, read, scored
+from sleep import Asked, centred, scored
 from stored_table import store_table
 from torch import Tensor
 
@@ -120,10 +120,10 @@ def loss_of(task: PARS, x: Tensor) -> float:
     return float(np.mean(losses)) / task.chance_loss()
 
 
-def question(name: str, eeg: Path | None) -> tuple[Any, Asked]:
+def question(name: str) -> tuple[Any, Asked]:
     """Return all windows, and those of the question."""
     if name == "sleep":
-        windows = read(eeg) if eeg else datasets.sleep()
+        windows = datasets.sleep()
         return windows, Asked.of(windows, "deep")
     windows = datasets.mental_arithmetic()
     X, y, people = as_sklearn(windows)
@@ -134,11 +134,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=[*MINUTES])
     parser.add_argument("out", type=Path, help="folder of the results")
-    parser.add_argument("--eeg", type=Path, help="folder of the recordings of sleep")
     parser.add_argument("--only", type=int, nargs="*", help="seeds to train now")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    windows, asked = question(given.name, given.eeg)
+    windows, asked = question(given.name)
     given.out.mkdir(parents=True, exist_ok=True)
     seeds = range(N_SEEDS[given.name])
     for seed in seeds if given.only is None else given.only:
