@@ -11,7 +11,7 @@ six of the twelve people, without labels, and once more on the other six: the fo
 paper, and PARS with 200 steps, with three seeds; what else there is with one. An interrupted
 command goes on when it is given again. The others write tables in ``docs/measured/sleep``. Every
 person is scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of
-the others. Settings of pretraining are the defaults of version 0.2.0, all others today's.
+the others. Settings of pretraining are those before 2026-11-28, all others today's.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: Epochs of a variant that does not have 50: 14 are about 200 steps.
 EPOCHS = {"PARS, 200 steps": 14}
-#: Defaults of pretraining in version 0.2.0.
+#: Defaults of pretraining before 2026-11-28.
 PREVIOUS: dict[str, Any] = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
 #: The same of PARS.
 PREVIOUS_PARS = dict(position_mask_ratio=0.8, density=4 / 3)
