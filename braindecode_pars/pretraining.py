@@ -166,10 +166,9 @@ def pretrain_encoder(
             limits = settings.step_limit, settings.minutes
             schedule = held_out.HeldOutSchedule(held_out_windows, *limits)
             all_callbacks = [schedule, *all_callbacks, held_out.StopAtEnd()]
-            if not is_ready and (most := held_out.EPOCH_STEPS * settings.batch_size) < len(
-                examples
-            ):
-                sampler = torch.utils.data.RandomSampler(examples, num_samples=most)
+            n_in_epoch = held_out.EPOCH_STEPS * settings.batch_size
+            if not is_ready and n_in_epoch < len(examples):
+                sampler = torch.utils.data.RandomSampler(examples, num_samples=n_in_epoch)
                 options = dict(iterator_train__sampler=sampler, iterator_train__shuffle=False)
 
         # Train.

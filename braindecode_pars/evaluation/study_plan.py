@@ -353,7 +353,7 @@ def _windows_seen(task: str) -> int:
 
 
 def own_encoder(task: str) -> PARSEmbedder:
-    """Return the embedder that is pretrained on the windows of the people not tested."""
+    """Return the embedder that is pretrained on the training subjects of a fold."""
     steps = math.ceil(_windows_seen(task) / PARSEmbedder.pretrain_batch_size)
     return PARSEmbedder(task, pretrain_max_steps=steps, random_state=0, verbose=0)
 

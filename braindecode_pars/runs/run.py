@@ -301,7 +301,10 @@ def _sized(
     if share % micro_batch_size:
         raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
     if config.sham and micro_batch_size == 1:
-        raise ValueError("sham needs micro_batch_size of at least 2: targets of other examples.")
+        raise ValueError(
+            "A sham pretraining uses the targets of other examples; got micro_batch_size=1, set it "
+            "to at least 2."
+        )
 
     # Data, and the length of an epoch.
     takes_all = base.encoder_kind_of(config.task) == SPACE_TIME

@@ -209,6 +209,14 @@ def test_the_same_examples_and_draws_are_measured(nights, tiny):
     assert net.history[-1, "valid_loss"] == pytest.approx(net.mean_loss(schedule.batches_))
 
 
+def test_an_epoch_has_a_part_of_many_windows(nights, tiny, monkeypatch):
+    """A budget can then end inside a pass: 72 windows are trained on, 64 in two steps."""
+    monkeypatch.setattr(held_out, "EPOCH_STEPS", 2)
+    net = trained(nights, tiny, max_steps=10)
+    assert len(net.history) == 5
+    assert {len(row["batches"]) for row in net.history} == {2}
+
+
 # What the user sees
 
 
