@@ -167,7 +167,8 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     label_column
         Column of the table with the labels.
     classes
-        Label to use, such as 'Sleep stage W=W'. Default: all.
+        Label to use, such as 'Sleep stage W=W'. Default: all. Of sleep, the sample in the package,
+        windows with other labels are unlabeled.
     subject
         Pattern of the subject in the path of a file, as in store.
     window_seconds

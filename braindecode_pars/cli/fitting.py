@@ -55,6 +55,7 @@ def fit_folder(
     is_folder = Path(folder).is_dir() and not datasets.is_store(folder)
     if not is_folder and "channels" in reading:  # of windows that are cut already
         settings = {**settings, "channels": reading.pop("channels")}
+    reading = _with_classes(folder, reading)
     clf: FewLabelsClassifier | PARSClassifier
     arguments = {"random_state": 0, "verbose": 1, **settings}
     if method == "few-labels":
@@ -114,6 +115,14 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
     card = load_encoder(encoder).card
     found = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
     return found if card.sfreq is None else found | {"sfreq": card.sfreq}
+
+
+def _with_classes(folder: str, reading: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of reading: of a sample, --class names classes, not annotations."""
+    if Path(folder).exists() or not isinstance(reading.get("labels"), Mapping):
+        return reading
+    others = {name: value for name, value in reading.items() if name != "labels"}
+    return others | {"classes": reading["labels"]}
 
 
 def _describe(folder: str, windows: Any) -> int:
@@ -198,6 +207,7 @@ def study_folder(
         n_jobs = reading.get("n_jobs")
     else:
         n_jobs = reading.pop("n_jobs", None)  # what is stored is not read in parallel
+    reading = _with_classes(folder, reading)
     with warnings.catch_warnings(record=True) as caught:
         windows = datasets.load(folder, **reading)
     for each in caught:

@@ -90,8 +90,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     path : str | path | None
         Folder of the corpus, or of a store of it; the first argument of ``load`` in a file.
     **settings
-        Further arguments of the function that reads the source, such as ``window_seconds``. A store
-        has ``subjects``.
+        Further arguments of the function that reads the source, such as ``window_seconds``, or
+        ``classes`` of :func:`sleep`. A store has ``subjects``.
 
     Returns
     -------

@@ -12,7 +12,7 @@ indeterminate windows (codes 6 and more) are left out.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +25,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, WindowsDa
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.recordings import (
     cutting,
+    label_files,
     loading,
     preparation,
     readers,
@@ -51,9 +52,13 @@ CARD: dict[str, Any] = dict(
     reference="https://doi.org/10.13026/C26C7D; Goldberger et al. 2000, Circulation 101(23)",
 )
 
-#: The sample in the package, and its stages in the order of the targets.
+#: The sample in the package, and its stages as in the file, in the order of the targets.
 SAMPLE = Path(__file__).parent / "sample_data" / "sleep.npz"
 SAMPLE_STAGES = ("W", "3", "4")
+
+#: The usual derivation of a sleep recording. C4-A1 is the mirror image; the file does not say of
+#: which subjects it is.
+SAMPLE_CHANNEL = "C3-A2"
 
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(ucddb\d{3})\.rec")
@@ -191,43 +196,56 @@ RECIPE = recipe.Recipe("ucddb", CARD, recordings, prepare, cut)
 load = RECIPE.load
 
 
-def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
-    """Return 30-second windows of wake and deep sleep, from real nights in the package.
+def sleep(
+    subjects: Iterable[str] | None = None,
+    *,
+    classes: Sequence[str] | Mapping[str, str] | None = None,
+) -> BaseConcatDataset:
+    """Return 30-second windows of wake and deep sleep, from real recordings in the package.
 
-    Twelve people, one channel (C3-A2 or C4-A1) at 128 Hz, and at most 60 windows each of wake and
-    of the stages 3 and 4 of Rechtschaffen and Kales, spread over the night. The windows are a part
-    of the St. Vincent's University Hospital / University College Dublin Sleep Apnea Database;
+    Twelve subjects, one EEG channel at 128 Hz, and at most 60 windows each of wake and of the
+    stages 3 and 4 of Rechtschaffen and Kales, spread over the night. The windows are a part of the
+    St. Vincent's University Hospital / University College Dublin Sleep Apnea Database;
     :mod:`~braindecode_pars.datasets.ucddb` reads the whole.
 
     Parameters
     ----------
     subjects : iterable of str | None
-        People, among "ucddb002" to "ucddb024". None returns all.
+        Subjects, among "ucddb002" to "ucddb024". If None, all subjects.
+    classes : list of str | mapping of str to str | None
+        Stages to classify, in the order of the targets, or the class of each stage. Windows of
+        other stages are unlabeled: their target is -1, they are pretrained on and never scored. If
+        None, "Sleep stage W", "Sleep stage 3" and "Sleep stage 4".
 
     Returns
     -------
     BaseConcatDataset of WindowsDataset
-        Signals in volts. Target 0 is wake, 1 is stage 3, 2 is stage 4. Descriptions have
-        ``subject``. The metadata have ``position``, the number of the window in the night, and
-        ``bad``, whether a later author judged it bad by eye: one in five windows of wake, one in
-        forty of deep sleep.
+        Signals in volts. Without ``classes``, target 0 is wake, 1 is stage 3, 2 is stage 4.
+        Descriptions have ``subject``. The metadata have ``position``, the number of the window in
+        the night, and ``bad``, whether a later author judged it bad by eye: one in five windows of
+        wake, one in forty of deep sleep.
 
     Raises
     ------
     FileNotFoundError
         When the sample does not have a subject.
     TypeError
-        When ``subjects`` is a string.
+        When ``subjects`` or ``classes`` is a string.
     ValueError
-        When ``subjects`` is empty.
+        When ``subjects`` or ``classes`` is empty, or a stage is not in the sample.
 
     Notes
     -----
-    REM sleep and the stages 1 and 2 are missing. The people are patients with suspected sleep
-    apnoea. Stages 3 and 4 together are today's N3, so a classifier of the two is a hard question
-    of one stage. The unit of the recorder is not known: the signals are as if it were 100
-    microvolts. They clip in movements, and have steps of a tenth of a person's median amplitude.
-    14 windows of wake are flat; all of them are ``bad``.
+    The channel is called C3-A2, the usual derivation, so that a model of the sample can stage sleep
+    recordings. For some subjects it may be C4-A1, the mirror image: the files that the sample was
+    made from have one of the two, and do not say which. In a recording that has C4-A1 alone, rename
+    it.
+
+    REM sleep and the stages 1 and 2 are missing, and a model of the sample never predicts them. The
+    subjects are patients with suspected sleep apnea. Stages 3 and 4 together are today's N3, so a
+    classifier of the two is a hard question of one stage. The unit of the recorder is not known:
+    the signals are as if it were 100 microvolts. They clip in movements, and have steps of a tenth
+    of a subject's median amplitude. 14 windows of wake are flat; all of them are ``bad``.
 
     Licence: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
     Circulation 101(23).
@@ -239,7 +257,15 @@ def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
     >>> X, y, groups = as_sklearn(windows)
     >>> X[0].shape, len(set(groups)), sorted(set(y.tolist()))
     ((1, 3840), 12, [0, 1, 2])
+
+    Stage 3 or stage 4, with wake for pretraining:
+
+    >>> windows = datasets.sleep(classes=["Sleep stage 3", "Sleep stage 4"])
+    >>> sorted(set(as_sklearn(windows)[1].tolist()))
+    [-1, 0, 1]
     """
+    stages = [f"Sleep stage {stage}" for stage in SAMPLE_STAGES]
+    class_of = label_files.classes_of_labels(stages, stages if classes is None else classes)
     with np.load(SAMPLE, allow_pickle=False) as archive:
         sample = dict(archive)
     known = sample["subjects"].tolist()
@@ -251,9 +277,9 @@ def sleep(subjects: Iterable[str] | None = None) -> BaseConcatDataset:
         # Differences compress better; their sum wraps around as they did.
         steps = np.cumsum(sample["differences"][own], axis=1, dtype=np.int8)
         metadata = pd.DataFrame({name: sample[name][own] for name in ("stage", "position", "bad")})
-        datasets.append(
-            scored_epochs(steps * sample["step"][number], metadata, SAMPLE_STAGES, person)
-        )
+        metadata["stage"] = ("Sleep stage " + metadata["stage"]).map(class_of)
+        volts = steps * sample["step"][number]
+        datasets.append(scored_epochs(volts, metadata, [*dict.fromkeys(class_of.values())], person))
     return BaseConcatDataset(datasets)
 
 
@@ -274,7 +300,7 @@ def scored_epochs(
         The description of the windows.
     """
     targets = pd.Index(stages).get_indexer(metadata["stage"])
-    info = mne.create_info(["EEG"], 128.0, "eeg")
+    info = mne.create_info([SAMPLE_CHANNEL], 128.0, "eeg")
     starts = metadata["position"].to_numpy() * volts.shape[1]
     events = np.column_stack([starts, np.zeros_like(starts), targets])
     crops = dict(

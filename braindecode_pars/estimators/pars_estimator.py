@@ -138,10 +138,11 @@ class PARSEstimator(embedder.EncoderEstimator):
         # An empty list where recordings have different channels. One channel has nothing to filter.
         names, head = self.chs_info_ or [], self.head
         n_known = n_known_electrodes(names)
+        is_spatial = len(names) > 1 and n_known > 0
         if head == checks.AUTO:
-            head = "spatial_filter" if len(names) > 1 and n_known else "attention"
+            head = "spatial_filter" if is_spatial else "attention"
         if self.electrode_position == checks.AUTO and self.verbose:
-            found = "on" if n_known else "off"
+            found = "on" if is_spatial else "off"
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
             log.info(text, found, n_known, len(names))
         elif self.electrode_position not in (checks.AUTO, False) and not names:
@@ -351,8 +352,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     electrode_position : "auto" | bool
         Whether a code of the electrode position is added to the spatial tokens, see
         :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it when the training windows have the
-        same channels and the position of at least one is known; the log says so. The paper has no
-        positions.
+        same channels, more than one, and the position of at least one is known; the log says so.
+        The paper has no positions.
     amplitude : bool
         Whether the model receives the amplitude of each channel relative to the others, see
         :class:`~braindecode_pars.PARSNet`. The paper has no amplitudes.

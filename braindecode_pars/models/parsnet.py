@@ -107,7 +107,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     electrode_position : "auto" | bool
         Whether a code of the 3-D electrode position is added to each spatial token before the
         attention. Without it, as in the paper, the attention cannot distinguish C3 from C4.
-        ``"auto"`` adds it when the position of at least one channel in ``chs_info`` is known.
+        ``"auto"`` adds it when ``chs_info`` has several channels and the position of at least one
+        is known.
         Positions come from the channel names in ``chs_info``, here or in :meth:`forward`, or from
         ``pos`` in :meth:`forward`.
     amplitude : bool
@@ -254,8 +255,10 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         # With the spatial filter alone, there is nothing that a code could be added to.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
         if electrode_position == "auto":
+            # The code of a single channel is the same in all windows of the training.
             positions = electrodes.electrode_positions(self._chs_info or [])
-            electrode_position = bool(np.isfinite(positions).all(axis=1).any())
+            is_known = np.isfinite(positions).all(axis=1)
+            electrode_position = bool(len(is_known) > 1 and is_known.any())
         self.electrode_position = bool(electrode_position) and attention
 
         # Build the layers. A given encoder has its own sizes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import pandas as pd
@@ -96,6 +97,19 @@ def test_the_sample_of_sleep_is_named_like_a_folder(tmp_path, monkeypatch):
     assert "eegnet was left out: its 15 epochs would see more than 3,000" in result.output
     plan = json.loads((tmp_path / "study" / "plan.json").read_text())["plan"]
     assert plan[0]["draws"] == study_plan.DRAWS  # the default of the command is that of Python
+
+
+@pytest.mark.filterwarnings("ignore:720 of 1739 windows have label -1")
+def test_classes_of_the_sample_are_stages_and_the_others_are_unlabeled(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.01))
+    stages = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
+    result = run("sleep", "--out", tmp_path / "study", "--plan-only", *stages)
+    assert result.exit_code == 0, result.output
+    for found in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows have no"):
+        assert re.search(found, result.output)
+    result = run("mental_arithmetic", "--out", tmp_path / "other", "--class", "rest")
+    assert result.exit_code == 1
+    assert "no argument 'classes'" in result.output
 
 
 def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):

@@ -1,20 +1,27 @@
-"""The sample of real sleep in the package."""
+"""The sample of real sleep in the package, and a model of it on a recording."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 
+import mne
 import numpy as np
 import pytest
+from braindecode.datasets import BaseConcatDataset
 from make_sample import make_sleep
+from support.small_estimators import classifier
 
-from braindecode_pars import as_sklearn, datasets
+from braindecode_pars import as_sklearn, datasets, plotting
 from braindecode_pars.datasets.ucddb import SAMPLE
+from braindecode_pars.predictions import sleep_statistics
 from braindecode_pars.windows.door import as_windows
 
 #: The file as it was made; it must never change without a reason in the changelog.
 SHA256 = "0adc2f30527515f31d627e27b1e66cf669ee37f6088b4b73be2abce7d0e8f6cd"
+
+#: Names of the stages, as in the annotations of sleep recordings.
+WAKE, STAGE_3, STAGE_4 = (f"Sleep stage {stage}" for stage in "W34")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +45,8 @@ def test_windows_of_twelve_people(windows):
     assert {type(person) for person in people} == {str}
     assert sorted(set(groups)) == people
     assert (len(people), people[0], people[-1]) == (12, "ucddb002", "ucddb024")
-    assert as_windows(windows).label_names == {"W": 0, "3": 1, "4": 2}
+    assert [dataset.windows.ch_names for dataset in windows.datasets] == [["C3-A2"]] * 12
+    assert as_windows(windows).label_names == {WAKE: 0, STAGE_3: 1, STAGE_4: 2}
     assert Counter(y.tolist()) == {0: 720, 1: 366, 2: 653}
     for person in people:
         counts = Counter(y[groups == person].tolist())
@@ -74,6 +82,58 @@ def test_some_people(windows):
     two = datasets.sleep(["ucddb010", "ucddb006"])
     assert two.description["subject"].tolist() == ["ucddb006", "ucddb010"]
     np.testing.assert_array_equal(two[0][0], windows.datasets[1][0][0])
+
+
+def test_windows_of_other_stages_are_unlabeled(windows):
+    """A question of two stages, with all windows for pretraining."""
+    asked = datasets.load("sleep", subjects=["ucddb002"], classes=[STAGE_4, STAGE_3])
+    X, y, _ = as_sklearn(asked)
+    _, stages, _ = as_sklearn(BaseConcatDataset(windows.datasets[:1]))
+    assert as_windows(asked).label_names == {STAGE_4: 0, STAGE_3: 1}
+    np.testing.assert_array_equal(y, np.array([-1, 1, 0])[stages])
+    fast = dict(finetune_epochs=1, pretrain_epochs=1, validation=0, unlabeled_label=-1)
+    clf = classifier(**fast).fit(X, y)
+    assert clf.encoder_card_.n_windows == len(X)
+    assert clf.class_names_ == {0: STAGE_4, 1: STAGE_3}
+    assert set(clf.predict(X)) <= {0, 1}
+
+
+def test_stages_may_be_joined_and_an_unknown_one_is_an_error():
+    deep = {WAKE: "wake", STAGE_3: "deep", STAGE_4: "deep"}
+    joined = datasets.sleep(["ucddb002"], classes=deep)
+    assert as_windows(joined).label_names == {"wake": 0, "deep": 1}
+    assert Counter(as_sklearn(joined)[1].tolist()) == {0: 60, 1: 87}
+    with pytest.raises(ValueError, match=r"'N3'.*'Sleep stage 3'"):
+        datasets.sleep(classes=["N3"])
+
+
+@pytest.fixture(scope="module")
+def clf(windows):
+    fast = dict(pretext=None, finetune_epochs=5, validation=0)
+    return classifier(**fast).fit(BaseConcatDataset(windows.datasets[1:5]))
+
+
+@pytest.mark.parametrize("name", ["C3-A2", "EEG C3-M2"])
+def test_a_model_of_the_sample_stages_a_recording(name, windows, clf, tmp_path):
+    """Windows of a held-out subject in a row, none flat, in an EDF file with a second channel."""
+    pytest.importorskip("edfio")
+    night = windows.datasets[9]
+    stages = night.metadata["target"].to_numpy()
+    signals = np.concatenate([x[0] for x, _, _ in night])
+    info = mne.create_info([name, "ECG"], 128.0, ["eeg", "ecg"])
+    raw = mne.io.RawArray(np.stack([signals, 10 * signals]), info, verbose="error")
+    raw.export(tmp_path / "night.edf", verbose="error")
+    frame = clf.predict_raw(tmp_path / "night.edf")
+    names = np.array([WAKE, STAGE_3, STAGE_4])
+    assert (frame["label"] == names[clf.predict(night)]).mean() > 0.95  # EDF rounds samples
+    assert ((frame["label"] == WAKE) == (stages == 0)).mean() > 0.8
+    found = sleep_statistics(frame)
+    minutes = Counter(frame["label"])
+    assert found["WAKE"] == minutes[WAKE] / 2
+    assert found["N3"] == found["TST"] == (minutes[STAGE_3] + minutes[STAGE_4]) / 2
+    ax = plotting.hypnogram(stages, frame["label"].map(list(names).index), clf.class_names_)
+    rows = [text.get_text() for text in ax.get_yticklabels()]
+    assert rows == [*names, "differ"]
 
 
 def test_the_file_is_small_unchanged_and_has_no_pickled_objects():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 
+import mne
 import numpy as np
 import pytest
 import torch
@@ -43,6 +44,16 @@ def test_auto_is_on_where_an_electrode_is_known_and_the_log_says_so(names, n_kno
         assert clf.net_.module_.electrode_position is (n_known > 0)
     found = [one for one in caplog.records if f"{n_known} of 4" in one.getMessage()]
     assert [one.levelno for one in found] == [logging.INFO]
+
+
+def test_one_channel_has_no_position(caplog):
+    """Its code would be the same in all windows of the training."""
+    caplog.set_level("INFO")
+    signals = np.random.default_rng(0).standard_normal((8, 1, 200))
+    windows = mne.EpochsArray(signals, mne.create_info(["C3-A2"], 100.0, "eeg"), verbose="error")
+    clf = scratch(finetune_epochs=1, verbose=1).fit(windows, [0, 1] * 4)
+    assert not clf.net_.module_.electrode_position
+    assert "electrode_position='auto' is off: 1 of 1" in caplog.text
 
 
 def test_positions_on_demand_need_names():

@@ -391,9 +391,10 @@ def test_the_defaults_are_those_of_the_classifier():
 
 
 @pytest.mark.parametrize(
-    ("names", "known"), [(("C3", "C4"), True), (("C3", "X1"), True), (("X1", "X2"), False)]
+    ("names", "known"),
+    [(("C3", "C4"), True), (("C3", "X1"), True), (("X1", "X2"), False), (("C3-A2",), False)],
 )
-def test_positions_are_used_where_an_electrode_is_known(names, known, tmp_path):
+def test_positions_are_used_where_several_channels_have_a_known_electrode(names, known, tmp_path):
     net = PARSNet(2, chs_info=chs_info(*names), n_times=600, sfreq=100.0)
     assert net.electrode_position == known
     assert not PARSNet(2, 2, n_times=600, sfreq=100.0).electrode_position
