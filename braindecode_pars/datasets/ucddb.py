@@ -56,8 +56,8 @@ CARD: dict[str, Any] = dict(
 SAMPLE = Path(__file__).parent / "sample_data" / "sleep.npz"
 SAMPLE_STAGES = ("W", "3", "4")
 
-#: The usual derivation of a sleep recording. C4-A1 is the mirror image; the file does not say of
-#: which subjects it is.
+#: Name of the channel of all subjects, the usual derivation. Some may have C4-A1 instead, the
+#: mirror image; it is not known which subjects.
 SAMPLE_CHANNEL = "C3-A2"
 
 WINDOW_SECONDS = 30.0
@@ -237,9 +237,9 @@ def sleep(
     Notes
     -----
     The channel is called C3-A2, the usual derivation, so that a model of the sample can stage sleep
-    recordings. For some subjects it may be C4-A1, the mirror image: the files that the sample was
-    made from have one of the two, and do not say which. In a recording that has C4-A1 alone, rename
-    it.
+    recordings. Some subjects may have C4-A1 instead, the mirror image: the files that the sample
+    was made from contain one of the two and do not name it. To stage a recording that has C4-A1
+    only, rename this channel to C3-A2.
 
     REM sleep and the stages 1 and 2 are missing, and a model of the sample never predicts them. The
     subjects are patients with suspected sleep apnea. Stages 3 and 4 together are today's N3, so a
