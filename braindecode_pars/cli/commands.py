@@ -164,6 +164,9 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     -------
     labels
         Table of files or subjects, such as participants.tsv. Default: annotations.
+    labels_from : PATTERN
+        Regular expression that finds the label, and optionally the subject, in the path of a file,
+        such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)', instead of --labels.
     label_column
         Column of the table with the labels.
     classes
@@ -194,7 +197,7 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     reading = dict(given)
     if "classes" in reading:
         names = _class_of_each_label(reading.pop("classes"))
-        reading["classes" if "labels" in reading else "labels"] = names
+        reading["classes" if {"labels", "labels_from"} & reading.keys() else "labels"] = names
     return reading
 
 

@@ -2,7 +2,7 @@
 
 The label of a window comes from the annotation that the window lies in, in the file (EDF+, FIF,
 BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; or from a row in a
-table of all files or of all subjects.
+table of all files or of all subjects; or from the path of the file.
 """
 
 import warnings
@@ -127,6 +127,7 @@ def load(
     subjects: Iterable[str] | None = None,
     *,
     labels: label_files.Labels = None,
+    labels_from: str | None = None,
     label_column: str = "label",
     classes: Sequence[str] | Mapping[str, str] | None = None,
     subject: search.Subject = None,
@@ -146,13 +147,14 @@ def load(
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
     window that starts with it. Other parts of a recording are not used, nor windows that overlap an
-    annotation that begins with "BAD". Labels are in one of two places:
+    annotation that begins with "BAD". Labels are in one of three places:
 
     =============  ============================================  ===================================
-    labels are in  ``labels``                                    such as
+    labels are in  argument                                      such as
     =============  ============================================  ===================================
-    annotations    None, a list, or a dict                       ``{"Sleep stage W": "W"}``
-    a table        its path, or a data frame                     ``"participants.tsv"``
+    annotations    ``labels``: None, a list, or a dict           ``{"Sleep stage W": "W"}``
+    a table        ``labels``: its path, or a data frame         ``"participants.tsv"``
+    file names     ``labels_from``: a regular expression         ``"_(?P<label>rest|task)"``
     =============  ============================================  ===================================
 
     Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
@@ -186,16 +188,22 @@ def load(
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
           sample. Without an onset, the label is that of the whole recording. A row with an empty
-          label is ignored; every file needs a row.
+          label is ignored; a file without a row is left out with a warning.
         - Such a table of subjects, without the column ``file``, such as ``"participants.tsv"`` of
           BIDS. It has a column ``subject`` or ``participant_id``, where "sub-01" and "01" are one
           subject, and ``label_column``; others are ignored. The label is that of all recordings of
-          the subject. An empty label leaves the subject out; every subject needs a row.
+          the subject. An empty label leaves the subject out; a subject without a row is left out
+          with a warning.
+    labels_from : str | None
+        Regular expression, instead of ``labels``, that is searched for in the path of a file below
+        the folder. Its named group ``label`` is the label of the whole recording, and its named
+        group ``subject``, if it has one, the subject. A file in which it finds none is left out
+        with a warning.
     label_column : str
         Column of a table that has the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        For labels in a table: those that are used, in the order of the targets; or the
-        class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
+        For labels in a table or in file names: those that are used, in the order of the targets; or
+        the class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
         alphabetical order, or sorted by value if they are numbers.
     subject : callable | str | None
         As in :func:`recordings`. Omit it if the labels name the subjects.
@@ -239,18 +247,19 @@ def load(
         window. When nothing is left of a subject or of a class, or a recording lacks channels of
         the others, unless ``on_error="warn"``. When the recordings share no channel. When labels
         overlap, or a time of a table cannot be read. When a table has no column of labels, names a
-        file that is not in the folder, or not all of them, or has labels that contradict each
-        other, or does not name a subject. When ``label_column`` is given for labels that are in no
-        table. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
-        be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
+        file that is not in the folder, or has labels that contradict each other, or does not name a
+        subject. When ``label_column`` is given for labels that are in no
+        table, or ``labels_from`` in addition to ``labels``, or without a group ``label``. When no
+        file has a label. When the subject of a file is unclear, see :func:`recordings`, or the
+        subjects would be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Warns
     -----
     UserWarning
-        Once, with a table, when recordings lack an electrode that others have. When the mains have
-        another frequency. When the amplitude of recordings is 20 times larger or smaller than that
-        of the others, or that of channels of a recording 30 times. With
-        ``on_error="warn"``, when recordings are left out.
+        Once, with a table, when recordings lack an electrode that others have, and once, with a
+        table, when recordings or labels are left out. When the mains have another frequency. When
+        the amplitude of recordings is 20 times larger or smaller than that of the others, or that
+        of channels of a recording 30 times.
 
     Examples
     --------
@@ -263,16 +272,14 @@ def load(
     >>> from pathlib import Path
     >>> import mne
     >>> import numpy as np
-    >>> import pandas as pd
     >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
-    >>> names = ["P01_rest", "P01_task", "P02_rest", "P02_task"]
-    >>> labels = pd.DataFrame([name.split("_") for name in names], columns=["subject", "label"])
+    >>> pattern = "(?P<subject>[^_/]+)_(?P<label>[^_.]+)"
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in names:
+    ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
-    ...         folder, labels=labels.assign(file=names), window_seconds=20, sfreq=100, verbose=0
+    ...         folder, labels_from=pattern, window_seconds=20, sfreq=100, verbose=0
     ...     )
     >>> windows.description["subject"].tolist(), [target for _, target, _ in windows]
     (['P01', 'P01', 'P02', 'P02'], [0, 1, 0, 1])
@@ -286,9 +293,7 @@ def load(
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
     files = _files(root)
-    labelled = label_files.labels_of_files(
-        labels, root, files, label_column, _subject_of(root, subject)
-    )
+    labelled, left_out = _labelled_files(root, files, labels, labels_from, label_column, subject)
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
         raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
@@ -320,6 +325,7 @@ def load(
         "own folder",
         targets,
         set(targets) if subjects is None else set(),
+        left_out=left_out,
         n_jobs=n_jobs,
         on_error=on_error,
         verbose=verbose,
@@ -328,6 +334,36 @@ def load(
     if splits is None and "split" in _people(root):
         splits = root / "participants.tsv"
     return windows if splits is None else loading.set_splits(windows, splits)
+
+
+def _labelled_files(
+    root: Path,
+    files: Sequence[Path],
+    labels: label_files.Labels,
+    labels_from: str | None,
+    column: str,
+    subject: search.Subject,
+) -> tuple[list[label_files.LabelledFile] | None, dict[Path, str]]:
+    """Return files with labels of a table or of paths, and why the other files are left out."""
+    if labels_from is None:
+        labelled = label_files.labels_of_files(
+            labels, root, files, column, _subject_of(root, subject)
+        )
+    elif labels is None and column == "label":
+        labelled = label_files.labels_in_paths(labels_from, root, files)
+    else:
+        raise ValueError(
+            f"labels_from={labels_from!r} reads the labels from file names, but "
+            f"labels={labels!r} and label_column={column!r}. Pass either labels_from "
+            "(--labels-from), or a table as labels (--labels)."
+        )
+    if labelled is None:
+        return None, {}
+    left_out = {file.file: file.why_unlabeled for file in labelled if file.why_unlabeled}
+    if len(left_out) == len(labelled):
+        file, why = next(iter(left_out.items()))
+        raise ValueError(f"No recording in {root} has a label, such as {file.name}: {why}.")
+    return [file for file in labelled if file.file not in left_out], left_out
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:

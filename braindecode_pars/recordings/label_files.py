@@ -1,7 +1,8 @@
 """Labels of recordings: where they are, and which classes and targets they become.
 
 Labels are in annotations of the recordings or of the BIDS table ``_events.tsv`` beside them, or in
-a table of all files, with a row for each labelled stretch, or of all subjects. They become
+a table of all files, with a row for each labelled stretch, or of all subjects, or in the paths of
+the files. They become
 annotations with the names of their classes, of which
 :func:`~braindecode_pars.recordings.cutting.event_windows` cuts windows.
 """
@@ -41,9 +42,17 @@ Labels: TypeAlias = (
 
 @dataclass(frozen=True)
 class LabelledFile(loading.Recording):
-    """A recording, not yet opened, with labelled stretches, and its subject if they name it."""
+    """A recording, not yet opened, with labelled stretches, and its subject if they name it.
+
+    ``why_unlabeled`` is the reason if no label is known, as opposed to an empty label in a table.
+    """
 
     stretches: tuple[Stretch, ...] = ()
+    why_unlabeled: str = ""
+
+
+#: Reason of a recording without label.
+_NO_ROW = "no row in the table of labels"
 
 
 def labels_of_files(
@@ -303,12 +312,12 @@ def _labels_of_each(
         duration=np.nan_to_num(loading.times_in(table, "duration", where)),
     )
     of_file = dict(list(rows.groupby("file", sort=False)))
-    if without := [file.relative_to(root).as_posix() for file in files if file not in of_file]:
-        raise ValueError(
-            f"{where} has no row of {checks.listed(without, most=5)}; an empty label leaves a file "
-            "out."
-        )
-    return [_labelled(file, of_file[file], where) for file in files]
+    return [
+        _labelled(file, of_file[file], where)
+        if file in of_file
+        else LabelledFile(file, {}, why_unlabeled=_NO_ROW)
+        for file in files
+    ]
 
 
 def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
@@ -355,16 +364,77 @@ def _labels_of_subjects(
         paths = [file.relative_to(root) for file in files]
         if people == [subjects.subject_of_path(path) for path in paths]:
             search.check_guessed_subjects(root, paths)  # its error has a pattern
-        raise ValueError(
-            f"{where} has no row of the subject {checks.listed([*map(str, absent)])}; it has "
-            f"{checks.listed([*map(str, table['subject'])], most=5)}. Add a row, with an empty "
-            "label to leave the subject out, or pass subject= if this is no subject."
-        )
-    labels = [label_of[subjects.subject_key(subject)] for subject in people]
+        if len(absent) == len(set(people)):
+            raise ValueError(
+                f"{where} has no row of the subject {checks.listed([*map(str, absent)])}; it has "
+                f"{checks.listed([*map(str, table['subject'])], most=5)}. Correct the names, or "
+                "pass subject= (--subject), a regular expression that finds the subject in a path."
+            )
+    labels = [label_of.get(subjects.subject_key(subject)) for subject in people]
     return [
-        LabelledFile(file, {}, ((None, 0.0, label),) if label else ())
+        LabelledFile(
+            file, {}, ((None, 0.0, label),) if label else (), _NO_ROW if label is None else ""
+        )
         for file, label in zip(files, labels, strict=True)
     ]
+
+
+def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[LabelledFile]:
+    """Return the labels, and the subjects, that a regular expression finds in the paths of files.
+
+    Parameters
+    ----------
+    pattern : str
+        Regular expression that is searched for in the path below the folder. It has the named group
+        ``label``, and perhaps ``subject``.
+    root : Path
+        Folder of the recordings.
+    files : list of Path
+        Recordings in it.
+
+    Returns
+    -------
+    list of LabelledFile
+        One for each file, in their order.
+
+    Raises
+    ------
+    ValueError
+        When the pattern is not a regular expression, or has no group ``label``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.label_files import labels_in_paths
+    >>> pattern = "(?P<subject>[^_/]+)_(?P<label>[^_.]+)"
+    >>> [file] = labels_in_paths(pattern, Path("data"), [Path("data", "P01_rest.edf")])
+    >>> file.subject, file.stretches
+    ('P01', ((None, 0.0, 'rest'),))
+    """
+    accepted = (
+        "Pass a regular expression with the named group label, and the named group subject where "
+        "paths contain the subject, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'."
+    )
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"labels_from={pattern!r} is not a regular expression: {error}. {accepted}"
+        ) from error
+    names = [name for name in ("subject", "label") if name in expression.groupindex]
+    if "label" not in names:
+        raise ValueError(f"labels_from={pattern!r} has no group named label. {accepted}")
+    labelled = []
+    for file in files:
+        match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
+        values = {name: loading.label_text((match and match[name]) or "") for name in names}
+        if all(values.values()):
+            stretch = (None, 0.0, values.pop("label"))
+            labelled.append(LabelledFile(file, values, (stretch,)))
+        else:
+            why = f"no {' and '.join(names)} in the path, labels_from={pattern!r}"
+            labelled.append(LabelledFile(file, {}, why_unlabeled=why))
+    return labelled
 
 
 def annotations_of(

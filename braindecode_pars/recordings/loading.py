@@ -135,6 +135,7 @@ def read_corpus(
     classes: Sequence[str] | Mapping[str, int] = (),
     expected: Collection[str] | None = None,
     *,
+    left_out: Mapping[Path, str] | None = None,
     n_jobs: int = 1,
     on_error: str = "raise",
     verbose: int = 1,
@@ -159,6 +160,8 @@ def read_corpus(
     expected : collection of str | None
         Classes that must have a window, as must every subject, where the user chooses labels or the
         length of a window. None, as for corpora that have short recordings, expects neither.
+    left_out : mapping of Path to str | None
+        Further files, which are not read, and the reason of each for the table of what is left out.
     n_jobs : int
         Number of processes, as in joblib.
     on_error : "raise" | "warn"
@@ -212,7 +215,7 @@ def read_corpus(
     (6, (2, 2000), 'P01')
     """
     checks.choice("raise", "warn").check("on_error", on_error)
-    recordings = list(recordings)
+    recordings, left_out = list(recordings), left_out or {}
     # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read) for recording in recordings
@@ -224,7 +227,10 @@ def read_corpus(
         unit=" recordings",
         disable=not verbose,
     )
-    datasets, failures, lost, rows = [], [], [], []
+    datasets, failures, lost = [], [], []
+    rows = [
+        (file.name, cutting.Omission("recordings", why, 1, 1)) for file, why in left_out.items()
+    ]
     for recording, (windows, problem, omissions, said) in zip(recordings, bar, strict=True):
         for text in said:
             checks.warn_user(text)
@@ -249,7 +255,7 @@ def read_corpus(
             datasets.append(cutting.name_classes(windows, classes))
         rows += [(recording.file.name, omission) for omission in omissions]
     # Report what was not used.
-    table = _table_of_omissions(rows, len(recordings))
+    table = _table_of_omissions(rows, len(recordings) + len(left_out))
     if not datasets:
         raise ValueError(
             f"None of {len(recordings)} recordings contains a window. Either all are shorter than "

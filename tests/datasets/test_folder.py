@@ -305,7 +305,7 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
     root = named(tmp_path, "sub-01/sub-01", "sub-02/sub-02")
     table = pd.DataFrame({"participant_id": ["sub-01", "sub-02"], "diagnosis": ["AD", "MCI"]})
     wrong = {
-        r"no row of the subject 02": table[:1],
+        r"no row of the subject 01, 02": table.assign(participant_id=["A", "B"]),
         r"no column 'label'.*'diagnosis'. Pass that .* \(--label-column\)": table,
         r"subject 1 the labels 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
         r"no column 'file', 'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
@@ -323,6 +323,68 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
     for labels in (None, ["AD"]):
         with pytest.raises(ValueError, match="label_column='diagnosis'"):
             folder.load(root, labels=labels, label_column="diagnosis", **KEEP)
+
+
+NAMED = "(?P<subject>[^_/]+)_(?P<label>[^_.]*)_raw"
+
+
+@pytest.mark.parametrize("on_error", ["raise", "warn"])
+def test_labels_in_file_names(tmp_path, on_error):
+    """Files in whose paths there is no label are left out, and named."""
+    root = named(tmp_path, "P01_rest", "P01_task", "b/P02_rest", "b/P02_", "calibration")
+    left_out = r"2 of 5 recordings  no subject and label in the path.*P02__raw.fif, calibration_raw"
+    with pytest.warns(UserWarning, match=left_out) as caught:
+        windows = folder.load(root, labels_from=NAMED, on_error=on_error, **KEEP)
+    assert len(caught) == 1
+    assert windows.description["subject"].tolist() == ["P01", "P01", "P02"]
+    assert classes_of(windows) == ["rest"] * 2 + ["task"] * 2 + ["rest"] * 2
+
+
+def test_labels_in_file_names_and_subjects_elsewhere(tmp_path):
+    root = named(tmp_path, "sub-01/sub-01_rest", "sub-02/sub-02_task")
+    given = dict(labels_from="_(?P<label>[a-z]+)_raw", **KEEP)
+    windows = folder.load(root, **given)
+    assert windows.description["subject"].tolist() == ["01", "02"]
+    assert classes_of(folder.load(root, classes={"task": "T", "rest": "R"}, **given))[0] == "R"
+    windows = folder.load(root, subject="(sub-..)/", **given)
+    assert windows.description["subject"].tolist() == ["sub-01", "sub-02"]
+    with pytest.raises(ValueError, match=r"P01_1_raw\.fif and P01_2_raw\.fif"):
+        folder.load(named(tmp_path / "one", "P01_1", "P01_2"), labels_from="_(?P<label>.)_", **KEEP)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(labels_from="(?P<label"), r"labels_from='\(\?P<label' .*regular.*\(\?P<subject>"),
+        (
+            dict(labels_from="([a-z]+)_raw"),
+            r"labels_from='\(\[a-z\]\+\)_raw'.*label.*\(\?P<subject>",
+        ),
+        (dict(labels_from="(?P<label>x+)"), r"P01_rest_raw.fif.*labels_from='\(\?P<label>x\+\)'"),
+        (dict(labels_from=NAMED, labels="a.csv"), r"labels='a.csv'.*--labels-from"),
+        (dict(labels_from=NAMED, label_column="age"), "label_column='age'"),
+        (dict(labels_from=NAMED, subject="(P01)"), r"subject='\(P01\)'"),
+    ],
+)
+def test_file_names_without_labels_and_arguments_that_contradict(tmp_path, given, message):
+    with pytest.raises(ValueError, match=message):
+        folder.load(named(tmp_path, "P01_rest"), **given, **KEEP)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "warn"])
+def test_files_without_a_row_in_a_table_are_named(tmp_path, on_error):
+    """A row with an empty label leaves its file out, as asked."""
+    root = named(tmp_path, "P01_rest", "P02_rest", "P03_rest", "P04_rest")
+    table = labelled(root)[:3].assign(label=["rest", "", "task"])
+    for labels in (table, table.drop(columns="file").assign(subject=["P01", "P02", "P03"])):
+        given = dict(labels=labels, on_error=on_error, **KEEP)
+        given |= {} if "file" in labels else dict(subject="(P..)")
+        with pytest.warns(UserWarning, match="1 of 4 recordings  no row .*P04_rest") as caught:
+            windows = folder.load(root, **given)
+        assert len(caught) == 1
+        assert windows.description["subject"].tolist() == ["P01", "P03"]
+    with pytest.raises(ValueError, match=r"P01_rest_raw\.fif: no row"):
+        folder.load(root, labels=table[:0], **KEEP)
 
 
 def events(root, *rows, subject="01"):
