@@ -11,6 +11,7 @@ import pytest
 
 from braindecode_pars._common.subjects import (
     CORPORA,
+    SeenSubjects,
     SubjectKeys,
     in_corpus,
     known_subject_of_path,
@@ -107,6 +108,15 @@ def test_subject_1_of_two_corpora_is_two_people():
     for subject in ("day:1", "day:001", 1, "night:2", "eegmat:3", "tueg:AAAAAAAA", "aaaaaaaa"):
         assert subject in seen, subject
     for subject in ("eegmat:1", "day:2", "ysyw:aaaaaaaa", 4):
+        assert subject not in seen, subject
+
+
+def test_a_number_without_corpus_is_no_subject_of_a_corpus_on_a_card():
+    """Each corpus has a subject 1; other names, such as those of the Temple hospital, identify."""
+    seen = SeenSubjects(["physionet_mi:1", "physionet_mi:2", 2, "P03", "tueg:aaaaaaaa"])
+    for subject in ("physionet_mi:S001", "s02", "sub-002", "p03", "tuab:P03", "aaaaaaaa"):
+        assert subject in seen, subject
+    for subject in ("s01", 1, "sub-01", "1", "eegmat:2", "p04"):
         assert subject not in seen, subject
 
 

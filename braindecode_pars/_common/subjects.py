@@ -5,6 +5,7 @@ Two rules, since two mistakes are possible:
 - Comparisons that keep test subjects out of training (leak warnings, exclusion, held-out windows)
   use :func:`subject_key`, which is the same for all spellings of a name. When in doubt, two names
   are one person, so that a test subject is rather excluded too often than trained on.
+  :class:`SeenSubjects` is the rule for the cards of encoders, on which numbers are in many corpora.
 - Splits and scores use the names as they are, and never merge two names. Names in one data set that
   have the same key are reported by :func:`warn_of_similar_names`.
 
@@ -137,6 +138,27 @@ class SubjectKeys:
         corpus, name = _key(subject)
         found = self._corpora.get(name, set())
         return bool(found) and (corpus is None or not found.isdisjoint({corpus, None}))
+
+
+class SeenSubjects(SubjectKeys):
+    """Training subjects of encoders: ``subject in seen`` is whether the subject may be one of them.
+
+    A number, such as 1, "s01" or "sub-01", is in many corpora: without a corpus it is only equal to
+    a number without a corpus. Other names are compared as in :class:`SubjectKeys`.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import SeenSubjects
+    >>> seen = SeenSubjects(["physionet_mi:1", 2, "tueg:aaaaaaaa"])
+    >>> "s01" in seen, "physionet_mi:S001" in seen, "s02" in seen, "aaaaaaaa" in seen
+    (False, True, True, True)
+    """
+
+    def __contains__(self, subject: Any) -> bool:
+        corpus, name = _key(subject)
+        if name.isdecimal():
+            return corpus in self._corpora.get(name, ())
+        return super().__contains__(subject)
 
 
 def public_corpora(subjects: Iterable) -> list[str]:

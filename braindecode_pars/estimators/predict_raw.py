@@ -398,11 +398,9 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, given: Any) -> Remar
     """Return the name by which the subject was in the training, if it is known to have been.
 
     It is that in the file, as MNE knows it, or one in its path.
-    People of a published corpus are numbered there, so that a name alone does not tell them.
     """
     card = getattr(clf, "encoder_card_", None)
-    known = card.seen_subjects if card is not None else ()
-    seen = subjects.SubjectKeys(name for name in known if not subjects.public_corpora([name]))
+    seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())
     files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
     named = [subjects.possible_subjects(Path(files[0]))] if files and files[0] else []
     told = (recording.raw.info["subject_info"] or {}).get("his_id")

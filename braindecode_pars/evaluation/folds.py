@@ -483,7 +483,7 @@ def seen_by_given(
 
 def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
     """Return the test subjects on some cards; ``people`` has their names with the corpus."""
-    seen = subjects.SubjectKeys(subject for card in cards for subject in card.seen_subjects)
+    seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, person in people.items() if person in seen]
 
 

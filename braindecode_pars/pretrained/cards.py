@@ -56,7 +56,8 @@ class EncoderCard:
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
         there were none, as with synthetic signals; None when they are unknown. A subject without a
-        corpus may be of any. A shared encoder has no names, see :meth:`without_names`.
+        corpus may be of any, but not a number, which is in many corpora. A shared encoder has no
+        names, see :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
