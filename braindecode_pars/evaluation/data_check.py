@@ -5,7 +5,7 @@ amplifier, the time of the recording, or a file that is there twice.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -17,7 +17,7 @@ from scipy.stats import contingency
 from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import choice, listed
 from braindecode_pars.windows import Windows, amplitudes, door, labels, table
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
@@ -27,6 +27,11 @@ _READ, _READ_IN_ALL = 8, 2000
 #: Probability that a window of one class has more of something than a window of another class, from
 #: which the two hardly overlap.
 _APART = 0.95
+#: Balanced accuracy of the classes that a property of the recordings identifies, from which a
+#: method could reach its score by this property alone.
+_CONFOUNDED = 0.9
+#: Topic of findings that a study can continue in spite of.
+CONFOUNDS = "confounds"
 #: Properties of recordings that classes should not follow, and what one of their values is called.
 _PROPERTIES = {
     "site": "site",
@@ -51,10 +56,14 @@ class Finding(NamedTuple):
         Whether no answer is possible, the scores are to be distrusted, or neither.
     text : str
         What was found, why it matters, and what would be needed.
+    topic : str
+        Subject matter: "labels", "subjects", "confounds" (classes that follow a property of the
+        recordings), "copies", "amplitudes", or "order".
     """
 
     kind: str
     text: str
+    topic: str = ""
 
 
 _stop, _warning, _note = (partial(Finding, kind) for kind in ("stop", "warning", "note"))
@@ -114,7 +123,7 @@ class _Data:
         return bool((self.labelled.groupby("recording")["class"].nunique() == 1).all())
 
 
-def check_data(windows_ds: Any) -> DataCheck:
+def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
     """Look at labelled windows before methods are compared on them.
 
     At most eight windows of each recording and class are read. A check of what is not known, such
@@ -126,6 +135,9 @@ def check_data(windows_ds: Any) -> DataCheck:
     windows_ds : BaseConcatDataset
         Labelled windows, or another source of windows as the estimators take it. The label -1 means
         unlabelled, unless it is the label of a name.
+    in_spite_of : collection of str
+        Topics whose stops become warnings: ``("confounds",)``, for classes that follow the site,
+        sampling rate, reference or channels of the recordings.
 
     Returns
     -------
@@ -134,7 +146,8 @@ def check_data(windows_ds: Any) -> DataCheck:
     Raises
     ------
     ValueError
-        When there are no windows, or a window that is read has samples that are not finite.
+        When ``in_spite_of`` has another topic, there are no windows, or a window that is read has
+        samples that are not finite.
 
     Examples
     --------
@@ -146,6 +159,8 @@ def check_data(windows_ds: Any) -> DataCheck:
     >>> [finding.text[:48] for finding in check.findings]
     ['In all 24 subjects, the recordings come in the s']
     """
+    for topic in in_spite_of:
+        choice(CONFOUNDS).check("in_spite_of", topic)
     windows = door.as_windows(windows_ds)
     windows.check_not_empty()
     recordings = _recordings(windows, windows_ds)
@@ -155,19 +170,20 @@ def check_data(windows_ds: Any) -> DataCheck:
     data = _Data(windows, recordings, labelled, _sampled(windows, labelled), by_subject)
     found = [
         *_too_few(data),
-        *_classes_that_follow_a_property(recordings, labelled),
+        *_confounds(recordings, labelled, in_spite_of),
         *_copies(data),
         *_amplitudes(data),
         *_order_of_recordings(data),
         *_order_within_recordings(data),
     ]
     if sentence := labels.alike(data.names):
-        found.append(_warning(sentence))
+        found.append(_warning(sentence, "labels"))
     if n := len(windows) - len(labelled):
         found.append(
             _note(
                 f"{n} of {len(windows)} windows have no label. They are not scored, and are used "
-                "to pretrain without labels."
+                "to pretrain without labels.",
+                "labels",
             )
         )
     found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
@@ -179,7 +195,8 @@ def check_data(windows_ds: Any) -> DataCheck:
 def check_origin(windows_ds: Any) -> list[Finding]:
     """Return whether the classes follow the site, rate, reference or channels of the recordings.
 
-    This part of :func:`check_data` reads no signal, and is for those who only fit a classifier.
+    This part of :func:`check_data` reads no signal, and is for those who only fit a classifier: all
+    findings are warnings.
 
     Parameters
     ----------
@@ -195,7 +212,7 @@ def check_origin(windows_ds: Any) -> list[Finding]:
     """
     windows = door.as_windows(windows_ds)
     recordings = _recordings(windows, windows_ds)
-    return [*_classes_that_follow_a_property(recordings, _labelled(windows, recordings))]
+    return [*_confounds(recordings, _labelled(windows, recordings), (CONFOUNDS,))]
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -318,7 +335,8 @@ def _too_few(data: _Data) -> Iterator[Finding]:
         found = f"one class, {names[0]!r}" if names else "no label"
         yield _stop(
             f"The windows have {found}, but two classes are needed to tell them apart. Check where "
-            "the labels are read from; the label -1 means unlabelled."
+            "the labels are read from; the label -1 means unlabelled.",
+            "labels",
         )
         return
     subjects = labelled.groupby("class", observed=False)["subject"].nunique()
@@ -326,14 +344,16 @@ def _too_few(data: _Data) -> Iterator[Finding]:
         yield _stop(
             f"The subject of {n} of {len(labelled)} labelled windows is not known. Scores are of "
             "subjects that a method has not seen, so every recording needs its subject: name it in "
-            "the files, or pass subject=."
+            "the files, or pass subject=.",
+            "subjects",
         )
     elif data.by_subject and (few := subjects[subjects < _FEWEST_OF_A_CLASS]).size:
         shown = listed([f"{name!r} has {n}" for name, n in few.items()])
         yield _stop(
             f"Each subject has one class, and too few subjects are of one: {shown}, and at least "
             f"{_FEWEST_OF_A_CLASS} subjects of every class are needed, so that there are some to "
-            "learn from and others to test on. Record more, or leave the class out."
+            "learn from and others to test on. Record more, or leave the class out.",
+            "subjects",
         )
     elif not data.by_subject:
         n = int((labelled.groupby("subject")["class"].nunique() > 1).sum())
@@ -342,14 +362,15 @@ def _too_few(data: _Data) -> Iterator[Finding]:
             yield _stop(
                 f"{n} of {total} subjects have labels of at least two classes, and at least "
                 f"{_FEWEST} are needed: with fewer, no difference between methods can be told from "
-                "chance. Label the recordings of more subjects."
+                "chance. Label the recordings of more subjects.",
+                "subjects",
             )
 
 
-def _classes_that_follow_a_property(
-    recordings: pd.DataFrame, labelled: pd.DataFrame
+def _confounds(
+    recordings: pd.DataFrame, labelled: pd.DataFrame, in_spite_of: Collection[str]
 ) -> Iterator[Finding]:
-    """Yield properties of recordings that tell the classes."""
+    """Yield properties of recordings that classes are confounded with."""
     # The channels that each recording has beside those that all have
     sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
     shared = set.intersection(*sets) if len(sets) else set()
@@ -373,25 +394,24 @@ def _classes_that_follow_a_property(
             own = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
             texts.append(f"{name} has {own}")
         shown = listed(texts, most=4)
-        separate = ((counts > 0).sum(axis=1) == 1).all() and p < 0.05
-        is_used = column != "recorded_channels"
-        if separate and is_used:
-            yield _stop(
-                f"No {what} has subjects of two classes: {shown}. A method that recognises the "
-                f"{what} instead of the brain would have the same score, and no score can tell the "
-                f"two apart. Needed are recordings of both classes with the same {what}."
-            )
-        elif separate or (strength > 0.5 and p < 0.01):
-            why = f"A part of every score may come from the {what}."
-            if not is_used and recordings["channels"].nunique() == 1:
-                why = (
-                    "The channels in use are the same in all, but the files may be of two "
-                    "amplifiers or times, which a score can come from."
-                )
-            yield _warning(
-                f"The classes go with the {what} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
-                f"{why} Compare the classes within one {what} too."
-            )
+        # The best guess of the class from the value, with equal weight of each class
+        accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
+        is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
+        if not is_stop and (strength <= 0.5 or p >= 0.01):
+            continue
+        text = (
+            f"The classes are confounded with the {what}, which alone identifies the class with a "
+            f"balanced accuracy of {accuracy:.2f} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
+            f"A score may come from the {what} instead of brain activity"
+        )
+        if column == "recorded_channels" and recordings["channels"].nunique() == 1:
+            text += ": the channels in use are the same, but the files may be of two amplifiers"
+        text += f". Add recordings of all classes with the same {what}"
+        if is_stop and CONFOUNDS not in in_spite_of:
+            advice = f"or pass in_spite_of={CONFOUNDS!r} (--in-spite-of {CONFOUNDS})"
+            yield _stop(f"{text}, {advice}.", CONFOUNDS)
+        else:
+            yield _warning(f"{text}, or compare the classes within one {what}.", CONFOUNDS)
 
 
 def _copies(data: _Data) -> Iterator[Finding]:
@@ -404,14 +424,16 @@ def _copies(data: _Data) -> Iterator[Finding]:
             pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
     if pairs[True]:
         yield _stop(
-            f"Recordings of different subjects contain the same samples: {listed(pairs[True], 3)}. "
+            f"Recordings of different subjects contain the same samples: {', '.join(pairs[True])}. "
             "A method could have seen in training what it is tested on. Remove the copies, or give "
-            "the two names one subject."
+            "the two names one subject.",
+            "copies",
         )
     if pairs[False]:
         yield _warning(
-            f"Recordings of one subject contain the same samples: {listed(pairs[False], 3)}. They "
-            "count twice, and if their labels differ, one of them is wrong. Remove the copies."
+            f"Recordings of one subject contain the same samples: {', '.join(pairs[False])}. They "
+            "count twice, and if their labels differ, one of them is wrong. Remove the copies.",
+            "copies",
         )
 
 
@@ -439,22 +461,25 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
                 f"The amplitude alone tells the class {name!r} from the others: it is "
                 f"{factor:.2g} times {'larger' if auc > 0.5 else 'smaller'}, with hardly an "
                 "overlap. This may be physiology, as in deep sleep, but also another amplifier, "
-                "unit or cap. Look at scores with equal amplitudes too."
+                "unit or cap. Look at scores with equal amplitudes too.",
+                "amplitudes",
             )
             if len(data.names) == 2:
                 break
     looked_at = amplitudes.spread_out(len(data.windows), amplitudes.N_WINDOWS)
     if problem := amplitudes.amplitude_problem(data.windows[int(i)] for i in looked_at):
-        yield _warning(problem)
+        yield _warning(problem, "amplitudes")
     name = data.recordings["name"]
     if len(far := amplitudes.far_from_others(by_recording)):
-        yield _warning(amplitudes.other_units_text(name[far].tolist(), len(by_recording)))
+        text = amplitudes.other_units_text(name[far].tolist(), len(by_recording))
+        yield _warning(text, "amplitudes")
     montages, channels = data.windows.recordings["channels"], []
     for number, levels in sampled.groupby("recording")["levels"]:
         _, far = amplitudes.level_and_far_channels([*levels], montages[number].names)
         channels += [f"{listed(far)} of {name[number]}"] if len(far) else []
     if channels:
-        yield _warning(amplitudes.OTHER_CHANNELS.format(listed(channels, most=5)))
+        text = amplitudes.OTHER_CHANNELS.format(listed(channels, most=5))
+        yield _warning(text, "amplitudes")
 
 
 def _order_of_recordings(data: _Data) -> Iterator[Finding]:
@@ -478,7 +503,8 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
             f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
             f"{order} (by the order of {told}). If they were recorded so, fatigue or drying "
             "electrodes tell the classes apart as well as what is studied. Needed are subjects "
-            "with the other order."
+            "with the other order.",
+            "order",
         )
 
 
@@ -499,5 +525,6 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
                 yield _warning(
                     f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
                     "apart from the others. Fatigue or drying electrodes tell it from them as well "
-                    "as what is studied. Needed are recordings in which the classes alternate."
+                    "as what is studied. Needed are recordings in which the classes alternate.",
+                    "order",
                 )

@@ -46,6 +46,7 @@ def invoke(*arguments):
 
 
 NAMES = ("--labels", "labels.csv")
+IN_NAMES = ("--labels-from", "(?P<subject>P[0-9]+)_(?P<label>[a-z]+)", "--class", "fast=quick")
 
 
 def run_printed(result, recording, out):
@@ -105,7 +106,7 @@ def test_classes_that_follow_the_recordings_are_a_warning_once(tmp_path):
     labels = ("--labels", "participants.tsv", "--label-column", "diagnosis", "--window-seconds", 5)
     given = (*labels, "--few-labels", "--set", "recenter=null", "--mains", 50)
     result = invoke("fit", tmp_path / "data", "--out", tmp_path / "model", *given)
-    assert result.output.count("Warning: No site has subjects of two classes") == 1
+    assert result.output.count("Warning: The classes are confounded with the site") == 1
 
 
 VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
@@ -114,7 +115,7 @@ VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
 @pytest.mark.filterwarnings("ignore:The windows were prepared otherwise.*reference as recorded")
 def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     model = tmp_path / "my model"
-    given = ("--channel", "C4", "--set", "C=0.1", *NAMES, *VOTE)
+    given = ("--channel", "C4", "--set", "C=0.1", *IN_NAMES, "--class", "slow", *VOTE)
     result = invoke("fit", recordings, "--out", model, *given)
     assert "Warning: Each recording has one class" in result.output
     assert "have fewer than" not in result.output
@@ -122,6 +123,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     assert "80 windows of 2 s, 1 channels at 128 Hz" in result.output
     assert "recenter='auto' is 'subject'" in result.output
     clf = FewLabelsClassifier.load(model, device="cpu")
+    assert class_texts(clf) == ["quick", "slow"]
     assert (clf.encoder, clf.C_["encoder"], clf.preprocessing_.channels) == ("small", 0.1, ("C4",))
     assert clf.preprocessing_.band == (0.5, 45.0)
     assert clf.encoder_card_.finetune_subjects == ["P01", "P02", "P03", "P04"]

@@ -31,7 +31,7 @@ def options(arguments):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (study_folders.classes_of_sites, "No site has subjects of two classes"),
+        (study_folders.classes_of_sites, "The classes are confounded with the site"),
         (study_folders.few_labelled, "at least 6 are needed"),
     ],
 )

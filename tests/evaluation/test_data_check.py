@@ -69,7 +69,7 @@ def test_folders(tmp_path):
     check = check_data(folder.load(root, **study_folders.classes_of_sites(root)))
     assert check.by_subject
     [stop] = check.stops
-    assert stop.startswith("No site has subjects of two classes: Graz has 6 of 'healthy', Lyon has")
+    assert "Graz has 6 of 'healthy', Lyon has 6 of 'patient'" in stop
     root = tmp_path / "few"
     settings = study_folders.few_labelled(root)
     with pytest.warns(UserWarning, match="Nothing is left of"):
@@ -142,27 +142,56 @@ def test_subjects_have_to_be_known():
     ],
 )
 def test_classes_that_follow_a_property(name, values, what):
-    [stop] = texts(by_subject(**{name: values}), "stop")
-    assert stop.startswith(f"No {what} has subjects of two classes")
+    """They are a stop, or a warning for those who go on in spite of it."""
+    windows = by_subject(**{name: values})
+    [stop] = check_data(windows).findings
+    assert (stop.kind, stop.topic) == ("stop", "confounds")
+    assert f"confounded with the {what}, which" in stop.text
+    [warning] = check_data(windows, in_spite_of=("confounds",)).findings
+    assert (warning.kind, warning.topic) == ("warning", "confounds")
+    assert "in_spite_of" in stop.text
+    assert "in_spite_of" not in warning.text
+
+
+def test_only_confounds_are_accepted():
+    few = by_subject(n=7, site=("A", "B"))
+    check = check_data(few, in_spite_of=("confounds",))
+    assert [(each.kind, each.topic) for each in check.findings] == [
+        ("stop", "subjects"),
+        ("warning", "confounds"),
+    ]
+    with pytest.raises(ValueError, match="in_spite_of must be one of 'confounds', got 'subjects'"):
+        check_data(few, in_spite_of=("subjects",))
 
 
 def test_classes_that_follow_channels_that_are_not_used():
     """They reach no method, but the files may be of two amplifiers."""
-    windows = by_subject(recorded_channels=("C3, C4", "C3, C4, X1, X2"))
-    assert texts(windows, "stop") == []
-    [warning] = texts(windows, "warning")
-    assert "X1, X2 has 6 of 'task', no channel more has 6 of 'rest'" in warning
-    assert "The channels in use are the same in all, but" in warning
+    [stop] = texts(by_subject(recorded_channels=("C3, C4", "C3, C4, X1, X2")), "stop")
+    assert "X1, X2 has 6 of 'task', no channel more has 6 of 'rest'" in stop
+    assert "two amplifiers" in stop
 
 
-def test_classes_that_go_with_a_site():
+@pytest.mark.parametrize(
+    ("n_of_other_class", "kinds"), [(0, ["stop"]), (2, ["stop"]), (3, ["warning"]), (6, [])]
+)
+def test_classes_that_follow_a_site_for_nine_of_ten_subjects(n_of_other_class, kinds):
+    """Of twenty subjects; one of ten healthy subjects is at the site of the patients, or more."""
+    others = range(0, 2 * n_of_other_class, 2)
     parts = [
-        part(f"P{i}", [i % 2] * 6, seed=i, site="A" if i % 2 or i == 4 else "B") for i in range(20)
+        part(f"P{i}", [i % 2] * 6, seed=i, site="A" if i % 2 or i in others else "B")
+        for i in range(20)
     ]
-    assert texts(BaseConcatDataset(parts), "stop") == []
-    [warning] = texts(BaseConcatDataset(parts), "warning")
-    assert warning.startswith("The classes go with the site (Cramér's V 0.90, p 5.2e-05): A has")
-    # A site for each subject says nothing of classes.
+    found = check_data(BaseConcatDataset(parts)).findings
+    assert [finding.kind for finding in found] == kinds
+
+
+def test_a_site_with_most_subjects_of_a_rare_class_is_no_stop():
+    """Of 40 subjects, 38 have the class that is usual at their site, but not both of the rare."""
+    parts = [part(f"P{i}", [int(i < 4)] * 6, seed=i, site="A" if i < 2 else "B") for i in range(40)]
+    assert [each.kind for each in check_data(BaseConcatDataset(parts)).findings] == ["warning"]
+
+
+def test_a_site_of_each_subject_says_nothing_of_classes():
     own = [part(f"P{i}", [i % 2] * 6, seed=i, site=f"site {i}") for i in range(20)]
     assert check_data(BaseConcatDataset(own)).findings == []
 
@@ -222,9 +251,10 @@ def test_classes_in_one_half_of_recordings():
 
 def test_copies_of_recordings():
     parts = [part(f"P{i}", MIXED, seed=i) for i in range(8)]
-    again = [*parts, part("P8", MIXED, seed=3)]
+    again = [*parts, *(part(f"P{i + 8}", MIXED, seed=i) for i in range(1, 6))]
     [stop] = texts(BaseConcatDataset(again), "stop")
-    assert "same samples: recording 4 (subject P3) and recording 9 (subject P8)." in stop
+    for i in range(1, 6):
+        assert f"recording {i + 1} (subject P{i}) and recording {i + 8} (subject P{i + 8})" in stop
     [warning] = texts(BaseConcatDataset([*parts, part("P3", MIXED, seed=3)]), "warning")
     assert warning.startswith("Recordings of one subject contain the same samples")
     flat = [part(f"F{i}", MIXED, seed=0, scale=0.0) for i in range(2)]
