@@ -1,4 +1,4 @@
-"""The page of a study: what it says, that it stands alone, and that everybody can read it."""
+"""The report of a study: its answers, its page, and that everybody can read the page."""
 
 from __future__ import annotations
 
@@ -11,97 +11,220 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.baselines import CENTRED
-from braindecode_pars.evaluation import Study, control_gains, study_report
+from braindecode_pars.evaluation import control_gains, study_report
 from braindecode_pars.evaluation.data_check import DataCheck, Finding
-from braindecode_pars.evaluation.study_plan import Method
-from braindecode_pars.evaluation.study_report import judged
+from braindecode_pars.evaluation.study_results import (
+    GAIN,
+    NO_GAIN,
+    UNCLEAR,
+    WORSE,
+    WORTHWHILE_GAIN,
+    Comparison,
+    Recommendation,
+    Study,
+)
 
-#: A task of the user's own may have any name.
-PARS = "PARS <&>, own pretraining"
-#: Mean of each method above chance level, and what it is compared with.
+PARS, SHAM, RANDOM, BAND = (
+    "PARS pretraining",
+    "sham pretraining",
+    "random initialization",
+    "log band power",
+)
+#: A method of the user's own may have any name.
+OWN = "<b>my & network</b>"
+#: Kind and mean score of each method; centered scores are 0.03 higher.
 METHODS = {
-    "band power": (0.10, None),
-    "untrained": (0.05, None),
-    PARS: (0.16, "untrained"),
-    "scratch": (0.02, None),
-    f"band power{CENTRED}": (0.12, None),
-    f"untrained{CENTRED}": (0.07, None),
-    f"{PARS}{CENTRED}": (0.20, f"untrained{CENTRED}"),
+    PARS: ("pretrained", 0.739),
+    SHAM: ("sham", 0.692),
+    RANDOM: ("random", 0.681),
+    BAND: ("baseline", 0.715),
+    "hand-crafted features": ("baseline", 0.702),
+    "Riemannian tangent space": ("baseline", 0.724),
+    "feature ensemble": ("ensemble", 0.751),
+    "small (pretrained on other data)": ("bundled", 0.711),
+    "from scratch": ("network", 0.589),
+    OWN: ("baseline", 0.664),
 }
-SECTIONS = "answer curves methods tests controls people confusion data cost left-out use made words"
 VOID = {"meta", "img", "br", "link", "input"}
 
 
-def toy_scores(methods=METHODS, sizes=(2, 8)) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        dict(protocol="label_efficiency", dataset="d", method=method, subject=subject,
-             n_train_subjects=n, seed=seed, metric="balanced_accuracy",
-             value=0.5 + methods[method][0] + n / 100 + rng.normal(0, 0.02))
-        for method in methods
-        for n in sizes
-        for subject in [*range(8), "all"]
-        for seed in range(4)
-    )  # fmt: skip
-
-
-CLASSES = pd.DataFrame({"class": ["rest", "task"], "windows": [71, 72]})
-CHECK = DataCheck(
-    facts={"subjects": "8", "reference": "linked ears"},
-    classes=CLASSES,
-    by_subject=False,
-    findings=[Finding("warning", "Two recordings are <equal>.")],
-)
-
-
-def toy_study() -> Study:
-    scores, methods = toy_scores(), {}
-    for name, (_, twin) in METHODS.items():
-        simple = "simple" if name.startswith("band power") else "untrained"
-        methods[name] = Method(name, None, "pretrained" if twin else simple, twin)
-    levels, tests = judged(scores, methods, 0.5)
-    controlled = pd.concat(
-        toy_scores(list_of, sizes=[8]).assign(control=control)
-        for control, list_of in [("none", METHODS), ("slow", dict.fromkeys(METHODS, (0.05, None)))]
+def comparison(reference, difference, half_width, **values) -> Comparison:
+    """A comparison of PARS with another method."""
+    given = dict(
+        method=PARS,
+        reference=reference,
+        score=0.754,
+        reference_score=0.754 - difference,
+        difference=difference,
+        ci_low=difference - half_width,
+        ci_high=difference + half_width,
+        p=0.002 if abs(difference) > half_width else 0.4,
+        upper=difference + 0.82 * half_width,
+        detectable=1.43 * half_width,
+        n_subjects=12,
+        n_better=10,
+        subjects_needed=97.2,
     )
-    plan = pd.DataFrame(
-        dict(method=m.name, kind=m.kind, given="unlabelled windows of the test subject",
-             people=[2, 8], draws=4, fits=32, minutes=1.25, left_out="")
-        for m in methods.values()
+    return Comparison(**given | values)
+
+
+#: The outcomes of the primary comparison.
+PRIMARY = {
+    GAIN: comparison(SHAM, 0.047, 0.023),
+    NO_GAIN: comparison(SHAM, 0.003, 0.013, n_better=6),
+    UNCLEAR: comparison(SHAM, 0.007, 0.021, n_better=7),
+    WORSE: comparison(SHAM, -0.081, 0.012, n_better=1),
+}
+
+
+def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
+    rng = np.random.default_rng(0)
+    # Scores vary across subjects, and a method differs a little between subjects
+    of_subject = rng.normal(0, 0.07, n_subjects)
+    scores = []
+    for method, (kind, mean) in METHODS.items():
+        n_pretrainings = 3 if kind in ("pretrained", "sham", "random") else 1
+        deviation = rng.normal(0, 0.025, n_subjects)
+        keys = pd.MultiIndex.from_product(
+            [
+                [False, True] if kind != "network" and not by_subject else [False],
+                range(n_pretrainings),
+                range(8),
+            ],
+            names=["is_centered", "pretraining", "draw"],
+        )
+        for is_centered, pretraining, draw in keys:
+            own = mean + 0.03 * is_centered + of_subject + deviation
+            scores.append(
+                pd.DataFrame(
+                    dict(method=method, is_centered=is_centered, kind=kind, draw=draw,
+                         pretraining=pretraining, fold=np.arange(n_subjects) % 2,
+                         subject=[f"S{i + 1:02}" for i in range(n_subjects)],
+                         value=np.clip(own + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
+                )
+            )  # fmt: skip
+    scores = pd.concat(scores, ignore_index=True)
+    keys = ["method", "is_centered", "kind"]
+    subjects = scores.groupby([*keys, "subject"], sort=False)["value"].mean()
+    levels = subjects.groupby(keys, sort=False).agg(["mean", "std"]).reset_index()
+    levels = levels.rename(columns={"std": "sd"})
+    half = 2.2 * levels["sd"] / n_subjects**0.5
+    levels = levels.assign(ci_low=levels["mean"] - half, ci_high=levels["mean"] + half)
+    levels = levels.assign(chance=0.5, p_chance=np.where(levels["mean"] > 0.65, 2e-5, 0.31))
+    methods = levels[keys].assign(left_out="")
+    data = {True: "unlabeled windows of the test subject", False: ""}
+    methods["additional_data"] = methods["is_centered"].map(data)
+    methods.loc[len(methods)] = ["pars-sleep", False, "bundled", "windows are too short", ""]
+    steps = [("data check", "", 0.2), ("baselines", "3 methods", 1.0), ("PARS, fold 1", PARS, 9.5)]
+    steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
+    plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
+    plan = plan.assign(status="finished", is_primary=plan["step"].str.startswith(("PARS", "sham")))
+    plan.loc[len(plan)] = ["networks", OWN, np.nan, "ValueError: <no> windows", False]
+    pretrainings = pd.DataFrame(
+        dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
+             held_out_loss=1.0 if is_sham else 0.62, reason="loss no longer improved")
+        for is_sham in (False, True) for fold in (0, 1) for seed in (0, 1, 2)
     )  # fmt: skip
-    plan.loc[len(plan)] = ["EEGNet", "network", "", [], 0, 0, 0.0, "it is too short"]
-    plan.loc[len(plan)] = ["few labels", "vote", "", [2], 4, 8, 0.1, "failed (ValueError: <no>)"]
-    classes = ["rest", "task"]
+    secondary = pd.DataFrame(
+        [
+            ("feature ensemble", BAND, 0.036, 0.004, 0.068, 0.021),
+            (OWN, BAND, -0.051, -0.11, 0.008, 0.14),
+        ],
+        columns=["method", "reference", "difference", "ci_low", "ci_high", "p"],
+    )
+    classes = ["healthy", "patient"] if by_subject else ["rest", "task"]
+    decisions = [(PARS, 20.5, n_subjects, 0.853, 0.911), (BAND, 18.25, n_subjects, 0.76, 0.84)]
+    decided = ["method", "right", "subjects", "balanced_accuracy", "auroc"]
+    counts = {"class": classes, "windows": [840, 835], "subjects": [n_subjects] * 2}
     return Study(
         dataset="rest & <task>",
         metric="balanced_accuracy",
-        check=CHECK,
+        check=DataCheck(
+            facts={"subjects": f"{n_subjects}", "reference": "linked ears"},
+            classes=pd.DataFrame(counts),
+            by_subject=by_subject,
+            findings=[Finding("warning", "Two recordings are <equal>.")],
+        ),
         plan=plan,
+        methods=methods,
         scores=scores,
-        tests=tests,
         levels=levels,
-        controls=control_gains(controlled, against="untrained"),
-        doubts=["The gain is slow.\nLook at the eyes."],
-        answer="Yes, pretraining helps. With 8 labelled people, it does.",
-        best=f"{PARS}{CENTRED}",
-        confusion=(confusion := pd.DataFrame(dict(true=classes * 3, predicted=["rest"] * 6))),
-        decided=confusion,
+        primary=replace(PRIMARY[GAIN], n_subjects=n_subjects, n_better=n_subjects - 2),
+        initialization=comparison(RANDOM, 0.058, 0.025),
+        baseline=comparison(BAND, 0.024, 0.03),
+        secondary=secondary,
+        recommendation=Recommendation(
+            *("feature ensemble", not by_subject, 0.776, 0.601, 0.951),
+            equivalent=(PARS, "Riemannian tangent space"),
+            folder="study/model",
+        ),
+        pretrainings=pretrainings,
+        controls=control_gains(controlled_scores(), against=SHAM),
+        control_notes=["The gain is lost without <slow> voltages."],
+        confusion=pd.DataFrame(
+            dict(true=classes * 50, predicted=rng.permutation(classes * 50))
+        ),
+        decisions=pd.DataFrame(decisions, columns=decided) if by_subject else None,
         about=dict(
+            n_labeled_subjects=n_labeled,
             command="braindecode-pars study folder",
             versions={"torch": "2.11"},
-            seeds=[0, 1, 2, 3],
+            seeds=[0, 1, 2],
             digest="abc123",
-            model="small",
-            warnings=["It was <slow>."],
-            left_out=["One recording: too short."],
+            warnings=["Training was <slow>."],
         ),
+    )  # fmt: skip
+
+
+def controlled_scores() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    controls = {"none": 0.047, "slow": 0.006, "phase": 0.03, "order": 0.02}
+    return pd.DataFrame(
+        dict(protocol="label_efficiency", dataset="d", method=method, subject=subject,
+             n_train_subjects=4, seed=seed, metric="balanced_accuracy", control=control,
+             value=0.7 + gain * (method == PARS) + rng.normal(0, 0.02))
+        for control, gain in controls.items()
+        for method in (PARS, SHAM) for subject in range(8) for seed in range(4)
+    )  # fmt: skip
+
+
+def unfinished(study: Study) -> Study:
+    """The study while the sham of the second fold is still pretrained."""
+    plan = study.plan.assign(status=["finished"] * 5 + ["to come"] * 2)
+    missing = dict(primary=None, initialization=None, baseline=None)
+    is_finished = study.levels["kind"] == "baseline"
+    chosen = Recommendation(BAND, False, 0.71, 0.55, 0.87)
+    return replace(
+        study,
+        **missing,
+        plan=plan,
+        levels=study.levels[is_finished],
+        recommendation=chosen,
     )
 
 
+def stopped(study: Study) -> Study:
+    """A study that cannot have an answer."""
+    stop = Finding("stop", "Class and site are confounded. Record both classes at both sites.")
+    return Study(study.dataset, study.metric, replace(study.check, findings=[stop]))
+
+
+def not_learned(study: Study) -> Study:
+    """A study in which the primary task was not learned."""
+    runs = study.pretrainings.assign(held_out_loss=0.99)
+    other = runs.assign(task="features", held_out_loss=0.5, n_steps=10)
+    return replace(study, has_learned=False, pretrainings=pd.concat([runs, other]))
+
+
+def at_chance(study: Study) -> Study:
+    """A study in which no method is above chance level."""
+    shifted = {name: study.levels[name] - 0.25 for name in ("mean", "ci_low", "ci_high")}
+    return replace(study, levels=study.levels.assign(p_chance=0.8, **shifted))
+
+
 @pytest.fixture(scope="module")
-def study():
-    return toy_study()
+def study() -> Study:
+    return fabricated_study()
 
 
 @pytest.fixture(scope="module")
@@ -109,12 +232,118 @@ def page(study, tmp_path_factory) -> str:
     return study.report(tmp_path_factory.mktemp("study")).read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def stopped(tmp_path_factory) -> str:
-    stop = "All patients are of site A. Record both elsewhere."
-    check = replace(CHECK, findings=[Finding("stop", stop)])
-    study = Study("d", "balanced_accuracy", check, answer=f"There is no answer. {stop}")
-    return study.report(tmp_path_factory.mktemp("stop") / "page.html").read_text("utf-8")
+def written(study: Study, folder) -> str:
+    """The page without the two figures that take longest."""
+    study = replace(study, controls=None, confusion=pd.DataFrame())
+    return study.report(folder / "page.html").read_text(encoding="utf-8")
+
+
+# Answers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcome", "numbers"),
+    [
+        (GAIN, ["0.754 with PARS", "0.707 with sham", "0.047", "0.024 to 0.070", "10 of 12"]),
+        (NO_GAIN, ["0.003", "0.02", "up to 0.014"]),
+        (UNCLEAR, ["0.007", "\N{MINUS SIGN}0.014 to 0.028", "0.030", "0.02", "about 97 subjects"]),
+        (WORSE, ["0.754 with PARS", "0.835 with sham", "\N{MINUS SIGN}0.081", "1 of 12"]),
+    ],
+)
+def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers):
+    assert PRIMARY[outcome].outcome == outcome
+    answer = study_report.answers_of(replace(study, primary=PRIMARY[outcome]))[0]
+    assert answer.startswith(study_report.PRETRAINING[outcome][0])
+    for number in numbers:
+        assert number in answer
+
+
+def test_outcomes_and_the_worthwhile_gain_are_those_of_the_results():
+    assert {*study_report.PRETRAINING} == {GAIN, NO_GAIN, UNCLEAR, WORSE}
+    assert study_report.WORTHWHILE == WORTHWHILE_GAIN
+
+
+def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
+    primary = replace(PRIMARY[UNCLEAR], subjects_needed=np.inf)
+    answer = replace(study, primary=primary).answers[0]
+    assert "more pretrainings" in answer
+    assert "inf" not in answer
+
+
+@pytest.mark.parametrize("difference", [0.05, -0.05, 0.01])
+def test_the_second_answer_has_the_result_of_the_test(study, difference):
+    baseline = comparison(BAND, difference, 0.03)
+    answer = replace(study, baseline=baseline).answers[1]
+    words = {0.05: "is better than", -0.05: "is worse than", 0.01: "not significantly"}
+    assert words[difference] in answer
+    assert f"{baseline.ci_low:.3f} to".replace("-", "\N{MINUS SIGN}") in answer
+    assert ("0.043" in answer) == (difference == 0.01)  # what would have been significant
+
+
+def test_without_a_gain_the_second_answer_has_scores_and_claims_nothing(study, tmp_path):
+    untested = replace(study, baseline=comparison(BAND, 0.05, 0.03, p=np.nan))
+    answer = untested.answers[1]
+    assert answer.startswith("Not tested")
+    assert {"0.754", "0.704"} <= set(re.findall(r"0\.\d+", answer))
+    second = section(written(untested, tmp_path), "baseline")
+    assert 'class="number"' not in second
+    assert "<img" in second
+
+
+def test_the_third_answer_has_what_to_expect_and_the_methods_beside(study):
+    answer = study.answers[2]
+    for text in ("feature ensemble, subject-centered", "0.776", "0.601 to 0.951", "3 best", PARS):
+        assert text in answer
+    alone = replace(study, recommendation=Recommendation(BAND, False, 0.7, 0.5, 0.9))
+    assert "highest" in alone.answers[2]
+    many = replace(study.recommendation, equivalent=tuple("abcde"))
+    assert (
+        "6 best methods, beside a, b, c and 2 more"
+        in replace(study, recommendation=many).answers[2]
+    )
+
+
+def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
+    changed = not_learned(study)
+    assert changed.answers[0].startswith("No answer")
+    assert {"2400", "0.99"} <= set(re.findall(r"[\d.]*\d", changed.answers[0]))
+    first = section(written(changed, tmp_path), "pretraining")
+    assert "<img" not in first
+    assert "0.047" not in first
+
+
+def test_there_is_no_answer_at_chance_level(study, tmp_path):
+    changed = at_chance(study)
+    assert all(answer.startswith("No answer") for answer in changed.answers)
+    best = changed.levels["mean"].max()
+    assert f"{best:.3f}" in changed.answers[0]
+    page = written(changed, tmp_path)
+    assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
+
+
+def test_a_failed_primary_step_is_the_reason(study):
+    plan = study.plan.assign(status=["finished"] * 5 + ["OSError: disk is full."] * 2)
+    answer = replace(study, plan=plan, primary=None).answers[0]
+    assert answer.startswith("No answer")
+    assert "sham, fold 2: OSError: disk is full." in answer
+
+
+def test_answers_are_short(study):
+    """A headline and at most two sentences, with at most two numbers beside an interval."""
+    studies = [replace(study, primary=primary) for primary in PRIMARY.values()]
+    studies += [change(study) for change in (not_learned, at_chance, unfinished)]
+    for one in studies:
+        for answer in study_report._answers(one):
+            assert len(answer.details) <= 2
+            for sentence in (answer.headline, *answer.details):
+                rest = re.sub(r"\(.*?\)", "", sentence).replace(" of 12 subjects", "")
+                assert len(re.findall(r"\d[\d.]*", rest)) <= 2, sentence
+
+
+# The page ----------------------------------------------------------------------------------------
+
+QUESTIONS = ["pretraining", "baseline", "method"]
+DETAILS = "methods secondary pretrainings controls confusion data left-out design plan glossary"
 
 
 class Reader(HTMLParser):
@@ -135,88 +364,67 @@ class Reader(HTMLParser):
 
 
 def section(page: str, name: str) -> str:
-    [found] = re.findall(rf'<section id="{name}">(.*?)</section>', page, re.DOTALL)
-    return found
+    """A question, or a part of the details."""
+    [content] = re.findall(
+        rf'<(?:section|details) id="{name}".*?</(?:section|details)>', page, re.S
+    )
+    return content
 
 
-def test_every_section_is_there_in_order(page):
-    assert re.findall(r'<section id="([\w-]+)"', page) == SECTIONS.split()
-    assert re.findall(r'href="#([\w-]+)"', page) == SECTIONS.split()[1:]
+def test_questions_come_first_and_details_are_folded(page):
+    assert re.findall(r'<section id="([\w-]+)"', page) == [*QUESTIONS, "details"]
+    assert re.findall(r'<details id="([\w-]+)"', page) == [*DETAILS.split(), "citation"]
+    assert "<details open" not in page
 
 
-def test_the_answer_is_above_the_numbers_that_carry_it(page, study):
-    answer = section(page, "answer")
-    assert '<p class="headline">Yes, pretraining helps.</p>' in answer
-    last = study.levels[study.levels["n_train_subjects"] == 8].set_index("method")
-    tests = study.tests[study.tests["n_train_subjects"] == 8].set_index(["method_a", "question"])
-    differences = tests["mean_difference"][study.best]
-    expected = [f"{last['mean'][study.best]:.3f}"]
-    expected += [f"{differences[question]:+.3f}" for question in ("pretraining", "baseline")]
-    assert re.findall(r'class="value">(.*?)<', answer) == expected
+def test_each_question_has_one_number_and_one_figure(page):
+    numbers = ["+0.047", "+0.024", "0.776"]
+    for name, number in zip(QUESTIONS, numbers, strict=True):
+        assert re.findall(r"<strong>(.*?)</strong>", section(page, name)) == [number]
+        assert section(page, name).count("<img") == 1
+    assert "<td>+0.058</td><td>0.033 to 0.083</td><td>0.002</td>" in section(page, "pretraining")
+    assert "braindecode-pars predict study/model RECORDING" in section(page, "method")
 
 
-def test_the_table_has_means_spreads_and_marks(page, study):
-    rows = study.scores[(study.scores["method"] == study.best) & (study.scores["subject"] != "all")]
-    by_person = rows[rows["n_train_subjects"] == 8].groupby("subject")["value"].mean()
-    cell = f"{by_person.mean():.3f} ± {by_person.std():.3f}"
-    methods = section(page, "methods")
-    assert f'<td class="best">{cell}<span class="marks">*†‡</span>' in methods
-    assert methods.count("unlabelled windows of the test subject") == len(METHODS)
-    assert '<th scope="row">few labels</th>' in methods
-    assert "failed (ValueError: &lt;no&gt;)" in methods
-    assert "chance level</th><td>0.500" in methods
-
-
-def test_tests_have_interval_p_and_what_could_be_detected(page, study):
-    first = study.tests.iloc[-1]
-    tests = section(page, "tests").replace("\N{MINUS SIGN}", "-")
-    assert f"{first['ci_low']:+.3f} to {first['ci_high']:+.3f}" in tests
-    assert f"{first['detectable']:.3f}" in tests
-    assert tests.count("<tr") == len(study.tests) + 3  # and three heads
-
-
-def test_the_other_sections_have_what_the_study_found(page):
+def test_tables_have_the_values_of_the_study(page, study):
+    best = study.levels.loc[study.levels["mean"].idxmax()]
     for name, texts in {
-        "controls": ["<p>The gain is slow.</p>", "<p>Look at the eyes.</p>", "<img"],
-        "data": ["linked ears", "<td>72</td>", "Two recordings are &lt;equal&gt;."],
-        "cost": ["<td>224</td><td>8.8</td>"],
-        "left-out": ["EEGNet: it is too short", "One recording", "It was &lt;slow&gt;."],
-        "use": ["braindecode-pars predict STUDY/model RECORDING --out predictions"],
-        "made": [
-            "braindecode-pars study folder",
-            "torch 2.11",
-            "0, 1, 2, 3",
-            "abc123",
-            "2511.11940",
+        "methods": [
+            f"<td>{best['mean']:.3f} ± {best['sd']:.3f}</td>",
+            f"<td>{best['ci_low']:.3f} to {best['ci_high']:.3f}</td><td>yes (p &lt; 0.001)</td>",
+            "<td>no (p 0.310)</td>",
+            "unlabeled windows of the test subject",
         ],
+        "secondary": ["<td>+0.036</td><td>0.004 to 0.068</td><td>0.021</td>"],
+        "pretrainings": ["PARS (sham)", "<td>2400</td><td>0.620</td>", "no longer improved"],
+        "controls": ["<p>The gain is lost without &lt;slow&gt; voltages.</p>", "<img"],
+        "confusion": ["<img"],
+        "data": ["linked ears", "<td>835</td>", "Two recordings are &lt;equal&gt;."],
+        "left-out": ["pars-sleep: windows are too short", "networks: ValueError: &lt;no&gt;"],
+        "design": ["braindecode-pars study folder", "torch 2.11", "0, 1, 2", "abc123"],
+        "plan": ["<td>9.5</td>"],
     }.items():
         for text in texts:
             assert text in section(page, name), (name, text)
+    assert section(page, "methods").count("<tr") == len(study.levels) + 1
+    assert section(page, "glossary").count("<dt>") <= 12
 
 
-def test_a_stopped_study_says_why_and_shows_no_score(stopped):
-    assert '<p class="headline">There is no answer.</p>' in stopped
-    assert section(stopped, "answer").count("All patients are of site A. Record both") == 1
-    assert re.findall(r'<section id="([\w-]+)"', stopped) == [
-        *("answer", "data", "left-out", "made", "words")
-    ]
-    assert "<img" not in stopped
-    Reader(stopped)
-
-
-def test_the_page_is_well_formed_and_names_are_escaped(page):
-    reader = Reader(page)
-    assert reader.open == []
+def test_names_are_escaped_and_the_page_is_well_formed(page):
+    assert Reader(page).open == []
     assert "rest &amp; &lt;task&gt;" in page
-    assert "PARS &lt;&amp;&gt;, own pretraining, centred" in page
-    assert "<&>" not in page
+    assert section(page, "methods").count("&lt;b&gt;my &amp; network&lt;/b&gt;") == 2
+    assert "<b>my" not in page
 
 
 def test_nothing_is_fetched_or_run(page):
+    links = []
     for tag, attributes in Reader(page).elements:
         assert tag not in ("script", "link", "iframe", "object")
         assert attributes.get("src", "data:").startswith("data:")
-        assert tag == "a" or "href" not in attributes
+        links += [attributes["href"]] if "href" in attributes else []
+    assert links == ["https://arxiv.org/abs/2511.11940"]
+    assert page.count("http") == 2  # and http-equiv
     assert "url(" not in page
     assert "@import" not in page
 
@@ -224,14 +432,81 @@ def test_nothing_is_fetched_or_run(page):
 def test_readers_of_a_screen_and_in_the_dark(page):
     elements = Reader(page).elements
     images = [attributes for tag, attributes in elements if tag == "img"]
-    assert len(images) == 6
+    assert len(images) == 5
     assert all(len(image["alt"].split()) > 5 for image in images)
+    assert "+0.047 from sham" in images[0]["alt"]
     assert ("html", {"lang": "en"}) in elements
     levels = [int(tag[1]) for tag, _ in elements if re.fullmatch(r"h\d", tag)]
+    assert levels[:5] == [1, 2, 2, 2, 2]
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert all("scope" in attributes for tag, attributes in elements if tag == "th")
     assert "@media (prefers-color-scheme: dark)" in page
+
+
+def test_figures_have_the_dots_of_all_subjects_and_the_prediction_interval(study, monkeypatch):
+    axes = {}
+    monkeypatch.setattr(study_report, "_image", lambda ax, alt: axes.setdefault(alt, ax))
+    study_report._figures(study, study_report._answers(study))
+    pair, _, level, *_ = (ax for ax in axes.values() if not isinstance(ax, np.ndarray))
+    dots = {len(line.get_ydata()) for line in pair.lines if line.get_marker() != "None"}
+    assert dots == {12}
+    names = [label.get_text().replace("\n", " ") for label in pair.get_xticklabels()]
+    assert names == [RANDOM, SHAM, PARS]
+    [bar] = level.patches
+    assert (bar.get_x(), bar.get_x() + bar.get_width()) == pytest.approx((0.601, 0.951))
+    bold = [label for label in level.get_yticklabels() if label.get_fontweight() == "bold"]
+    assert [label.get_text() for label in bold] == ["feature ensemble"]
+
+
+def test_an_unfinished_study_says_what_is_finished_and_what_is_to_come(study, tmp_path):
+    answers = unfinished(study).answers
+    assert [answer.partition(".")[0] for answer in answers[:2]] == ["Not finished"] * 2
+    assert answers[2].startswith("Preliminary: log band power.")
+    page = written(unfinished(study), tmp_path)
+    head = page[page.index("<header>") : page.index("</header>")]
+    assert "5 of 7 steps" in head
+    assert "Finished: data check; baselines; PARS, fold 1; PARS, fold 2" in head
+    assert "To come: sham, fold 2; networks" in head
+    assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
+    Reader(page)
+
+
+def test_a_study_that_has_only_begun_has_a_page(study, tmp_path):
+    plan = study.plan.assign(status="to come")
+    begun = Study(study.dataset, study.metric, study.check, plan=plan, methods=study.methods)
+    assert all(answer.startswith("Not finished. 7 of 7") for answer in begun.answers)
+    assert "<img" not in written(begun, tmp_path)
+
+
+def test_a_stopped_study_says_why_and_shows_no_score(study, tmp_path):
+    changed = stopped(study)
+    assert "Record both classes at both sites." in changed.answers[0]
+    assert all(answer.startswith("No answer") for answer in changed.answers)
+    page = written(changed, tmp_path)
+    assert "Record both classes" in section(page, "pretraining")
+    assert re.findall(r'<details id="([\w-]+)"', page) == ["data", "glossary", "citation"]
+    assert "<img" not in page
+    Reader(page)
+
+
+def test_confounds_that_were_overridden_are_a_warning_on_top(study, page, tmp_path):
+    class Confound(Finding):
+        topic = "confounds"
+
+    findings = [Confound("warning", "Class and <site> are confounded.")]
+    changed = replace(study, check=replace(study.check, findings=findings))
+    changed = written(changed, tmp_path)
+    head = changed[changed.index("<header>") : changed.index("</header>")]
+    assert "Class and &lt;site&gt; are confounded." in head
+    assert 'class="alert"' not in page
+
+
+def test_where_each_subject_has_one_class_there_are_decisions_by_subject(tmp_path):
+    page = written(fabricated_study(24, 8, by_subject=True), tmp_path)
+    decisions = section(page, "decisions")
+    assert "<td>20.5 of 24</td><td>0.853</td><td>0.911</td>" in decisions
+    assert "proportion of correct windows" in section(page, "pretraining")
 
 
 def test_the_same_study_has_the_same_page(page, study, tmp_path):
@@ -239,26 +514,3 @@ def test_the_same_study_has_the_same_page(page, study, tmp_path):
     assert file == tmp_path / "new" / "page.html"
     assert file.read_text(encoding="utf-8") == page
     assert study.report(tmp_path) == tmp_path / "report.html"
-
-
-def test_where_each_person_has_one_class_the_page_tells_how_many_are_right(study, tmp_path):
-    decided = dict(right=36.5, people=40.0, balanced_accuracy=0.91, auroc=0.95)
-    smaller = dict(by_recording=0.88, by_window=0.8)
-    people = pd.DataFrame([dict(method=study.best, **decided, **smaller)])
-    of_people = replace(study, people=people, check=replace(CHECK, by_subject=True))
-    page = section(of_people.report(tmp_path).read_text("utf-8"), "people")
-    assert "<td>36.5 of 40</td><td>0.910</td><td>0.950</td><td>0.880</td><td>0.800</td>" in page
-    assert page.count("<img") == 2
-
-
-def test_figures_have_what_was_pretrained_what_it_is_compared_with_and_scratch(study, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(study_report, "_curve", lambda _, methods: drawn.append(methods))
-    monkeypatch.setattr(study_report, "_image", lambda *_: None)
-    means = study.levels.groupby("method")["mean"].max()
-    tests = study.tests[study.tests["n_train_subjects"] == 8]
-    study_report._front(study, means)
-    assert drawn == [[PARS, "band power", "scratch"]]
-    plain, centred = (study_report._few(study, means, tests, [panel]) for panel in (False, True))
-    assert plain == [PARS, "untrained", "band power", "scratch"]
-    assert centred == [f"{name}{CENTRED}" for name in plain[:3]]
