@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.formula.api import ols
+from statsmodels.formula.api import mixedlm, ols
 from statsmodels.stats.anova import anova_lm
 
 from braindecode_pars.evaluation.random_effects import (
     corrected_mean,
     crossed_mean,
+    crossed_mean_of_folds,
     detectable_in,
     mean_squares,
     variance_components,
@@ -39,7 +40,8 @@ def test_scores_in_single_precision_have_the_degrees_of_freedom_of_exact_ones(se
     """With these differences of two draws, the mean squares of draws and of the rest are equal."""
     values = np.random.default_rng(seed).uniform(0.4, 0.6, (8, 1)).repeat(2, axis=1)
     values[:3, 0] += [0.02, 0.02, -0.01]
-    assert crossed_mean(values.astype(np.float32)).df == crossed_mean(values).df == 7
+    for differences in (values, values.astype(np.float32)):
+        assert crossed_mean(differences).df == pytest.approx(7)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (5, 3), (12, 20), (2, 2, 2), (4, 3, 2)])
@@ -101,12 +103,12 @@ def test_the_variance_is_unbiased_where_each_fold_has_its_own_draw():
 
 def test_no_and_equal_differences():
     for nothing in (np.empty((0, 3)), np.array([[0.1]])):
-        assert np.isnan([*crossed_mean(nothing)][1:]).all()
+        assert np.isnan([*crossed_mean(nothing)][1:6]).all()
     assert crossed_mean(np.zeros((4, 3))).p == 1
     assert np.isnan(crossed_mean(np.zeros((4, 3))).detectable())
     assert crossed_mean(np.full((4, 3), 0.1)).p == 0
     for few in (np.array([0.1]), np.array([])):
-        assert np.isnan([*corrected_mean(few, 4)][1:]).all()
+        assert np.isnan([*corrected_mean(few, 4)][1:6]).all()
     assert corrected_mean(np.zeros(5), 4).p == 1
     assert corrected_mean(np.full(5, 0.1), 4).p == 0
     # Rounding errors are no differences.
@@ -153,6 +155,92 @@ def test_the_detectable_difference_of_another_design():
     assert total / 300 == pytest.approx(error**2)
     quantiles = stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df)
     assert detectable_in(components, (10, 30)) == pytest.approx(quantiles * error)
+
+
+def test_one_fold_and_dealing_against_a_mixed_model_of_statsmodels():
+    """Restricted maximum likelihood, with the variances of all factors and pairs of factors."""
+    shape = (6, 4, 3)
+    values = 0.3 + 0.5 * with_all_factors(shape)
+    for axis in range(3):
+        of_pair = [1 if k == axis else n for k, n in enumerate(shape)]
+        values += np.random.default_rng(axis).normal(0, 1.5, of_pair)
+    components = variance_components(mean_squares(values))
+    assert min(components.values()) > 0
+    rows = pd.DataFrame([*np.ndindex(shape)], columns=[*"sdp"]).assign(y=values.ravel())
+    for pair in ("sd", "sp", "dp"):
+        rows[pair] = rows[pair[0]].astype(str) + "-" + rows[pair[1]].astype(str)
+    effects = {name: f"0 + C({name})" for name in ("s", "d", "p", "sd", "sp", "dp")}
+    found = mixedlm("y ~ 1", rows, groups=np.ones(len(rows)), vc_formula=effects).fit(reml=True)
+    test = crossed_mean_of_folds([values[:, None]])
+    assert test.mean == pytest.approx(found.fe_params.iloc[0])
+    assert test.standard_error == pytest.approx(found.bse_fe.iloc[0], rel=1e-3)
+    assert test[:6] == pytest.approx(crossed_mean(values)[:6])
+
+
+def test_folds_are_weighted_by_their_subjects_and_their_variances_add():
+    folds = [with_all_factors((n, 1, 4, 3)) for n in (5, 7)]
+    test = crossed_mean_of_folds(folds)
+    one, two = (crossed_mean_of_folds([fold]) for fold in folds)
+    variances = [(5 / 12 * one.standard_error) ** 2, (7 / 12 * two.standard_error) ** 2]
+    assert test.mean == pytest.approx((5 * one.mean + 7 * two.mean) / 12)
+    assert test.standard_error**2 == pytest.approx(sum(variances))
+    assert test.df == pytest.approx(
+        sum(variances) ** 2 / (variances[0] ** 2 / one.df + variances[1] ** 2 / two.df)
+    )
+
+
+def test_dealing_the_same_sets_again_changes_nothing():
+    fold = with_all_factors((6, 1, 3, 2))
+    test, again = crossed_mean_of_folds([fold]), crossed_mean_of_folds([fold.repeat(4, axis=1)])
+    assert again[:6] == pytest.approx(test[:6])
+    # In a pool of 6 of another fold, four dealings into three sets estimate the variance better.
+    more = crossed_mean_of_folds([fold.repeat(4, axis=1)] * 2)
+    assert more.df > 2 * test.df
+
+
+def test_the_degrees_of_freedom_of_dealings():
+    """Mean squares of random sets of 2 of 6 subjects: mean and variance over 20,000 pools."""
+    rng, n = np.random.default_rng(0), 20_000
+    effects = rng.normal(0, 1, (n, 1, 6)).repeat(4, axis=1)
+    sets = rng.permuted(effects, axis=2).reshape(n, 4, 3, 2).mean(axis=3)
+    squares = sets.var(axis=2, ddof=1).mean(axis=1)
+    df = 2 * squares.mean() ** 2 / squares.var()
+    draws = np.zeros((2, 6, 4, 3, 1)) + np.arange(3.0)[:, None]  # variance of draws alone
+    assert crossed_mean_of_folds(draws).df / 2 == pytest.approx(1 / (1 / 8 + 3 / 4 / 5))
+    assert df == pytest.approx(1 / (1 / 8 + 3 / 4 / 5), rel=0.03)
+
+
+def test_subjects_of_one_class_each():
+    few, many = RNG.normal(0.1, 0.3, 6), RNG.normal(0.2, 0.1, 18)
+    values = np.concatenate([few, many])[:, None, None, None]
+    classes = np.repeat(["a", "b"], (6, 18))
+    test = crossed_mean_of_folds([values], [classes])
+    expected = stats.ttest_ind(few, -many, equal_var=False)  # Welch
+    assert test.mean == pytest.approx((few.mean() + many.mean()) / 2)
+    assert (test.p, test.df) == pytest.approx((expected.pvalue, expected.df))
+    # An effect of draws that is opposite in the two classes cancels in their mean.
+    opposite = np.where(classes == "a", 1, -1)[:, None] * np.array([-1.0, 0.0, 1.0])
+    cancelled = crossed_mean_of_folds([values + opposite[:, None, :, None]], [classes])
+    assert cancelled.p == pytest.approx(test.p)
+    assert crossed_mean_of_folds([np.full_like(values, 0.18)], [classes]).p == 0
+    alone = np.repeat(["a", "b"], (1, 23))
+    assert np.isnan(crossed_mean_of_folds([values], [alone]).p)
+
+
+def test_the_upper_bound_and_the_number_of_subjects_needed():
+    folds = [0.1 + with_all_factors((6, 1, 3, 3)) for _ in range(2)]
+    test = crossed_mean_of_folds(folds)
+    assert sum(test.variances.values()) == pytest.approx(test.standard_error**2)
+    t = (test.upper_bound() - test.mean) / test.standard_error
+    assert stats.t.cdf(t, test.df) == pytest.approx(0.95)
+    # Ten times as many subjects: all but the variance of pretraining is divided by ten.
+    s, d, p = test.variances.values()
+    assert p > 0
+    quantiles = stats.t.ppf([0.975, 0.8], test.df).sum()
+    more = quantiles * math.sqrt((s + d) / 10 + p)
+    assert test.subjects_needed(more * (1 + 1e-9), n_subjects=12) == 120
+    assert test.subjects_needed(quantiles * math.sqrt(p), n_subjects=12) == math.inf
+    assert math.isnan(corrected_mean(np.arange(3.0), 4).subjects_needed(0.1, 3))
 
 
 def test_the_corrected_test_follows_its_formula():
