@@ -30,7 +30,15 @@ from stored_new_person import FEATURES, TITLES, new_person_scores, new_person_ta
 from stored_numbers import stored, summary
 from stored_person import COLUMNS, person_figure, person_rows
 from stored_pretraining import SCRATCH, pretraining_table
-from stored_rates import by_design, by_variances, rates, rates_figure
+from stored_rates import (
+    by_design,
+    by_variances,
+    rates,
+    rates_figure,
+    study_rates,
+    study_rates_by_subjects,
+    study_rates_by_variances,
+)
 from stored_rhythms import rhythm_figure, rhythm_rows, smallest
 from stored_scores import RESULTS, averaged_seeds, provenance, result_scores
 from stored_sleep import ablation_table, loss_table, sleep_scores, sleep_tests
@@ -352,6 +360,20 @@ def test_the_page_of_rates_has_those_that_were_stored():
     assert [len(line.get_xdata()) for line in left.lines] == [n_measured] * 3
     n_dots = len(left.lines[0].get_xdata()) + len(right.lines[0].get_xdata())
     assert n_dots == stored["kind"].eq("crossed").sum()
+
+
+def test_the_test_of_a_study_has_its_level():
+    """Except for the two effects that it cannot estimate."""
+    stored = study_rates()
+    has_level = ~stored["variances"].str.contains("unlabeled|correlated")
+    assert stored[has_level & stored["n_subjects"].ge(12)]["folds"].max() <= 0.06
+    assert stored[stored["n_subjects"].eq(6)]["folds"].max() < 0.045
+    powers = study_rates_by_subjects().set_index("number of subjects")
+    assert powers.loc[[12, 16, 24], "power, sleep"].tolist() == ["0.60", "0.79", "0.92"]
+    in_groups = powers.loc[[12, 16, 24], "power, sleep, labeled in groups"]
+    assert in_groups.tolist() == ["0.40", "0.56", "0.74"]
+    unlabeled = study_rates_by_variances().set_index("variances")["crossed_mean_of_folds"]
+    assert unlabeled["sleep, unlabeled 0.1 of subjects"] == "0.049 to 0.161"
 
 
 def test_what_is_said_of_controls():

@@ -26,7 +26,12 @@ from stored_person import FILE as PERSON
 from stored_person import person_rows
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
-from stored_rates import by_design, by_variances
+from stored_rates import (
+    by_design,
+    by_variances,
+    study_rates_by_subjects,
+    study_rates_by_variances,
+)
 from stored_rhythms import FILE as RHYTHMS
 from stored_rhythms import rhythm_rows
 from stored_scores import (
@@ -387,6 +392,16 @@ class TestRates(_Computed):
         return self.parse(lines, [file])
 
 
+class StudyRates(_Computed):
+    """Show error rates and power of the test of a study: ``.. study-rates::``."""
+
+    def run(self) -> list[nodes.Node]:
+        file = MEASURED / "study_rates.csv"
+        variances = _dropdown("By variances", _list_table(study_rates_by_variances()))
+        lines = [*_list_table(study_rates_by_subjects()), "", *variances, *_origin(file)]
+        return self.parse(lines, [file])
+
+
 class Stored(SphinxRole):
     """A number of a stored file, as :mod:`stored_numbers` names it: ``:stored:`FILE | ...```.
 
@@ -462,6 +477,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("sleep", Sleep)
     app.add_directive("budgets", Budgets)
     app.add_directive("test-rates", TestRates)
+    app.add_directive("study-rates", StudyRates)
     app.add_role("stored", Stored())
     app.add_role("gain", Gain())
     return {"parallel_read_safe": True}

@@ -1,4 +1,4 @@
-"""The table and the figure of ``docs/measured/test_rates.csv``: rates of significant tests."""
+"""Tables and figure of ``test_rates.csv`` and ``study_rates.csv``: rates of significant tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from stored_scores import MEASURED
 
 from braindecode_pars.plotting.style import remove_frame, series_style
 
-__all__ = ["by_design", "by_variances", "rates", "rates_figure"]
+__all__ = [
+    "by_design",
+    "by_variances",
+    "rates",
+    "rates_figure",
+    "study_rates",
+    "study_rates_by_subjects",
+    "study_rates_by_variances",
+]
 
 #: Columns of rates without a difference, and their names on the page.
 TESTS = {
@@ -63,6 +71,46 @@ def _range(values: pd.Series) -> str:
         return ""
     low, high = (f"{value:.3f}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
+
+
+def study_rates() -> pd.DataFrame:
+    """Return the stored rates of studies of two folds."""
+    return pd.read_csv(MEASURED / "study_rates.csv", comment="#")
+
+
+def study_rates_by_subjects() -> pd.DataFrame:
+    """Return rates over all variances, and the power with measured ones, by number of subjects."""
+    stored = study_rates()
+    is_extra = stored["variances"].str.contains("unlabeled|correlated")
+    stored = stored[~is_extra & stored["n_pretrainings"].eq(3)]
+    rows = []
+    for n_subjects, part in stored.groupby("n_subjects"):
+        power = part.set_index("variances")["power_folds"]
+        row = {
+            "number of subjects": n_subjects,
+            "crossed_mean_of_folds": _range(part["folds"]),
+            "crossed_mean, one pretraining": _range(part["crossed"]),
+        }
+        for name in ("sleep", "sleep, labeled in groups", "arithmetic"):
+            row[f"power, {name}"] = f"{power[name]:.2f}"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def study_rates_by_variances() -> pd.DataFrame:
+    """Return the rates of each set of variances, over 12 to 100 subjects."""
+    stored = study_rates()
+    stored = stored[stored["n_subjects"].ge(12) & stored["n_pretrainings"].eq(3)]
+    return pd.DataFrame(
+        [
+            {
+                "variances": name,
+                "crossed_mean_of_folds": _range(part["folds"]),
+                "crossed_mean, one pretraining": _range(part["crossed"]),
+            }
+            for name, part in stored.groupby("variances", sort=False)
+        ]
+    )
 
 
 def rates_figure() -> Figure:

@@ -326,3 +326,17 @@ def rates_of(monkeypatch):
     import test_rates
 
     return test_rates
+
+
+@pytest.mark.parametrize(
+    ("name", "n_subjects"), [("sleep", 24), ("labeled large", 12), ("pretraining = subjects", 16)]
+)
+def test_the_rate_of_a_study_whose_draws_share_a_pool(name, n_subjects, monkeypatch):
+    """The simulation, which also compares its first studies with the functions of the package."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "experiments")
+    import study_rates
+
+    monkeypatch.setattr(study_rates, "N_SIMULATED", 1000)
+    found = study_rates.rates(n_subjects, 3, name, study_rates.variances()[name])
+    assert 0.02 < found["folds"] < 0.075
+    assert found["crossed"] > 0.1
