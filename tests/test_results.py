@@ -369,8 +369,8 @@ def test_the_test_of_a_study_has_its_level():
     assert stored[has_level & stored["n_subjects"].ge(12)]["folds"].max() <= 0.06
     assert stored[stored["n_subjects"].eq(6)]["folds"].max() < 0.045
     powers = study_rates_by_subjects().set_index("number of subjects")
-    assert powers.loc[[12, 16, 24], "power, sleep"].tolist() == ["0.60", "0.79", "0.92"]
-    in_groups = powers.loc[[12, 16, 24], "power, sleep, labeled in groups"]
+    assert powers.loc[["12", "16", "24"], "power, sleep"].tolist() == ["0.60", "0.79", "0.92"]
+    in_groups = powers.loc[["12", "16", "24"], "power, sleep, labeled in groups"]
     assert in_groups.tolist() == ["0.40", "0.56", "0.74"]
     unlabeled = study_rates_by_variances().set_index("variances")["crossed_mean_of_folds"]
     assert unlabeled["sleep, unlabeled 0.1 of subjects"] == "0.049 to 0.161"

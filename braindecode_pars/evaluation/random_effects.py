@@ -290,7 +290,7 @@ def crossed_mean_of_folds(
 
     With one dealing and one fold, the estimate is that of restricted maximum likelihood for a mixed
     model with all interactions, where no component is negative. Error rates are simulated in
-    ``docs/experiments/test_rates.py``.
+    ``docs/experiments/study_rates.py``.
 
     References
     ----------

@@ -87,7 +87,7 @@ def study_rates_by_subjects() -> pd.DataFrame:
     for n_subjects, part in stored.groupby("n_subjects"):
         power = part.set_index("variances")["power_folds"]
         row = {
-            "number of subjects": n_subjects,
+            "number of subjects": str(n_subjects),
             "crossed_mean_of_folds": _range(part["folds"]),
             "crossed_mean, one pretraining": _range(part["crossed"]),
         }
